@@ -1,0 +1,45 @@
+# make demo   set up, run the main job on built-in data, name the report it wrote
+# make test   set up, run every test
+# make check  ruff, mypy strict, import-linter, doctests
+# make bench  speed against peers, in one run
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-slow check bench format clean
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/python -m tamis demo --out demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n auto -m "slow or not slow"
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --doctest-modules -q -p no:cacheprovider src/tamis
+
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m benchmarks
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) demo dist build

@@ -1,0 +1,136 @@
+"""Blocks: what flows from a source to a selector. A block is a prefetch, never a meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import InputError
+from tamis.core.names import Names
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["unknown", "discrete", "continuous"]
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """Compressed sparse vectors: `pointers[j]:pointers[j+1]` of `places` and `values` is vector j.
+
+    Columns in a `ColumnBlock` (places are rows), rows in a `RowBlock` (places are features).
+    Places rise strictly inside a vector; a place that is not listed holds 0, which is a value.
+    """
+
+    pointers: npt.NDArray[np.int64]
+    places: npt.NDArray[Any]
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.pointers) - 1
+
+    @property
+    def stored(self) -> int:
+        """How many entries are stored."""
+        return int(self.pointers[-1] - self.pointers[0])
+
+    def part(self, lo: int, hi: int) -> Compressed:
+        """Vectors lo to hi - 1, sharing memory."""
+        first, last = int(self.pointers[lo]), int(self.pointers[hi])
+        return Compressed(
+            self.pointers[lo : hi + 1] - first, self.places[first:last], self.values[first:last]
+        )
+
+    def pick(self, vectors: npt.NDArray[np.intp]) -> Compressed:
+        """The given vectors, copied, in the given order."""
+        lengths = (self.pointers[1:] - self.pointers[:-1])[vectors]
+        pointers = np.zeros(len(vectors) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=pointers[1:])
+        shift = np.repeat(self.pointers[:-1][vectors] - pointers[:-1], lengths)
+        at = np.arange(pointers[-1]) + shift
+        return Compressed(pointers, self.places[at], self.values[at])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnBlock:
+    """Some columns of the data, all rows of each, in arrival order.
+
+    Attributes
+    ----------
+    first : int
+        Arrival number of the first column.
+    n_rows : int
+        Rows of every column.
+    values : ndarray of shape (n_rows, width) in Fortran order, or Compressed
+        The numbers, float64.
+    names : Names or None
+        Names of the columns; None means they are called by number.
+    kind : {"unknown", "discrete", "continuous"}
+        What the source knows about the values.
+    group : int or None
+        The group the columns belong to, for selectors that take groups.
+    """
+
+    first: int
+    n_rows: int
+    values: Floats | Compressed
+    names: Names | None = None
+    kind: Kind = "unknown"
+    group: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, np.ndarray) and self.values.shape[0] != self.n_rows:
+            raise InputError(
+                f"a block of {self.values.shape[0]} rows was given where {self.n_rows} are expected"
+            )
+        if self.names is not None and len(self.names) != self.width:
+            raise InputError(f"{len(self.names)} names were given for {self.width} columns")
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+        return len(self.values) if self.is_sparse else self.values.shape[1]  # type: ignore[union-attr]
+
+    @property
+    def is_sparse(self) -> bool:
+        """True for compressed columns."""
+        return isinstance(self.values, Compressed)
+
+    def part(self, lo: int, hi: int) -> ColumnBlock:
+        """Columns lo to hi - 1, sharing memory."""
+        values = self.values.part(lo, hi) if isinstance(self.values, Compressed) else self.values[:, lo:hi]
+        names = None if self.names is None else self.names[lo:hi]
+        return ColumnBlock(self.first + lo, self.n_rows, values, names, self.kind, self.group)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """Some rows of the data, all features of each, in arrival order.
+
+    Attributes
+    ----------
+    first : int
+        Arrival number of the first row.
+    n_columns : int or None
+        Columns of the data; None while the source does not know.
+    values : ndarray of shape (rows, n_columns) in C order, or Compressed
+        The numbers, float64.
+    y : ndarray or None
+        The targets of these rows.
+    """
+
+    first: int
+    n_columns: int | None
+    values: Floats | Compressed
+    y: npt.NDArray[Any] | None = None
+
+    @property
+    def height(self) -> int:
+        """How many rows."""
+        return len(self.values)
+
+    @property
+    def is_sparse(self) -> bool:
+        """True for compressed rows."""
+        return isinstance(self.values, Compressed)

@@ -1,0 +1,40 @@
+"""The few exceptions of tamis. Each message is one sentence that says what to do."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class TamisError(Exception):
+    """Something a user can mend; the command line prints it without a traceback."""
+
+
+class InputError(TamisError, ValueError):
+    """The data cannot be used as it is."""
+
+
+class ParameterError(TamisError, ValueError):
+    """A parameter is outside its declared range."""
+
+
+class SourceError(TamisError, ValueError):
+    """A file cannot be read; the message names file, line, byte and token where they are known."""
+
+
+class OutputError(TamisError, OSError):
+    """A file or folder cannot be written."""
+
+
+class MissingDependencyError(TamisError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+def need(module: str, *, extra: str, what_for: str) -> ModuleType:
+    """Import an optional package, or say which extra installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{what_for} needs the package {module!r}; run: pip install 'tamis[{extra}]'"
+        ) from error

@@ -1,0 +1,121 @@
+"""Names of features, packed: thirty million of them must not become thirty million objects."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, eq=False)
+class Names(Sequence[str]):
+    """A fixed list of names in two arrays: the UTF-8 bytes end to end, and where each begins.
+
+    >>> names = Names.of(["age", "height", "weight"])
+    >>> names[1], names.find("weight"), names.find("ight")
+    ('height', 2, None)
+    """
+
+    blob: bytes
+    offsets: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, names: Iterable[object]) -> Names:
+        """Pack any iterable of names."""
+        if isinstance(names, Names):
+            return names
+        encoded = [str(n).encode("utf-8", "surrogatepass") for n in names]
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(e) for e in encoded], out=offsets[1:])
+        return cls(b"".join(encoded), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int | slice) -> str | Names:  # type: ignore[override]
+        if isinstance(i, slice):
+            start, stop, step = i.indices(len(self))
+            if step != 1:
+                return Names.of(list(self)[i])
+            stop = max(start, stop)
+            lo, hi = int(self.offsets[start]), int(self.offsets[stop])
+            return Names(self.blob[lo:hi], self.offsets[start : stop + 1] - lo)
+        if i < 0:
+            i += len(self)
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        return self.blob[self.offsets[i] : self.offsets[i + 1]].decode("utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        bounds = self.offsets.tolist()
+        for lo, hi in zip(bounds, bounds[1:], strict=False):
+            yield self.blob[lo:hi].decode("utf-8", "surrogatepass")
+
+    def find(self, name: str) -> int | None:
+        """Return the place of `name`, or None; a scan over the bytes, with no table of names."""
+        wanted = name.encode("utf-8", "surrogatepass")
+        if not wanted:
+            empty = np.flatnonzero(np.diff(self.offsets) == 0)
+            return int(empty[0]) if len(empty) else None
+        at = self.blob.find(wanted)
+        while at >= 0:
+            i = int(np.searchsorted(self.offsets, at, side="right")) - 1
+            if self.offsets[i] == at and self.offsets[i + 1] == at + len(wanted):
+                return i
+            at = self.blob.find(wanted, at + 1)
+        return None
+
+
+class NameBook:
+    """The names of all features seen so far, in arrival order.
+
+    Features that came without a name are called by their number: `prefix` followed by the arrival
+    number plus `base` (a svmlight file that counts from 1 has an empty prefix and base 1).
+    """
+
+    def __init__(self, prefix: str = "x", base: int = 0) -> None:
+        self.prefix = prefix
+        self.base = base
+        self.count = 0
+        self._starts: list[int] = []
+        self._named: list[Names] = []
+
+    def append(self, width: int, names: Names | None) -> None:
+        """Take the names of the next `width` features."""
+        if names is not None and len(names):
+            self._starts.append(self.count)
+            self._named.append(names)
+        self.count += width
+
+    @property
+    def numbered(self) -> bool:
+        """True when no feature came with a name of its own."""
+        return not self._named
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, feature: int) -> str:
+        if not 0 <= feature < self.count:
+            raise IndexError(feature)
+        i = bisect_right(self._starts, feature) - 1
+        if i >= 0 and feature - self._starts[i] < len(self._named[i]):
+            return str(self._named[i][feature - self._starts[i]])
+        return f"{self.prefix}{feature + self.base}"
+
+    def find(self, name: str) -> int | None:
+        """Return the newest feature called `name`, or None."""
+        for start, names in zip(reversed(self._starts), reversed(self._named), strict=True):
+            i = names.find(name)
+            if i is not None:
+                return start + i
+        match = re.fullmatch(re.escape(self.prefix) + r"(\d+)", name)
+        if match is None:
+            return None
+        feature = int(match[1]) - self.base
+        is_numbered = 0 <= feature < self.count and self[feature] == name
+        return feature if is_numbered else None

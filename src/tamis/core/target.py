@@ -1,0 +1,101 @@
+"""The target, encoded once: class codes, counts, and the centred values a correlation needs."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What is to be predicted, one value a row.
+
+    `codes` number the classes 0..k-1 in sorted order (None for a regression target); `values` are
+    the targets as numbers: themselves for regression, 1-based class ranks or, where the labels are
+    numbers, the labels for classification.
+
+    >>> t = Target.of(["ham", "spam", "spam"])
+    >>> t.classes.tolist(), t.codes.tolist(), t.counts.tolist()
+    (['ham', 'spam'], [0, 1, 1], [1, 2])
+    """
+
+    n_rows: int
+    codes: npt.NDArray[np.int32] | None
+    classes: npt.NDArray[Any] | None
+    values: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, y: Any) -> Target:
+        """Encode a vector of labels or numbers."""
+        if isinstance(y, Target):
+            return y
+        array = np.asarray(y)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array.ravel()
+        if array.ndim != 1:
+            raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
+        if array.size == 0:
+            raise InputError("y holds no rows; give one target value for each row")
+        _refuse_missing(array)
+        if _is_continuous(array):
+            values = array.astype(np.float64)
+            return cls(len(array), None, None, values)
+        classes, codes = np.unique(array, return_inverse=True)
+        numeric = classes.dtype.kind in "biuf"
+        values = (classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1))[codes]
+        return cls(len(array), codes.astype(np.int32), classes, values)
+
+    @property
+    def is_classes(self) -> bool:
+        """True for a classification target."""
+        return self.codes is not None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Rows of each class."""
+        if self.codes is None:
+            raise InputError("a regression target has no classes; use FisherZ, which needs none")
+        return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short hash of the rows and their order; the same rows give the same fingerprint."""
+        digest = hashlib.sha256()
+        if self.classes is not None and self.codes is not None:
+            digest.update("\0".join(map(str, self.classes.tolist())).encode())
+            digest.update(np.ascontiguousarray(self.codes).tobytes())
+        else:
+            digest.update(np.ascontiguousarray(self.values).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def _refuse_missing(array: npt.NDArray[Any]) -> None:
+    """Raise one sentence that names the first row whose target is missing."""
+    if array.dtype.kind == "f":
+        bad = ~np.isfinite(array)
+    elif array.dtype.kind == "O":
+        bad = np.array([v is None or (isinstance(v, float) and v != v) for v in array.tolist()])
+    else:
+        return
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"Input y contains NaN, infinity or a missing value in row {row} ({array[row]!r}); "
+            "drop the rows that have no target"
+        )
+
+
+def _is_continuous(array: npt.NDArray[Any]) -> bool:
+    """Floats with a fractional part are a regression target; whole numbers and words are classes."""
+    return array.dtype.kind == "f" and bool(np.any(array != np.floor(array)))

@@ -1,0 +1,90 @@
+"""Threads for kernels. They split columns, never rows, so they cannot change a number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+#: A range with less work than this (in stored entries or columns) is not worth a thread.
+LEAST_WORK = 20_000
+
+_wanted: int | None = None
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+
+
+def thread_count() -> int:
+    """How many threads kernels may use: `threads(n)`, else TAMIS_THREADS, else the cores we have."""
+    if _wanted is not None:
+        return _wanted
+    given = os.environ.get("TAMIS_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Use `count` threads inside the block; the answer is the same for every count.
+
+    >>> with threads(1):
+    ...     thread_count()
+    1
+    """
+    global _wanted
+    if count < 1:
+        raise ValueError(f"threads({count}): the number of threads must be at least 1")
+    before, _wanted = _wanted, count
+    try:
+        yield
+    finally:
+        _wanted = before
+
+
+def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64]) -> None:
+    """Call `work(lo, hi)` on ranges of columns that together cover all of them.
+
+    `weights` is the running total of work before each column (length: columns + 1), for sparse
+    columns their pointers; ranges are cut so that each thread gets about the same amount.
+    """
+    n_columns = len(weights) - 1
+    total = int(weights[-1] - weights[0]) + n_columns
+    ranges = max(1, min(thread_count(), total // LEAST_WORK))
+    if ranges == 1:
+        work(0, n_columns)
+        return
+    # A column costs something even when it is empty: count one for each.
+    cost = (weights - weights[0]) + np.arange(n_columns + 1)
+    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], ranges + 1)[1:-1])
+    bounds = [0, *cuts.tolist(), n_columns]
+    pool = _shared_pool(ranges)
+    pending = [
+        pool.submit(work, lo, hi)
+        for lo, hi in zip(bounds, bounds[1:], strict=False)
+        if hi > lo
+    ]
+    for future in pending:
+        future.result()
+
+
+def _shared_pool(size: int) -> ThreadPoolExecutor:
+    global _pool, _pool_size
+    if _pool is None or _pool_size < size:
+        _pool = ThreadPoolExecutor(size, thread_name_prefix="tamis")
+        _pool_size = size
+    return _pool
+
+
+def _forget_pool() -> None:
+    """Threads do not survive a fork; the child makes its own."""
+    global _pool, _pool_size
+    _pool, _pool_size = None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)

@@ -1,0 +1,125 @@
+"""Where columns or rows come from: one small interface, and the readers found by name or extension.
+
+A source knows its own axis. Reading along the other axis costs a pass over the data; a source that
+must pay it says so through `report` and keeps what it built.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+
+#: Called as report(what, done, total): what is being done, how far it is, and how far it goes
+#: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
+Report = Callable[[str, int, int | None], None]
+
+#: A block holds about this many numbers unless the caller asks for a width.
+BLOCK_ENTRIES = 4_000_000
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """What `tamis info` prints and `run.json` records about a source."""
+
+    format: str
+    axis: Literal["columns", "rows"]
+    n_rows: int
+    n_columns: int | None
+    stored: int | None
+    layout: Literal["dense", "sparse"]
+    target: str
+    fingerprint: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Source(ABC):
+    """Data that can be loaded whole, or streamed by columns or by rows.
+
+    Attributes
+    ----------
+    format : str
+        The name used by ``tamis.open(path, format=...)``.
+    axis : {"columns", "rows"}
+        The axis along which streaming costs no extra pass.
+    name_prefix, name_base : str, int
+        How features without a name are called: prefix + (arrival number + base).
+    """
+
+    format: ClassVar[str]
+    axis: ClassVar[Literal["columns", "rows"]]
+    name_prefix: str = "x"
+    name_base: int = 0
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int | None:
+        """Number of columns, or None while unknown."""
+
+    @abstractmethod
+    def target(self) -> npt.NDArray[Any] | None:
+        """The target stored with the data, or None."""
+
+    @abstractmethod
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns in order; the default width fits comfortably in memory."""
+
+    @abstractmethod
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows in order; the default size fits comfortably in memory."""
+
+    @abstractmethod
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Everything at once: a scipy CSR/CSC matrix or an array, and the target."""
+
+    @abstractmethod
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+
+
+def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
+    """Columns in a block of about BLOCK_ENTRIES numbers, never fewer than one.
+
+    A column costs its entries plus a fixed few, so that millions of empty columns make blocks too.
+    """
+    per_column = n_rows if stored is None else 4 + stored / max(n_columns, 1)
+    return max(1, min(n_columns, int(BLOCK_ENTRIES / max(per_column, 1.0))))
+
+
+def as_path(path: str | os.PathLike[str]) -> str:
+    """A path as text, with ~ expanded."""
+    return os.path.expanduser(os.fspath(path))
+
+
+def describe_target(y: npt.NDArray[Any] | None) -> str:
+    """Say what a target holds in a few words.
+
+    >>> describe_target(np.array([1, 1, -1]))
+    '2 classes: -1 (1), 1 (2)'
+    """
+    if y is None:
+        return "none"
+    classes, counts = np.unique(y, return_counts=True)
+    if y.dtype.kind == "f" and np.any(classes != np.floor(classes)):
+        return f"numbers from {classes[0]:g} to {classes[-1]:g}"
+    show = ", ".join(
+        f"{c:g} ({k})" if y.dtype.kind in "iuf" else f"{c} ({k})"
+        for c, k in list(zip(classes.tolist(), counts.tolist(), strict=True))[:6]
+    )
+    return f"{len(classes)} classes: {show}{', ...' if len(classes) > 6 else ''}"
