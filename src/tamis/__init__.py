@@ -1,0 +1,66 @@
+"""tamis: pick the features worth keeping from data that keeps growing.
+
+source -> column blocks -> measure -> selector -> decision log -> report
+
+Names are imported when first used, so ``import tamis`` costs nothing that is not needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tamis._version import __version__
+
+if TYPE_CHECKING:
+    from tamis.core.decisions import Decision, DecisionLog, Verdict
+    from tamis.core.errors import TamisError
+    from tamis.engine.run import Run, select
+    from tamis.kernels.threads import threads
+    from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+    from tamis.selectors import SAOLA
+    from tamis.sources import open_source as open
+
+_WHERE = {
+    "SAOLA": "tamis.selectors",
+    "MutualInformation": "tamis.measures",
+    "SymmetricUncertainty": "tamis.measures",
+    "FisherZ": "tamis.measures",
+    "Decision": "tamis.core.decisions",
+    "DecisionLog": "tamis.core.decisions",
+    "Verdict": "tamis.core.decisions",
+    "TamisError": "tamis.core.errors",
+    "Run": "tamis.engine.run",
+    "select": "tamis.engine.run",
+    "threads": "tamis.kernels.threads",
+    "open": "tamis.sources:open_source",
+}
+
+__all__ = [
+    "SAOLA",
+    "Decision",
+    "DecisionLog",
+    "FisherZ",
+    "MutualInformation",
+    "Run",
+    "SymmetricUncertainty",
+    "TamisError",
+    "Verdict",
+    "__version__",
+    "open",
+    "select",
+    "threads",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    module, _, attribute = _WHERE[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

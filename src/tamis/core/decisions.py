@@ -1,0 +1,387 @@
+"""Decisions and their log: what happened to every feature, and why, in a few bytes each.
+
+A selector declares its reasons once, as sentences with gaps. The log stores numbers only: one byte
+and one float32 for a feature that never met the rule, a record for each one that did. So the log of
+thirty million columns fits in memory, replays to the kept set, and can still explain each of them
+without the selector that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import InputError, need
+from tamis.core.growable import Growable
+from tamis.core.names import NameBook, Names
+from tamis.core.sentences import fill, join, show
+
+
+class Verdict(IntEnum):
+    """What became of a feature."""
+
+    IRRELEVANT = 0
+    REDUNDANT = 1
+    EVICTED = 2
+    KEPT = 3
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a verdict was given, as a sentence with gaps.
+
+    Gaps are ``{name}``, ``{because}`` (the features that decided), the numbers ``{relevance}``,
+    ``{value}``, ``{level}``, ``{because_relevance}``, any evidence the decision carries, and the
+    words of the log such as ``{target}``. A gap may hold a name inside: ``{I}`` with the words
+    ``I = "I({name}; {target})"``.
+    """
+
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a selector decided about one arriving feature.
+
+    Attributes
+    ----------
+    feature : int
+        Arrival number.
+    reason : str
+        Key of a declared `Reason`; it carries the verdict.
+    relevance, value, level : float
+        Strength towards the target; the number that decided; what it was compared with.
+    because : tuple of int
+        The feature or set of features that decided.
+    evicts : tuple of Decision
+        Kept features that leave because of this one, in the order they leave. They leave even if
+        this feature then falls itself.
+    evidence : mapping
+        Further named numbers, for selectors that have more to show.
+    """
+
+    feature: int
+    reason: str
+    relevance: float
+    value: float = np.nan
+    level: float = np.nan
+    because: tuple[int, ...] = ()
+    evicts: tuple[Decision, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict)
+
+
+EVENT = np.dtype(
+    [
+        ("at", np.int64),
+        ("feature", np.int64),
+        ("reason", np.uint8),
+        ("relevance", np.float64),
+        ("value", np.float64),
+        ("level", np.float64),
+        ("because_end", np.int64),
+    ]
+)
+
+
+class DecisionLog:
+    """The decision of every feature, columnar.
+
+    Parameters
+    ----------
+    reasons : mapping of str to Reason
+        Every reason the selector can give.
+    names : NameBook, optional
+        Names of the features.
+    words : mapping of str to str, optional
+        Fixed words for the sentences, e.g. ``{"target": "class"}``.
+
+    Examples
+    --------
+    >>> from tamis.core.names import Names
+    >>> reasons = {
+    ...     "weak": Reason(Verdict.IRRELEVANT, "{name} is weak: {relevance} is not above {level}"),
+    ...     "kept": Reason(Verdict.KEPT, "{name} is kept with {relevance}"),
+    ... }
+    >>> log = DecisionLog(reasons)
+    >>> log.append_bulk(np.array([0.1, 0.9, 0.2]), level=0.5, reason="weak", names=Names.of("abc"))
+    >>> log.append(Decision(1, "kept", relevance=0.9))
+    >>> log.replay()
+    [1]
+    >>> log.why("c")
+    'c is weak: 0.2 is not above 0.5'
+    """
+
+    def __init__(
+        self,
+        reasons: Mapping[str, Reason],
+        names: NameBook | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> None:
+        self.reasons = dict(reasons)
+        self.names = names if names is not None else NameBook()
+        self.words = dict(words or {})
+        self._keys = list(self.reasons)
+        self._codes = {key: code for code, key in enumerate(self._keys)}
+        self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
+        self._reason = Growable(np.uint8)
+        self._relevance = Growable(np.float32)
+        self._level = Growable(np.float32)
+        self._events = Growable(EVENT)
+        self._because = Growable(np.int64)
+        self._evidence: dict[str, tuple[Growable, Growable]] = {}
+        self._clock = 0
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def append_bulk(
+        self,
+        relevance: npt.NDArray[Any],
+        level: float | npt.NDArray[Any],
+        reason: str,
+        names: Names | None = None,
+    ) -> None:
+        """Take the next features, all for the same reason; those that go on get events later."""
+        width = len(relevance)
+        self._relevance.extend(relevance)
+        self._reason.extend_with(self._codes[reason], width)
+        self._level.extend(np.broadcast_to(np.asarray(level, dtype=np.float32), width))
+        self.names.append(width, names)
+
+    def mark(self, features: npt.NDArray[np.int64], reason: str) -> None:
+        """Give features already taken in bulk another reason, without an event."""
+        self._reason.view[features] = self._codes[reason]
+
+    def append(self, decision: Decision) -> None:
+        """Record a decision and the evictions that go with it, evictions first."""
+        for eviction in decision.evicts:
+            self._event(decision.feature, eviction)
+        self._event(decision.feature, decision)
+
+    def _event(self, at: int, d: Decision) -> None:
+        code = self._codes[d.reason]
+        for other in d.because:
+            self._because.append(other)
+        for key, number in d.evidence.items():
+            places, numbers = self._evidence.setdefault(
+                key, (Growable(np.int64), Growable(np.float64))
+            )
+            places.append(len(self._events))
+            numbers.append(number)
+        self._events.append(
+            (at, d.feature, code, d.relevance, d.value, d.level, len(self._because))
+        )
+        self._reason.view[d.feature] = code
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._reason)
+
+    @property
+    def n_events(self) -> int:
+        """Recorded decisions, evictions included; bulk entries are not events."""
+        return len(self._events)
+
+    @property
+    def verdicts(self) -> npt.NDArray[np.uint8]:
+        """The final verdict of every feature, as `Verdict` numbers."""
+        return self._verdicts[self._reason.view]
+
+    def counts(self) -> dict[str, int]:
+        """How many features got each verdict."""
+        found = np.bincount(self.verdicts, minlength=len(Verdict))
+        return {v.name.lower(): int(found[v]) for v in Verdict}
+
+    def replay(self) -> list[int]:
+        """Walk the events and return the features kept at the end, in order of arrival."""
+        kept: dict[int, None] = {}
+        events = self._events.view
+        verdicts = self._verdicts[events["reason"]]
+        walk = np.flatnonzero((verdicts == Verdict.KEPT) | (verdicts == Verdict.EVICTED))
+        for feature, verdict in zip(
+            events["feature"][walk].tolist(), verdicts[walk].tolist(), strict=True
+        ):
+            if verdict == Verdict.KEPT:
+                kept[feature] = None
+            else:
+                del kept[feature]
+        return sorted(kept)
+
+    def events(self) -> Iterator[Decision]:
+        """Every recorded decision in the order it was taken (evictions stand before their cause)."""
+        for i in range(len(self._events)):
+            yield self._decision(i)
+
+    def number(self, feature: int | str) -> int:
+        """Return the arrival number of a feature given by number or name."""
+        found = self.names.find(feature) if isinstance(feature, str) else int(feature)
+        if found is None or not 0 <= found < len(self):
+            raise InputError(
+                f"no feature is called {feature!r} among the {len(self)} seen"
+                + (f"; the first is called {self.names[0]!r}" if len(self) else "")
+            )
+        return found
+
+    def why(self, feature: int | str) -> str:
+        """Say in one sentence, with the numbers, what became of a feature."""
+        number = self.number(feature)
+        events = np.flatnonzero(self._events.view["feature"] == number)
+        if len(events) == 0:
+            return self._say(
+                Decision(
+                    number,
+                    self._keys[self._reason.view[number]],
+                    float(self._relevance.view[number]),
+                    level=float(self._level.view[number]),
+                )
+            )
+        return self._say(self._decision(int(events[-1])))
+
+    def relevance_of(self, feature: int) -> float:
+        """Strength of a feature towards the target, as exactly as the log holds it."""
+        events = self._events.view
+        at = np.flatnonzero(events["feature"] == feature)
+        return float(events["relevance"][at[-1]] if len(at) else self._relevance.view[feature])
+
+    def _decision(self, i: int) -> Decision:
+        record = self._events.view[i]
+        start = int(self._events.view["because_end"][i - 1]) if i else 0
+        evidence = {}
+        for key, (places, numbers) in self._evidence.items():
+            at = int(np.searchsorted(places.view, i))
+            if at < len(places) and places.view[at] == i:
+                evidence[key] = float(numbers.view[at])
+        return Decision(
+            int(record["feature"]),
+            self._keys[record["reason"]],
+            float(record["relevance"]),
+            float(record["value"]),
+            float(record["level"]),
+            tuple(self._because.view[start : int(record["because_end"])].tolist()),
+            evidence=evidence,
+        )
+
+    def _say(self, d: Decision) -> str:
+        numbers = {
+            "relevance": d.relevance,
+            "value": d.value,
+            "level": d.level,
+            **d.evidence,
+        }
+        if d.because:
+            numbers["because_relevance"] = self.relevance_of(d.because[0])
+        fields = dict(zip(numbers, show(*numbers.values()), strict=True))
+        fields["name"] = self.names[d.feature]
+        fields["because"] = join([self.names[b] for b in d.because])
+        return fill(self.reasons[d.reason].sentence, fields, self.words)
+
+    # --- tables ----------------------------------------------------------------------------
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """One row a feature, as plain arrays: the table behind `to_pandas` and `to_polars`.
+
+        ``because`` is the feature that decided (-1: none), ``at`` the arrival that settled the
+        verdict (for an evicted feature, the newcomer), ``value`` and ``level`` the numbers compared.
+        """
+        n = len(self)
+        table: dict[str, npt.NDArray[Any]] = {
+            "feature": np.arange(n),
+            "verdict": self.verdicts,
+            "reason": self._reason.view.copy(),
+            "relevance": self._relevance.view.astype(np.float64),
+            "value": np.full(n, np.nan),
+            "level": self._level.view.astype(np.float64),
+            "because": np.full(n, -1, dtype=np.int64),
+            "at": np.arange(n),
+        }
+        # A later event of the same feature overwrites an earlier one: assignment keeps the last.
+        events = self._events.view
+        where = events["feature"]
+        for key in ("relevance", "value", "level", "at"):
+            table[key][where] = events[key]
+        ends = events["because_end"]
+        starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
+        has = ends > starts
+        first = np.full(len(events), -1, dtype=np.int64)
+        first[has] = self._because.view[starts[has]]
+        table["because"][where] = first
+        return table
+
+    def _frame_columns(self) -> dict[str, Any]:
+        table: dict[str, Any] = self.columns()
+        words = np.array([v.name.lower() for v in Verdict], dtype=object)
+        table["verdict"] = words[table["verdict"]]
+        table["reason"] = np.array(self._keys, dtype=object)[table["reason"]]
+        names = [self.names[i] for i in range(len(self))]
+        because = [names[b] if b >= 0 else None for b in table["because"].tolist()]
+        table["because"] = because
+        return {"feature": table.pop("feature"), "name": names, **table}
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame with one row a feature."""
+        pandas = need("pandas", extra="pandas", what_for="DecisionLog.to_pandas")
+        return pandas.DataFrame(self._frame_columns())
+
+    def to_polars(self) -> Any:
+        """Return a polars DataFrame with one row a feature."""
+        polars = need("polars", extra="polars", what_for="DecisionLog.to_polars")
+        columns = self._frame_columns()
+        return polars.DataFrame({k: list(v) if _holds_objects(v) else v for k, v in columns.items()})
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {word}" for word, n in self.counts().items() if n)
+        return f"<DecisionLog of {len(self)} features: {counts or 'none yet'}>"
+
+    # --- plain arrays, for files -----------------------------------------------------------
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything but names, reasons and words as plain arrays, for a writer of files."""
+        arrays = {
+            "reason": self._reason.view,
+            "relevance": self._relevance.view,
+            "level": self._level.view,
+            "because": self._because.view,
+        }
+        arrays |= {f"event_{key}": self._events.view[key] for key in EVENT.names or ()}
+        for key, (places, numbers) in self._evidence.items():
+            arrays[f"evidence_at_{key}"] = places.view
+            arrays[f"evidence_{key}"] = numbers.view
+        return arrays
+
+    @classmethod
+    def from_state(
+        cls,
+        state: Mapping[str, npt.NDArray[Any]],
+        reasons: Mapping[str, Reason],
+        names: NameBook,
+        words: Mapping[str, str],
+    ) -> DecisionLog:
+        """Rebuild a log from `state()`."""
+        log = cls(reasons, names, words)
+        log._reason = Growable(np.uint8, state["reason"])
+        log._relevance = Growable(np.float32, state["relevance"])
+        log._level = Growable(np.float32, state["level"])
+        log._because = Growable(np.int64, state["because"])
+        events = np.zeros(len(state["event_at"]), dtype=EVENT)
+        for key in EVENT.names or ():
+            events[key] = state[f"event_{key}"]
+        log._events = Growable(EVENT, events)
+        for key in state:
+            if key.startswith("evidence_at_"):
+                name = key.removeprefix("evidence_at_")
+                log._evidence[name] = (
+                    Growable(np.int64, state[key]),
+                    Growable(np.float64, state[f"evidence_{name}"]),
+                )
+        return log
+
+
+def _holds_objects(values: Any) -> bool:
+    """True for an array of Python objects, which polars would keep as objects."""
+    return isinstance(values, np.ndarray) and values.dtype.kind == "O"

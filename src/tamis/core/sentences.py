@@ -1,0 +1,42 @@
+"""Sentences with numbers and names in them, for people who ask why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+
+def show(*numbers: float) -> list[str]:
+    """Print numbers with three digits, or as many as it takes to tell different ones apart.
+
+    >>> show(0.08, 0.31)
+    ['0.08', '0.31']
+    >>> show(0.123456, 0.123457)
+    ['0.123456', '0.123457']
+    """
+    distinct = len({n for n in numbers if n == n})
+    texts: list[str] = []
+    for digits in range(3, 16):
+        texts = [f"{n:.{digits}g}" for n in numbers]
+        if len({t for t, n in zip(texts, numbers, strict=True) if n == n}) == distinct:
+            break
+    return texts
+
+
+def join(names: Sequence[str]) -> str:
+    """List names as in a sentence.
+
+    >>> join(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def fill(sentence: str, fields: Mapping[str, str], words: Mapping[str, str]) -> str:
+    """Fill the gaps of a sentence: first with words, which may hold gaps, then with fields.
+
+    Only plain ``{key}`` gaps are known, so a log file from a stranger can run nothing.
+    """
+    with_words = re.sub(r"\{(\w+)\}", lambda m: words.get(m[1], m[0]), sentence)
+    with_words = re.sub(r"\{(\w+)\}", lambda m: words.get(m[1], m[0]), with_words)
+    return re.sub(r"\{(\w+)\}", lambda m: fields.get(m[1], m[0]), with_words)

@@ -1,0 +1,144 @@
+"""Correlations as fixed-order sums over the rows where a column is not zero.
+
+Zero rows enter through their number only, so a dense column and the same column stored sparse go
+through the same additions in the same order and give the same bits. Values are centred before they
+are squared, so a large mean costs no digits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import jit
+from tamis.kernels.levels import gather_nonzeros
+from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
+
+
+@jit
+def moments(values, count, n):  # type: ignore[no-untyped-def]
+    """Mean and sum of squares about it of a column with `count` nonzeros; -1 if it is constant."""
+    if count == 0:
+        return 0.0, -1.0
+    total = 0.0
+    same = True
+    for t in range(count):
+        total += values[t]
+        same &= values[t] == values[0]
+    if same and (count == n or values[0] == 0.0):
+        return values[0], -1.0
+    mean = total / n
+    squares = 0.0
+    for t in range(count):
+        squares += (values[t] - mean) * (values[t] - mean)
+    return mean, squares + (n - count) * mean * mean
+
+
+@jit
+def column_strength(rows, values, count, groups, weights, totals, norms, sums, seen):  # type: ignore[no-untyped-def]
+    """Multiple correlation of one column with the target; -1 if the column is constant.
+
+    Classes: ``groups`` are the class codes, ``weights`` is empty, ``totals`` and ``norms`` the class
+    counts: the result is sqrt(between-class / total sum of squares), |r| for two classes.
+    Numbers: one group, ``weights`` the centred target, ``totals`` 0, ``norms`` its sum of squares.
+    """
+    n = len(groups)
+    mean, squares = moments(values, count, n)
+    if squares < 0.0:
+        return -1.0
+    weighted = len(weights) > 0
+    sums[:] = 0.0
+    seen[:] = 0.0
+    for t in range(count):
+        row = rows[t]
+        group = groups[row]
+        weight = weights[row] if weighted else 1.0
+        sums[group] += (values[t] - mean) * weight
+        seen[group] += weight
+    explained = 0.0
+    for g in range(len(norms)):
+        if norms[g] > 0.0:
+            covariance = sums[g]
+            if count < n:
+                covariance -= mean * (totals[g] - seen[g])
+            explained += covariance * covariance / norms[g]
+    return min(1.0, np.sqrt(explained / squares))
+
+
+@jit
+def relevance_compressed(  # type: ignore[no-untyped-def]
+    pointers, rows, values, groups, weights, totals, norms, lo, hi, out
+):
+    """Strength of compressed columns lo..hi-1 towards the target."""
+    sums, seen = np.empty(len(norms)), np.empty(len(norms))
+    for j in range(lo, hi):
+        first, last = pointers[j], pointers[j + 1]
+        if first == last:
+            out[j] = -1.0
+        else:
+            out[j] = column_strength(
+                rows[first:last], values[first:last], last - first,
+                groups, weights, totals, norms, sums, seen,
+            )
+
+
+@jit
+def relevance_dense(dense, groups, weights, totals, norms, lo, hi, out):  # type: ignore[no-untyped-def]
+    """Strength of the columns lo..hi-1 of a dense block towards the target."""
+    n = len(groups)
+    rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
+    sums, seen = np.empty(len(norms)), np.empty(len(norms))
+    for j in range(lo, hi):
+        count = gather_nonzeros(dense[:, j], rows, values)
+        out[j] = column_strength(
+            rows[:count], values[:count], count, groups, weights, totals, norms, sums, seen
+        )
+
+
+@jit
+def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means, squares):  # type: ignore[no-untyped-def]
+    """Ready columns for products: full columns are centred, sparse ones keep their zeros.
+
+    A column that is mostly nonzero is listed whole, less its mean (``means`` 0); any other keeps
+    its entries and its mean. What a column holds decides, not how it was stored.
+    """
+    for j in range(len(pointers) - 1):
+        first, last = pointers[j], pointers[j + 1]
+        count = last - first
+        mean, squares[j] = moments(values[first:last], count, n)
+        out = out_pointers[j]
+        if 2 * count <= n:
+            means[j] = mean
+            out_rows[out : out + count] = rows[first:last]
+            out_values[out : out + count] = values[first:last]
+            out_pointers[j + 1] = out + count
+            continue
+        means[j] = 0.0
+        at = first
+        for row in range(n):
+            value = 0.0
+            if at < last and rows[at] == row:
+                value = values[at]
+                at += 1
+            out_rows[out + row] = row
+            out_values[out + row] = value - mean
+        out_pointers[j + 1] = out + n
+
+
+@jit
+def pair_correlation(  # type: ignore[no-untyped-def]
+    rows, values, mean, squares, heads, nodes, numbers, slot_means, slot_squares, alive, n, out
+):
+    """Absolute correlation of one ready column with every kept column that is alive."""
+    n_slots = len(slot_means)
+    products = np.zeros(n_slots, np.float64)
+    for t in range(len(rows)):
+        node = heads[rows[t]]
+        value = values[t]
+        while node >= 0:
+            for i in range(nodes[node, NODE_COUNT]):
+                products[nodes[node, NODE_CELLS + i]] += value * numbers[node, i]
+            node = nodes[node, NODE_NEXT]
+    for s in range(n_slots):
+        if alive[s]:
+            covariance = products[s] - n * mean * slot_means[s]
+            out[s] = min(1.0, abs(covariance) / np.sqrt(squares * slot_squares[s]))

@@ -1,0 +1,139 @@
+"""Columns of numbers to columns of level codes, from the entries that are not the common level.
+
+A coded column is a list of (row, code) for every row that is *not* at the column's background
+level (code 0), and the count of each level. Dense and sparse columns become the same thing here, so
+everything that counts levels is written once and costs what the column holds, not what it could.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import jit
+
+#: Up to this many levels are found by trying each in turn, which beats sorting.
+FEW_LEVELS = 16
+
+
+@jit
+def code_values(values, count, codes, levels):  # type: ignore[no-untyped-def]
+    """Number the distinct values of ``values[:count]``: zero is 0, others 1, 2, ... as they come.
+
+    Writes `codes` and `levels` (the value of code c at ``levels[c - 1]``); returns how many levels
+    other than zero there are.
+    """
+    found = 0
+    for t in range(count):
+        value = values[t]
+        if value == 0.0:
+            codes[t] = 0
+            continue
+        code = 0
+        while code < found and levels[code] != value:
+            code += 1
+        if code == found:
+            if found == FEW_LEVELS:
+                return code_by_sorting(values, count, codes, levels)
+            levels[found] = value
+            found += 1
+        codes[t] = code + 1
+    return found
+
+
+@jit
+def code_by_sorting(values, count, codes, levels):  # type: ignore[no-untyped-def]
+    """Do as `code_values`, for columns with many levels."""
+    ordered = np.sort(values[:count])
+    found = 0
+    for t in range(count):
+        value = ordered[t]
+        if value != 0.0 and (found == 0 or levels[found - 1] != value):
+            levels[found] = value
+            found += 1
+    for t in range(count):
+        value = values[t]
+        codes[t] = 0 if value == 0.0 else np.searchsorted(levels[:found], value) + 1
+    return found
+
+
+@jit
+def gather_nonzeros(column, rows, values):  # type: ignore[no-untyped-def]
+    """List the entries of a dense column that are not zero; return how many."""
+    count = 0
+    for row in range(len(column)):
+        value = column[row]
+        if value != 0.0:
+            rows[count] = row
+            values[count] = value
+            count += 1
+    return count
+
+
+@jit
+def compress(dense, pointers, rows, values):  # type: ignore[no-untyped-def]
+    """Turn dense columns into compressed ones; the arrays have room for every entry."""
+    for j in range(dense.shape[1]):
+        at = pointers[j]
+        pointers[j + 1] = at + gather_nonzeros(dense[:, j], rows[at:], values[at:])
+
+
+@jit
+def encode(pointers, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts):  # type: ignore[no-untyped-def]
+    """Code compressed columns, each relative to its most common level.
+
+    ``out_rows`` and ``out_codes`` need room for min(entries, n_rows) of each column and
+    ``counts`` for entries + 1 levels of each.
+    """
+    longest = 1
+    for j in range(len(pointers) - 1):
+        longest = max(longest, pointers[j + 1] - pointers[j])
+    codes = np.empty(longest, np.int32)
+    levels = np.empty(longest, np.float64)
+    for j in range(len(pointers) - 1):
+        first, count = pointers[j], pointers[j + 1] - pointers[j]
+        found = code_values(values[first : first + count], count, codes, levels)
+        at = level_pointers[j]
+        level_pointers[j + 1] = at + found + 1
+        counted = counts[at : at + found + 1]
+        counted[:] = 0
+        for t in range(count):
+            counted[codes[t]] += 1
+        counted[0] += n_rows - count
+        out = out_pointers[j]
+        common = np.argmax(counted)
+        if common == 0:
+            written = _write_entries(rows[first : first + count], codes, count, out_rows[out:], out_codes[out:])
+        else:
+            # Let the common level change places with zero, so that it need not be listed.
+            written = _write_swapped(
+                rows[first : first + count], codes, count, n_rows, common, out_rows[out:], out_codes[out:]
+            )
+            counted[0], counted[common] = counted[common], counted[0]
+        out_pointers[j + 1] = out + written
+
+
+@jit
+def _write_entries(rows, codes, count, out_rows, out_codes):  # type: ignore[no-untyped-def]
+    written = 0
+    for t in range(count):
+        if codes[t] != 0:
+            out_rows[written] = rows[t]
+            out_codes[written] = codes[t]
+            written += 1
+    return written
+
+
+@jit
+def _write_swapped(rows, codes, count, n_rows, common, out_rows, out_codes):  # type: ignore[no-untyped-def]
+    written = 0
+    t = 0
+    for row in range(n_rows):
+        code = 0
+        if t < count and rows[t] == row:
+            code = codes[t]
+            t += 1
+        if code != common:
+            out_rows[written] = row
+            out_codes[written] = common if code == 0 else code
+            written += 1
+    return written
