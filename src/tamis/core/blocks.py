@@ -87,10 +87,26 @@ class ColumnBlock:
         if self.names is not None and len(self.names) != self.width:
             raise InputError(f"{len(self.names)} names were given for {self.width} columns")
 
+    @classmethod
+    def of(cls, columns: Any, first: int = 0, names: Names | None = None) -> ColumnBlock:
+        """Make a block of a 2-d array, a 1-d array (one column) or a scipy sparse matrix.
+
+        Stored zeros, duplicate entries and unsorted rows of a sparse matrix are put right in a
+        copy; the input is never changed.
+        """
+        if isinstance(columns, ColumnBlock):
+            return columns
+        if hasattr(columns, "tocsc"):
+            return cls(first, columns.shape[0], _compressed_columns(columns), names)
+        dense = np.asarray(columns, dtype=np.float64)
+        if dense.ndim == 1:
+            dense = dense.reshape(-1, 1)
+        return cls(first, dense.shape[0], np.asfortranarray(dense), names)
+
     @property
     def width(self) -> int:
         """How many columns."""
-        return len(self.values) if self.is_sparse else self.values.shape[1]  # type: ignore[union-attr]
+        return len(self.values) if isinstance(self.values, Compressed) else self.values.shape[1]
 
     @property
     def is_sparse(self) -> bool:
@@ -99,9 +115,32 @@ class ColumnBlock:
 
     def part(self, lo: int, hi: int) -> ColumnBlock:
         """Columns lo to hi - 1, sharing memory."""
-        values = self.values.part(lo, hi) if isinstance(self.values, Compressed) else self.values[:, lo:hi]
-        names = None if self.names is None else self.names[lo:hi]
-        return ColumnBlock(self.first + lo, self.n_rows, values, names, self.kind, self.group)  # type: ignore[arg-type]
+        values = (
+            self.values.part(lo, hi)
+            if isinstance(self.values, Compressed)
+            else self.values[:, lo:hi]
+        )
+        names = None if self.names is None else self.names.part(lo, hi)
+        return ColumnBlock(self.first + lo, self.n_rows, values, names, self.kind, self.group)
+
+    @property
+    def entries(self) -> Floats:
+        """The stored numbers, flat, column after column."""
+        if isinstance(self.values, Compressed):
+            return self.values.values
+        return self.values.reshape(-1, order="F")
+
+    def column_of_entry(self, entry: int) -> int:
+        """Arrival number of the column that holds stored number `entry`."""
+        if isinstance(self.values, Compressed):
+            inside = int(np.searchsorted(self.values.pointers, entry, side="right")) - 1
+        else:
+            inside = entry // max(self.n_rows, 1)
+        return self.first + inside
+
+    def name_of(self, column: int) -> str:
+        """How the column with this arrival number is called in a sentence."""
+        return f"{column}" if self.names is None else repr(self.names[column - self.first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +173,18 @@ class RowBlock:
     def is_sparse(self) -> bool:
         """True for compressed rows."""
         return isinstance(self.values, Compressed)
+
+
+def _compressed_columns(matrix: Any) -> Compressed:
+    """Canonical compressed columns of a scipy matrix: rows rise, none twice, no zero stored."""
+    csc = matrix.tocsc()
+    zeros = csc.data.size - np.count_nonzero(csc.data)
+    if zeros or not csc.has_canonical_format:
+        csc = csc.copy()
+        csc.sum_duplicates()
+        csc.eliminate_zeros()
+    return Compressed(
+        csc.indptr.astype(np.int64, copy=False),
+        csc.indices.astype(np.int32, copy=False),
+        csc.data.astype(np.float64, copy=False),
+    )

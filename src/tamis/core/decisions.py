@@ -178,6 +178,10 @@ class DecisionLog:
         )
         self._reason.view[d.feature] = code
 
+    def keeps(self, decision: Decision) -> bool:
+        """Tell whether a decision keeps its feature."""
+        return self.reasons[decision.reason].verdict == Verdict.KEPT
+
     # --- reading ---------------------------------------------------------------------------
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,19 +37,24 @@ class Names(Sequence[str]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, i: int | slice) -> str | Names:  # type: ignore[override]
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> Names: ...
+    def __getitem__(self, i: int | slice) -> str | Names:
         if isinstance(i, slice):
             start, stop, step = i.indices(len(self))
-            if step != 1:
-                return Names.of(list(self)[i])
-            stop = max(start, stop)
-            lo, hi = int(self.offsets[start]), int(self.offsets[stop])
-            return Names(self.blob[lo:hi], self.offsets[start : stop + 1] - lo)
-        if i < 0:
-            i += len(self)
-        if not 0 <= i < len(self):
-            raise IndexError(i)
-        return self.blob[self.offsets[i] : self.offsets[i + 1]].decode("utf-8", "surrogatepass")
+            return self.part(start, stop) if step == 1 else Names.of(list(self)[i])
+        place = range(len(self))[i]
+        return self.blob[self.offsets[place] : self.offsets[place + 1]].decode(
+            "utf-8", "surrogatepass"
+        )
+
+    def part(self, lo: int, hi: int) -> Names:
+        """Names lo to hi - 1."""
+        hi = max(lo, hi)
+        first, last = int(self.offsets[lo]), int(self.offsets[hi])
+        return Names(self.blob[first:last], self.offsets[lo : hi + 1] - first)
 
     def __iter__(self) -> Iterator[str]:
         bounds = self.offsets.tolist()
@@ -104,7 +110,7 @@ class NameBook:
             raise IndexError(feature)
         i = bisect_right(self._starts, feature) - 1
         if i >= 0 and feature - self._starts[i] < len(self._named[i]):
-            return str(self._named[i][feature - self._starts[i]])
+            return self._named[i][feature - self._starts[i]]
         return f"{self.prefix}{feature + self.base}"
 
     def find(self, name: str) -> int | None:

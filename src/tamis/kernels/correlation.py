@@ -139,6 +139,6 @@ def pair_correlation(  # type: ignore[no-untyped-def]
                 products[nodes[node, NODE_CELLS + i]] += value * numbers[node, i]
             node = nodes[node, NODE_NEXT]
     for s in range(n_slots):
-        if alive[s]:
+        if alive[s] and squares > 0.0 and slot_squares[s] > 0.0:
             covariance = products[s] - n * mean * slot_means[s]
             out[s] = min(1.0, abs(covariance) / np.sqrt(squares * slot_squares[s]))

@@ -1,0 +1,192 @@
+"""What a measure offers: strengths towards the target, strengths between columns, and a level.
+
+Protocols are small, one for each arity. A measure implements what it can, a selector names what it
+needs, and `require` turns a mismatch into one sentence.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import InputError, ParameterError
+from tamis.core.target import Target
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Strength:
+    """Strengths and the levels above which they count as dependence.
+
+    Works as an array of its values: ``np.asarray(strength)``, ``strength[3]``, ``len(strength)``.
+    """
+
+    value: Floats
+    level: Floats
+    constant: npt.NDArray[np.bool_]
+
+    @property
+    def dependent(self) -> npt.NDArray[np.bool_]:
+        """Which values count as dependence."""
+        result: npt.NDArray[np.bool_] = self.value > self.level
+        return result
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.value, dtype=dtype, copy=copy)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.value[i]
+
+
+class Panel(ABC):
+    """The kept columns, in order of arrival, ready to be compared with a newcomer."""
+
+    #: Pair values computed so far.
+    pairs: int
+
+    @abstractmethod
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[Any]:
+        """Ready some columns of a block for `between` and `add`."""
+
+    @abstractmethod
+    def between(self, column: Any) -> Floats:
+        """Strength of a ready column with every kept column, oldest first."""
+
+    @abstractmethod
+    def levels(self, column: Any) -> Floats:
+        """Level above which each of those strengths counts as dependence."""
+
+    @abstractmethod
+    def add(self, column: Any) -> None:
+        """Keep a ready column."""
+
+    @abstractmethod
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Let go of the kept columns at these positions (0 is the oldest)."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class Relevance(Protocol):
+    """A measure that scores columns against the target, in bulk."""
+
+    def relevance(self, columns: Any, target: Any) -> Strength:
+        """Strength of every column towards the target."""
+
+
+@runtime_checkable
+class Pairwise(Protocol):
+    """A measure that scores columns against each other."""
+
+    def between(self, columns: Any, others: Any) -> Floats:
+        """Strength between every one of `columns` and every one of `others`."""
+
+    def panel(self, target: Target) -> Panel:
+        """An empty panel for this measure."""
+
+
+class Measure(ABC):
+    """Base of the measures: a strength (larger is more dependent) and a level that gates it.
+
+    Attributes
+    ----------
+    name : str
+        The word for it: ``SAOLA(measure="mutual_information")``.
+    kind : {"discrete", "continuous"}
+        The values it is meant for.
+    symbol : str
+        How a strength is written, with ``{a}`` and ``{b}`` for the two sides.
+    resolution : float
+        Differences up to this are rounding, and such values count as tied.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    symbol: ClassVar[str]
+    resolution: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def relevance(self, columns: Any, target: Any) -> Strength:
+        """Strength of every column (2-d array, scipy sparse or ColumnBlock) towards the target."""
+
+    @abstractmethod
+    def panel(self, target: Target) -> Panel:
+        """An empty panel of kept columns."""
+
+    @abstractmethod
+    def gate(self) -> str:
+        """Say in a few words what the level is."""
+
+    @abstractmethod
+    def check_target(self, target: Target) -> None:
+        """Raise one sentence if the measure cannot use this target."""
+
+    def between(self, columns: Any, others: Any) -> Floats:
+        """Strength between every one of `columns` (rows of the result) and every one of `others`."""
+        left, right = ColumnBlock.of(columns), ColumnBlock.of(others)
+        if left.n_rows != right.n_rows:
+            raise InputError(
+                f"columns of {left.n_rows} and of {right.n_rows} rows cannot be compared"
+            )
+        panel = self.panel(Target.of(np.zeros(left.n_rows, dtype=int)))
+        for column in panel.prepare(right, np.arange(right.width)):
+            panel.add(column)
+        ready = panel.prepare(left, np.arange(left.width))
+        return np.array([panel.between(c) for c in ready]).reshape(left.width, right.width)
+
+    def dependent(self, value: Any, level: Any = None) -> Any:
+        """Tell which values count as dependence: a `Strength` knows its own levels."""
+        if isinstance(value, Strength):
+            return value.dependent
+        if level is None:
+            level = getattr(self, "threshold", None)
+        if level is None:
+            raise ParameterError(
+                f"{type(self).__name__}.dependent needs a level here: it depends on the rows; "
+                "pass level=, or a Strength from relevance()"
+            )
+        return np.asarray(value) > level
+
+    def words(self, target: Target) -> dict[str, str]:
+        """The words that sentences about this measure need."""
+        of = "class" if target.is_classes else "target"
+        return {
+            "target": of,
+            "relevance_symbol": self.symbol.format(a="{name}", b=of),
+            "pair_symbol": self.symbol.format(a="{name}", b="{because}"),
+            "gate": self.gate(),
+        }
+
+
+def require(measure: object, protocol: type, selector: str) -> None:
+    """Raise one sentence if `measure` lacks a method that `selector` needs."""
+    if isinstance(measure, protocol):
+        return
+    missing = [m for m in vars(protocol) if not m.startswith("_") and not hasattr(measure, m)]
+    raise ParameterError(
+        f"{selector} needs a measure with {' and '.join(missing)}(); "
+        f"{type(measure).__name__} has none"
+    )
+
+
+def ready_target(target: Any, n_rows: int) -> Target:
+    """Encode a target and check that it has one value a row."""
+    encoded = Target.of(target)
+    if encoded.n_rows != n_rows:
+        raise InputError(
+            f"the columns have {n_rows} rows but the target has {encoded.n_rows}; "
+            "give one target value for each row"
+        )
+    return encoded

@@ -1,0 +1,282 @@
+"""Mutual information and symmetrical uncertainty of discrete columns, in bits.
+
+I(X;Y) = H(X) + H(Y) - H(X,Y) and SU(X,Y) = 2 I(X;Y) / (H(X) + H(Y)), with plug-in probabilities and
+no bias correction. A plug-in estimate is above 0 for almost every feature, so there are two gates:
+
+* ``threshold``: the value must be above it (the papers' gate, usually 0);
+* ``alpha``: the G-squared test of the same counts must reject independence: 2 n ln2 I is compared with
+  the chi-square quantile for (levels - 1)(classes - 1) degrees of freedom.
+
+A value smaller than the rounding of its own sum (about 1e-14 bits) is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtri
+
+from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.errors import InputError, ParameterError
+from tamis.core.params import Nothing, Number, check
+from tamis.core.target import Target
+from tamis.kernels.information import (
+    entropy_table,
+    pair_information,
+    relevance_compressed,
+    relevance_dense,
+)
+from tamis.kernels.levels import encode
+from tamis.kernels.threads import over_columns
+from tamis.measures.base import Floats, Measure, Strength, ready_target
+from tamis.measures.panels import RowListPanel, compressed
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Information(Measure):
+    """What both measures share: counting, gates, panels."""
+
+    threshold: float = 0.0
+    alpha: float | None = None
+
+    kind: ClassVar[str] = "discrete"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check(owner, "threshold", self.threshold, Number(0))
+        check(owner, "alpha", self.alpha, (Number(0, 1, open_low=True, open_high=True), Nothing()))
+        if self.alpha is not None and self.threshold != 0.0:
+            raise ParameterError(f"{owner}: give threshold or alpha, not both")
+
+    def gate(self) -> str:
+        """Say in a few words what the level is."""
+        if self.alpha is None:
+            return "the threshold"
+        return f"the {100 * self.alpha:g}% level of its G-squared test"
+
+    def check_target(self, target: Target) -> None:
+        """Raise one sentence for a regression target."""
+        if not target.is_classes:
+            raise InputError(
+                f"{type(self).__name__} needs classes, and y holds real numbers (an unknown label "
+                "type for it): use FisherZ(), or turn y into classes"
+            )
+
+    def relevance(self, columns: Any, target: Any) -> Strength:
+        """Strength of every column towards the class."""
+        block = ColumnBlock.of(columns)
+        encoded = ready_target(target, block.n_rows)
+        self.check_target(encoded)
+        assert encoded.codes is not None
+        n, counts = block.n_rows, encoded.counts
+        table, unit = _table(n)
+        information, entropy = np.empty(block.width, np.int64), np.empty(block.width, np.int64)
+        levels = np.empty(block.width, np.int32)
+        out = (information, entropy, levels)
+        codes = encoded.codes
+        if isinstance(block.values, Compressed):
+            v = block.values
+            over_columns(
+                lambda lo, hi: relevance_compressed(
+                    v.pointers, v.places, v.values, codes, counts, table, lo, hi, *out
+                ),
+                v.pointers,
+            )
+        else:
+            dense = np.asfortranarray(block.values)
+            over_columns(
+                lambda lo, hi: relevance_dense(dense, codes, counts, table, lo, hi, *out),
+                np.arange(block.width + 1, dtype=np.int64) * n,
+            )
+        class_entropy = int(table[n] - table[counts].sum())
+        value = self._value(information, entropy, class_entropy, unit * n)
+        df = (levels - 1) * (encoded.n_classes - 1)
+        level = self._level(df, entropy, class_entropy, unit * n, n)
+        return Strength(value, level, levels == 1)
+
+    def panel(self, target: Target) -> InformationPanel:
+        """An empty panel of kept columns."""
+        return InformationPanel(target.n_rows, self)
+
+    def _value(self, information: Ints, h_x: Ints, h_y: Ints | int, units: float) -> Floats:
+        """The strength from n I, n H(X), n H(Y) in table units."""
+        raise NotImplementedError
+
+    def _level(self, df: Ints, h_x: Ints, h_y: Ints | int, units: float, n: int) -> Floats:
+        """The level of the strength for `df` degrees of freedom."""
+        if self.alpha is None:
+            return np.full(len(df), self.threshold)
+        quantiles = np.array([0.0, *chdtri(np.arange(1, df.max(initial=0) + 1), self.alpha)])
+        bits = quantiles[df] / (2 * n * np.log(2))
+        return self._level_from_bits(bits, h_x, h_y, units)
+
+    def _level_from_bits(
+        self, bits: Floats, h_x: Ints, h_y: Ints | int, units: float
+    ) -> Floats:
+        return bits
+
+
+@dataclass(frozen=True)
+class MutualInformation(_Information):
+    """Mutual information I(X;Y) in bits.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        A feature is relevant when its information with the class is above this.
+    alpha : float, optional
+        Gate by a G-squared test at this level instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0, 1], [0, 0], [1, 1], [1, 0]])
+    >>> MutualInformation().relevance(X, [0, 0, 1, 1]).value
+    array([1., 0.])
+    """
+
+    name: ClassVar[str] = "mutual_information"
+    symbol: ClassVar[str] = "I({a}; {b})"
+
+    def _value(self, information: Ints, h_x: Ints, h_y: Ints | int, units: float) -> Floats:
+        return information / units
+
+
+@dataclass(frozen=True)
+class SymmetricUncertainty(_Information):
+    """Symmetrical uncertainty SU(X,Y) = 2 I(X;Y) / (H(X) + H(Y)), between 0 and 1.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        A feature is relevant when its uncertainty with the class is above this.
+    alpha : float, optional
+        Gate by a G-squared test at this level instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SymmetricUncertainty().relevance(np.array([[0], [0], [1], [2]]), [0, 0, 1, 1]).value
+    array([0.8])
+    """
+
+    name: ClassVar[str] = "symmetric_uncertainty"
+    symbol: ClassVar[str] = "SU({a}, {b})"
+
+    def _value(self, information: Ints, h_x: Ints, h_y: Ints | int, units: float) -> Floats:
+        total = np.asarray(h_x + h_y, dtype=np.float64)
+        return np.divide(2.0 * information, total, out=np.zeros(len(total)), where=total > 0)
+
+    def _level_from_bits(
+        self, bits: Floats, h_x: Ints, h_y: Ints | int, units: float
+    ) -> Floats:
+        total = np.asarray(h_x + h_y, dtype=np.float64)
+        return np.divide(2.0 * bits * units, total, out=np.zeros(len(total)), where=total > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedColumn:
+    """A column as rows that leave its most common level, with the count of every level."""
+
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    level_counts: Ints
+    entropy: int
+
+    @property
+    def levels(self) -> int:
+        """How many levels occur."""
+        return int(np.count_nonzero(self.level_counts))
+
+
+class InformationPanel(RowListPanel):
+    """Kept discrete columns; a cell is one level of one of them that is not its background."""
+
+    def __init__(self, n_rows: int, measure: _Information) -> None:
+        super().__init__(n_rows, with_numbers=False)
+        self.measure = measure
+        self._slot_cells = np.zeros(1, dtype=np.int64)
+        self._cell_counts = np.zeros(0, dtype=np.int64)
+        self._entropy = np.zeros(0, dtype=np.int64)
+        self._levels = np.zeros(0, dtype=np.int64)
+
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[CodedColumn]:
+        """Code the picked columns."""
+        v = compressed(block, picks)
+        n, stored, width = block.n_rows, v.stored, len(v)
+        pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
+        rows, codes = np.empty(stored, np.int32), np.empty(stored, np.int32)
+        counts = np.empty(stored + width, np.int64)
+        encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
+        table, _ = _table(n)
+        lookups = table[counts[: level_pointers[-1]]]
+        entropy = table[n] - np.add.reduceat(lookups, level_pointers[:-1]) if width else []
+        return [
+            CodedColumn(
+                rows[pointers[i] : pointers[i + 1]],
+                codes[pointers[i] : pointers[i + 1]],
+                counts[level_pointers[i] : level_pointers[i + 1]],
+                int(entropy[i]),
+            )
+            for i in range(width)
+        ]
+
+    def between(self, column: CodedColumn) -> Floats:
+        """Strength of a coded column with every kept column, oldest first."""
+        table, unit = _table(self.n_rows)
+        out = np.zeros(len(self._alive), dtype=np.int64)
+        pair_information(
+            column.rows, column.codes, column.level_counts, column.entropy,
+            self._heads, self._nodes, self._slot_cells, self._cell_counts, self._entropy,
+            self._alive, table, self.n_rows, out,
+        )
+        self.pairs += len(self._live)
+        units = unit * self.n_rows
+        return self.measure._value(
+            out[self._live], self._entropy[self._live], column.entropy, units
+        )
+
+    def levels(self, column: CodedColumn) -> Floats:
+        """Level above which each strength counts as dependence."""
+        _, unit = _table(self.n_rows)
+        df = (self._levels[self._live] - 1) * (column.levels - 1)
+        entropy = self._entropy[self._live]
+        return self.measure._level(df, entropy, column.entropy, unit * self.n_rows, self.n_rows)
+
+    def add(self, column: CodedColumn) -> None:
+        """Keep a coded column."""
+        first = self._slot_cells[-1]
+        cells = (column.codes + (first - 1)).astype(np.int32)
+        self._hang(column.rows, cells, np.empty(0))
+        width = len(column.level_counts) - 1
+        self._slot_cells = np.append(self._slot_cells, first + width)
+        self._cell_counts = np.append(self._cell_counts, column.level_counts[1:])
+        self._entropy = np.append(self._entropy, column.entropy)
+        self._levels = np.append(self._levels, column.levels)
+
+    def _forget_dead(self) -> npt.NDArray[np.int32]:
+        widths = np.diff(self._slot_cells)
+        cell_lives = np.repeat(self._alive, widths)
+        self._slot_cells = np.concatenate([[0], np.cumsum(widths[self._live])])
+        self._cell_counts = self._cell_counts[cell_lives]
+        self._entropy = self._entropy[self._live]
+        self._levels = self._levels[self._live]
+        return np.where(cell_lives, np.cumsum(cell_lives) - 1, -1).astype(np.int32)
+
+
+_tables: dict[int, tuple[Ints, float]] = {}
+
+
+def _table(n: int) -> tuple[Ints, float]:
+    """The table for n rows; the last few are remembered."""
+    if n not in _tables:
+        while len(_tables) >= 4:
+            _tables.pop(next(iter(_tables)))
+        _tables[n] = entropy_table(n)
+    return _tables[n]

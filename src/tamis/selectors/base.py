@@ -1,0 +1,335 @@
+"""Selectors: the noun they share, and the role for columns that arrive one by one.
+
+A feature-stream selector is defined by `decide`: what it does with one arriving feature, given what
+is kept. Everything else is here, once: start, feed, fit, the log, the scikit-learn contract.
+
+Feeding a block has two halves. `examine` is a pure function of the block, the target and the
+parameters (finite? relevant? ready for comparison), so it may run earlier, elsewhere, or in
+parallel. `absorb` takes examined blocks in order and meets only the features that are relevant.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.errors import InputError
+from tamis.core.names import NameBook, Names
+from tamis.core.params import Range, check
+from tamis.core.target import Target
+from tamis.kernels.scan import scan
+from tamis.measures.auto import choose, resolve
+from tamis.measures.base import Measure, Panel, Strength
+from tamis.sources.memory import MemorySource, is_frame
+
+Floats = npt.NDArray[np.float64]
+
+
+class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """What every selector has: parameters, `kept_`, `log_`, `get_support`, `transform`."""
+
+    #: Allowed values of each parameter; checked when data first arrives.
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {}
+
+    log_: DecisionLog
+    n_features_in_: int
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        raise NotImplementedError
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the kept features, in order of arrival."""
+        check_is_fitted(self)
+        if input_features is not None:
+            # SelectorMixin checks that the names given are the names seen.
+            return np.asarray(super().get_feature_names_out(input_features))
+        return np.array([self.log_.names[int(f)] for f in self.kept_], dtype=object)
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
+        mask[self.kept_] = True
+        return mask
+
+    def _check_parameters(self) -> None:
+        for name, allowed in self.ranges.items():
+            check(type(self).__name__, name, getattr(self, name), allowed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """A relevant feature at the moment it arrives.
+
+    `column` is what the measure's panel made of its values.
+    """
+
+    feature: int
+    relevance: float
+    level: float
+    column: Any
+
+
+class Kept:
+    """The kept features, oldest first, and the panel that compares newcomers with them."""
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        self.features = np.zeros(0, dtype=np.int64)
+        self.relevance = np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def add(self, arrival: Arrival) -> None:
+        """Keep a feature."""
+        self.panel.add(arrival.column)
+        self.features = np.append(self.features, arrival.feature)
+        self.relevance = np.append(self.relevance, arrival.relevance)
+
+    def drop(self, features: Sequence[int]) -> None:
+        """Let features go."""
+        positions = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
+        self.panel.drop(positions)
+        self.features = np.delete(self.features, positions)
+        self.relevance = np.delete(self.relevance, positions)
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """Everything about a block that does not depend on what is kept."""
+
+    block: ColumnBlock
+    strength: Strength
+    survivors: npt.NDArray[np.intp]
+    columns: Sequence[Any]
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """The relevant features, in order."""
+        first = self.block.first
+        value, level = self.strength.value, self.strength.level
+        for j, column in zip(self.survivors.tolist(), self.columns, strict=True):
+            yield Arrival(first + j, float(value[j]), float(level[j]), column)
+
+
+class FeatureStreamSelector(Selector):
+    """A selector for columns that arrive over time, one at a time, in order.
+
+    Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
+    (`reasons`), and what to do with one arriving feature (`decide`).
+    """
+
+    measure: Measure | str
+
+    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+        """Decide about one relevant feature: keep it, drop it, evict others."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def reasons(self) -> dict[str, Reason]:
+        """Every reason this selector can give; ``irrelevant`` and ``constant`` are always there."""
+
+    # --- the three ways in -----------------------------------------------------------------
+
+    def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
+        """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            The target.
+        name_prefix, name_base : str, int
+            Features that come without a name are called prefix + (arrival number + base).
+        """
+        self._check_parameters()
+        target = Target.of(y)
+        measure = resolve(self.measure)
+        self._target = target
+        self._names = NameBook(name_prefix, name_base)
+        self._picked_by_auto = measure is None
+        self.n_features_in_ = 0
+        for stale in ("log_", "measure_", "measure_reason_", "_kept", "feature_names_in_"):
+            if hasattr(self, stale):
+                delattr(self, stale)
+        if measure is not None:
+            self._use(measure, "it was given")
+        return self
+
+    def feed(self, columns: Any, names: Sequence[str] | None = None) -> Self:
+        """Take the next columns of the stream.
+
+        Parameters
+        ----------
+        columns : array, scipy sparse matrix, data frame, Arrow table or ColumnBlock
+            One or more columns with as many rows as the target. A 1-d array is one column.
+        names : sequence of str, optional
+            Their names; a data frame brings its own.
+        """
+        if not hasattr(self, "_target"):
+            raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
+        for block in self._blocks_of(columns, names):
+            self._pick_measure(block)
+            self.absorb(self.examine(block))
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Select features from a whole table, its columns taken in order.
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+            The features.
+        y : array-like of shape (n_rows,)
+            The target: classes, or numbers for measures that take them.
+        """
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True)
+            source = MemorySource(X, column_or_1d(y, warn=True))
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse=("csc", "csr"), dtype="numeric",
+                ensure_all_finite=False, ensure_min_samples=2, y_numeric=False, multi_output=True,
+            )  # fmt: skip
+            source = MemorySource(X, column_or_1d(y, warn=True))
+        given_names = getattr(self, "feature_names_in_", None)
+        self.start(source.target())
+        if given_names is not None:
+            self.feature_names_in_ = given_names
+        self._pick_measure(source.whole())
+        for block in source.columns():
+            self.absorb(self.examine(block))
+        return self
+
+    # --- the two halves of feeding ---------------------------------------------------------
+
+    def examine(self, block: ColumnBlock) -> Examined:
+        """Work out all that does not depend on what is kept: a pure function, in any order."""
+        if block.n_rows != self._target.n_rows:
+            raise InputError(
+                f"the columns have {block.n_rows} rows but the target has {self._target.n_rows}; "
+                "feed columns of the same rows, in the same order"
+            )
+        self._refuse_bad_values(block)
+        strength = self.measure_.relevance(block, self._target)
+        survivors = np.flatnonzero(strength.dependent & ~strength.constant)
+        columns = self._kept.panel.prepare(block, survivors)
+        return Examined(block, strength, survivors, columns)
+
+    def absorb(self, examined: Examined) -> None:
+        """Take an examined block into the stream; blocks must come in order."""
+        block, strength = examined.block, examined.strength
+        if block.first != self.n_features_in_:
+            raise InputError(
+                f"a block that begins with feature {block.first} came when feature "
+                f"{self.n_features_in_} was next; absorb blocks in order"
+            )
+        self.log_.append_bulk(strength.value, strength.level, "irrelevant", block.names)
+        self.log_.mark(block.first + np.flatnonzero(strength.constant), "constant")
+        self.n_features_in_ += block.width
+        for arrival in examined.arrivals():
+            decision = self.decide(arrival, self._kept)
+            self.log_.append(decision)
+            if decision.evicts:
+                self._kept.drop([e.feature for e in decision.evicts])
+            if self.log_.keeps(decision):
+                self._kept.add(arrival)
+
+    # --- what can be read ------------------------------------------------------------------
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
+        return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
+
+    @property
+    def work_(self) -> dict[str, int]:
+        """Counted work: what was computed, whatever the machine."""
+        check_is_fitted(self)
+        return {
+            "features": self.n_features_in_,
+            "relevant": len(self.log_) - self._bulk_dropped(),
+            "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
+        }
+
+    def _bulk_dropped(self) -> int:
+        return int(self.log_.counts()["irrelevant"])
+
+    # --- small steps -----------------------------------------------------------------------
+
+    def _use(self, measure: Measure, why: str) -> None:
+        measure.check_target(self._target)
+        self.measure_ = measure
+        self.measure_reason_ = why
+        self._kept = Kept(measure.panel(self._target))
+        self.log_ = DecisionLog(
+            {**COMMON_REASONS, **self.reasons()}, self._names, measure.words(self._target)
+        )
+
+    def _pick_measure(self, block: ColumnBlock) -> None:
+        if not hasattr(self, "measure_"):
+            self._use(*choose(block, self._target))
+
+    def _blocks_of(self, columns: Any, names: Sequence[str] | None) -> Iterator[ColumnBlock]:
+        given = None if names is None else Names.of(names)
+        if isinstance(columns, ColumnBlock):
+            yield ColumnBlock(
+                self.n_features_in_, columns.n_rows, columns.values,
+                given or columns.names, columns.kind, columns.group,
+            )  # fmt: skip
+            return
+        if getattr(columns, "ndim", 2) == 1 and not is_frame(columns):
+            columns = np.asarray(columns).reshape(-1, 1)
+        yield from MemorySource(columns, None, names=given, first=self.n_features_in_).columns()
+
+    def _refuse_bad_values(self, block: ColumnBlock) -> None:
+        not_finite, not_whole = scan(block.entries)
+        if not_finite >= 0:
+            name = block.name_of(block.column_of_entry(not_finite))
+            raise InputError(
+                f"Input X contains NaN or infinity in column {name}; drop the column, "
+                "fill the gaps (for example with sklearn.impute.SimpleImputer), or drop the rows"
+            )
+        if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
+            name = block.name_of(block.column_of_entry(not_whole))
+            raise InputError(
+                f"column {name} holds numbers that are not whole, but measure='auto' had picked "
+                f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
+                "the column into categories"
+            )
+
+
+COMMON_REASONS = {
+    "irrelevant": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: {relevance_symbol}={relevance} is not above {level}, "
+        "{gate}",
+    ),
+    "constant": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: it has the same value in every row",
+    ),
+}

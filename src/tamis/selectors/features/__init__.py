@@ -1,0 +1,1 @@
+"""Selectors for feature streams: rows are fixed, columns arrive."""

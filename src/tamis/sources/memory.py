@@ -1,0 +1,212 @@
+"""Data in memory: NumPy, scipy.sparse, pandas, polars, Arrow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.errors import InputError
+from tamis.core.names import Names
+from tamis.sources.base import (
+    Report,
+    Source,
+    SourceInfo,
+    default_width,
+    describe_target,
+    silent,
+)
+
+
+def is_frame(data: Any) -> bool:
+    """True for pandas, polars and Arrow tables, and whatever speaks the Arrow stream protocol."""
+    return bool(nw.dependencies.is_into_dataframe(data)) or (
+        hasattr(data, "__arrow_c_stream__") and not isinstance(data, np.ndarray)
+    )
+
+
+class MemorySource(Source):
+    """Columns of something in memory.
+
+    Parameters
+    ----------
+    X : array, scipy sparse matrix, pandas/polars DataFrame or Arrow table
+        The features. Sparse rows (CSR) are turned once. Data frame columns may hold numbers,
+        truth values, or words and categories, which become codes.
+    y : array-like, optional
+        The target.
+    names : Names, optional
+        Names of the columns; data frames bring their own.
+    first : int, default=0
+        Arrival number of the first column.
+    """
+
+    format: ClassVar[str] = "memory"
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+    EXTENSIONS: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, X: Any, y: Any = None, *, names: Names | None = None, first: int = 0
+    ) -> None:
+        self._first = first
+        self._y = None if y is None else np.asarray(y)
+        self._frame = _as_frame(X) if is_frame(X) else None
+        self._names = names
+        if self._frame is not None:
+            self._matrix: Any = None
+            self._shape = (len(self._frame), len(self._frame.columns))
+            if names is None:
+                self._names = Names.of(self._frame.columns)
+        elif sp.issparse(X):
+            # The one conversion: canonical compressed columns, shared with X where it has them.
+            self._matrix = ColumnBlock.of(X).values
+            self._shape = X.shape
+        else:
+            self._matrix = np.asarray(X)
+            if self._matrix.ndim != 2:
+                raise InputError(
+                    f"expected a table of rows and columns, got an array of {self._matrix.ndim} "
+                    "dimensions; use reshape(-1, 1) for one column"
+                )
+            self._shape = self._matrix.shape
+        if self._names is not None and len(self._names) != self._shape[1]:
+            raise InputError(f"{len(self._names)} names were given for {self._shape[1]} columns")
+        if self._y is not None and len(self._y) != self._shape[0]:
+            raise InputError(
+                f"X has {self._shape[0]} rows but y has {len(self._y)}: inconsistent numbers of "
+                "samples; give one target value for each row"
+            )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self._shape[1])
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """The target given."""
+        return self._y
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of columns; compressed blocks share the matrix's memory."""
+        stored = self._matrix.stored if isinstance(self._matrix, Compressed) else None
+        step = width or default_width(self.n_rows, self.n_columns, stored)
+        for lo in range(0, self.n_columns, step):
+            hi = min(lo + step, self.n_columns)
+            yield self._block(lo, hi)
+            report("reading columns", hi, self.n_columns)
+
+    def whole(self) -> ColumnBlock:
+        """Everything as one block."""
+        return self._block(0, self.n_columns)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of rows."""
+        step = size or default_width(self.n_columns, self.n_rows, None)
+        matrix = self.load()[0]
+        matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
+        for lo in range(0, self.n_rows, step):
+            part = matrix[lo : lo + step]
+            values = (
+                Compressed(part.indptr.astype(np.int64), part.indices, part.data)
+                if sp.issparse(part)
+                else np.ascontiguousarray(part, dtype=np.float64)
+            )
+            y = None if self._y is None else self._y[lo : lo + step]
+            yield RowBlock(lo, self.n_columns, values, y)
+            report("reading rows", min(lo + step, self.n_rows), self.n_rows)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Return a scipy CSC matrix or an array, and the target."""
+        if isinstance(self._matrix, Compressed):
+            m = self._matrix
+            return sp.csc_matrix((m.values, m.places, m.pointers), shape=self._shape), self._y
+        return (self._matrix if self._frame is None else self.whole().values), self._y
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        m = self._matrix
+        digest = hashlib.blake2b(digest_size=8)
+        if isinstance(m, Compressed):
+            for array in (m.pointers, m.places, m.values):
+                digest.update(np.ascontiguousarray(array).data)
+        else:
+            for block in self.columns():
+                digest.update(np.ascontiguousarray(block.values).data)
+        return SourceInfo(
+            self.format,
+            self.axis,
+            self.n_rows,
+            self.n_columns,
+            m.stored if isinstance(m, Compressed) else None,
+            "sparse" if isinstance(m, Compressed) else "dense",
+            describe_target(self._y),
+            digest.hexdigest(),
+        )
+
+    def _block(self, lo: int, hi: int) -> ColumnBlock:
+        names = None if self._names is None else self._names.part(lo, hi)
+        first = self._first + lo
+        if self._frame is not None:
+            values, all_categories = _frame_values(self._frame, lo, hi)
+            kind: Any = "discrete" if all_categories else "unknown"
+            return ColumnBlock(first, self.n_rows, values, names, kind)
+        if isinstance(self._matrix, Compressed):
+            return ColumnBlock(first, self.n_rows, self._matrix.part(lo, hi), names)
+        try:
+            dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"columns {lo} to {hi - 1} hold something that is no number: {error}") from error
+        return ColumnBlock(first, self.n_rows, dense, names)
+
+
+def _as_frame(data: Any) -> Any:
+    """A narwhals frame; anything that only streams Arrow is read into a table first."""
+    if not nw.dependencies.is_into_dataframe(data):
+        import pyarrow as pa
+
+        data = pa.table(data)
+    return nw.from_native(data, eager_only=True)
+
+
+def _frame_values(frame: Any, lo: int, hi: int) -> tuple[npt.NDArray[np.float64], bool]:
+    """Columns lo..hi-1 as numbers, and whether all are categories (truth values, words)."""
+    values = np.empty((len(frame), hi - lo), dtype=np.float64, order="F")
+    all_categories = True
+    for j, name in enumerate(frame.columns[lo:hi]):
+        series = frame[name]
+        dtype = series.dtype
+        if dtype == nw.Boolean or dtype.is_numeric():
+            all_categories &= dtype == nw.Boolean
+            gaps = series.null_count() > 0
+            column = series.cast(nw.Float64) if gaps else series
+            values[:, j] = column.to_numpy()
+        elif dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
+            values[:, j] = _codes(series, name)
+        else:
+            raise InputError(
+                f"column {name!r} is of type {dtype}, which is neither a number nor a category; "
+                "convert it or leave it out"
+            )
+    return values, all_categories
+
+
+def _codes(series: Any, name: str) -> npt.NDArray[np.float64]:
+    """Codes of words or categories, by sorted value."""
+    if series.null_count():
+        raise InputError(
+            f"Input X contains NaN (a missing value) in column {name!r}; fill the gaps with a "
+            "category of their own, or drop the column"
+        )
+    words = np.array([str(v) for v in series.to_list()], dtype=object)
+    return np.unique(words, return_inverse=True)[1].astype(np.float64)
