@@ -23,6 +23,17 @@ def count_places(places: Any, counts: Ints) -> None:
 
 
 @jit
+def begin_columns(counts: Ints) -> int:
+    """Turn the counts of columns into their first slots, in place; return how many slots."""
+    total = 0
+    for c in range(len(counts)):
+        count = counts[c]
+        counts[c] = total
+        total += count
+    return total
+
+
+@jit
 def scatter_places(pointers: Ints, places: Any, first_row: int, slots: Ints, rows_out: Any) -> None:
     """Put each row number where its column goes; `slots` is the next free slot of each column."""
     for r in range(len(pointers) - 1):

@@ -1,0 +1,220 @@
+"""ColumnStore: columns on disk as a folder of plain .npy files, read by memory mapping.
+
+======================  ========================================================================
+file                    holds
+======================  ========================================================================
+pointers.npy            int64, columns + 1: where each column begins in the next two
+places.npy              int32: row numbers, rising inside a column
+values.npy              float32 where that is exact for every value, else float64; absent when
+                        every stored value is 1
+dense.npy               instead of these three: one column after the other, float32 or float64
+y.npy                   the target, if there is one
+names.bin               names of the columns, UTF-8, end to end; names_offsets.npy bounds them
+meta.json               shape, layout, what is known about the values, where they came from, and
+                        for every file its length and blake2b (of the bytes after an .npy header)
+======================  ========================================================================
+
+Written by `tamis.sources.transpose.write_store`; no file needs pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.errors import SourceError
+from tamis.core.names import Names
+from tamis.sources._matrix import block_ranges, row_blocks
+from tamis.sources._store_writer import FORMAT, HEADER, META, VERSION, npy_header
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+
+
+class ColumnStore(Source):
+    """A column store on disk.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder, by habit called NAME.cols.
+
+    Attributes
+    ----------
+    meta : dict
+        What meta.json says.
+    """
+
+    format: ClassVar[str] = "store"
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+    EXTENSIONS: ClassVar[tuple[str, ...]] = (".cols",)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = as_path(path)
+        self.meta = _read_meta(self.path)
+        self.name_prefix = str(self.meta["name_prefix"])
+        self.name_base = int(self.meta["name_base"])
+        self._stored: int | None = self.meta["stored"]
+        for name, record in self.meta["files"].items():
+            self._check_file(name, record)
+        if self._stored is not None:
+            ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
+            if ends != (0, self._stored):
+                raise SourceError(f"{self.path} is damaged: pointers.npy does not fit; rebuild it")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.meta["n_rows"])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.meta["n_columns"])
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target stored with the data, or None."""
+        return np.array(self._part("y.npy")) if "y.npy" in self.meta["files"] else None
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns; row numbers are a view of the file."""
+        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, self._stored):
+            yield ColumnBlock(lo, self.n_rows, self._values(lo, hi), self._names(lo, hi))
+            report("reading columns", hi, self.n_columns)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows; a sparse store is transposed in memory first."""
+        y = self.target()
+        if self._stored is not None:
+            report("transposing columns to rows in memory", 0, self.n_columns)
+            matrix = self.load()[0].tocsr()
+            report("transposing columns to rows in memory", self.n_columns, self.n_columns)
+            yield from row_blocks(matrix, y, size, report)
+            return
+        columns = self._part("dense.npy")
+        for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
+            values = np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
+            yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
+            report("reading rows across columns", hi, self.n_rows)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Everything at once: a CSC matrix, or an array in Fortran order; and the target."""
+        values = self._values(0, self.n_columns)
+        if not isinstance(values, Compressed):
+            return np.array(values, order="F"), self.target()
+        from scipy.sparse import csc_matrix
+
+        parts = (np.array(values.values), np.array(values.places), values.pointers)
+        matrix = csc_matrix(parts, shape=(self.n_rows, self.n_columns))
+        matrix.has_canonical_format = True
+        return matrix, self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        keys = ("values", "integer_values", "lowest", "highest", "stored_zeros", "source")
+        details = {key: self.meta[key] for key in keys}
+        details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, self._stored, self.meta["layout"],
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the content of every file."""
+        digest = hashlib.blake2b(digest_size=8)
+        for name, record in sorted(self.meta["files"].items()):
+            digest.update(f"{name} {record['blake2b']}\n".encode())
+        return digest.hexdigest()
+
+    def verify(self, report: Report = silent) -> None:
+        """Read every file and compare it with its checksum; SourceError names one that differs."""
+        files: dict[str, dict[str, Any]] = self.meta["files"]
+        done, total = 0, sum(record["bytes"] for record in files.values())
+        for name, record in files.items():
+            digest = hashlib.blake2b(digest_size=16)
+            with open(os.path.join(self.path, name), "rb") as file:
+                file.seek(HEADER if "dtype" in record else 0)
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
+                    done += len(piece)
+                    report("verifying the store", done, total)
+            if digest.hexdigest() != record["blake2b"]:
+                raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
+
+    def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
+        if self._stored is None:
+            return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)
+        pointers = np.array(self._part("pointers.npy", lo, hi + 1))
+        first, last = int(pointers[0]), int(pointers[-1])
+        if self.meta["values"] == "ones":
+            values = np.ones(last - first)
+        else:
+            values = self._part("values.npy", first, last).astype(np.float64, copy=False)
+        return Compressed(pointers - first, self._part("places.npy", first, last), values)
+
+    def _names(self, lo: int, hi: int) -> Names | None:
+        if "names.bin" not in self.meta["files"]:
+            return None
+        offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
+        with open(os.path.join(self.path, "names.bin"), "rb") as file:
+            file.seek(int(offsets[0]))
+            return Names(file.read(int(offsets[-1] - offsets[0])), offsets - offsets[0])
+
+    def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
+        """Map elements (or columns) lo to hi - 1 of a file.
+
+        Mapped for each block, privately: the array is writable as far as a kernel can see, which
+        would otherwise be compiled a second time for read-only input, and the file never changes.
+        """
+        record = self.meta["files"][name]
+        length, *rest = record["shape"]
+        lo, hi, _ = slice(lo, hi).indices(length)
+        shape = (max(0, hi - lo), *rest)
+        dtype = np.dtype(record["dtype"])
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        offset = HEADER + lo * int(np.prod(rest, dtype=np.int64)) * dtype.itemsize
+        path = os.path.join(self.path, name)
+        return np.memmap(path, dtype, "c", offset, shape).view(np.ndarray)
+
+    def _check_file(self, name: str, record: dict[str, Any]) -> None:
+        """Compare a file's length and .npy header with what meta.json says."""
+        path = os.path.join(self.path, name)
+        header = b""
+        if "dtype" in record:
+            header = npy_header(np.dtype(record["dtype"]), tuple(record["shape"]))
+        try:
+            with open(path, "rb") as file:
+                is_whole = os.fstat(file.fileno()).st_size == len(header) + record["bytes"]
+                is_whole = is_whole and file.read(len(header)) == header
+        except OSError as error:
+            raise SourceError(
+                f"{self.path} is damaged: {name} cannot be read ({error.strerror}); rebuild it"
+            ) from error
+        if not is_whole:
+            raise SourceError(
+                f"{self.path} is damaged: {name} has another length or shape than {META} says; "
+                "rebuild the store"
+            )
+
+
+def _read_meta(path: str) -> dict[str, Any]:
+    if not os.path.exists(path):
+        raise SourceError(f"{path} does not exist; check the path")
+    try:
+        with open(os.path.join(path, META), encoding="utf-8") as file:
+            meta: dict[str, Any] = json.load(file)
+        version = (meta["format"], meta["version"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} is not a column store: it has no {META} of one") from error
+    if version != (FORMAT, VERSION):
+        raise SourceError(
+            f"{path} is a column store of version {version[1]} and this tamis reads version "
+            f"{VERSION}; rebuild the store"
+        )
+    return meta

@@ -1,0 +1,281 @@
+"""SvmlightSource: rows of ``label index:value index:value ...``, plain or compressed.
+
+The text is cut into chunks at line ends; threads parse chunks (`tamis.kernels.svmlight`) while the
+next one is read or decompressed, and the rows come out in the order of the file. Whether indices
+count from 0 or from 1 is known only at the end: if 0 occurs anywhere they count from 0.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.errors import ParameterError, SourceError
+from tamis.core.params import Number, check
+from tamis.kernels import svmlight as kernel
+from tamis.kernels.threads import thread_count
+from tamis.sources._matrix import column_blocks, whole_numbers
+from tamis.sources._svmlight_text import Chunk, parse_all, sentence
+from tamis.sources._text import TextFile
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.transpose import MEMORY, write_store
+
+#: Bytes of text that a thread parses at a time.
+CHUNK = 4_000_000
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What a pass over the file tells."""
+
+    n_rows: int = 0
+    stored: int = 0
+    lowest: int = np.iinfo(np.int64).max
+    highest: int = -1
+
+    def plus(self, found: npt.NDArray[np.int64]) -> _Facts:
+        return _Facts(
+            self.n_rows + int(found[kernel.ROWS]),
+            self.stored + int(found[kernel.ENTRIES]),
+            min(self.lowest, int(found[kernel.LOWEST])),
+            max(self.highest, int(found[kernel.HIGHEST])),
+        )
+
+
+class SvmlightSource(Source):
+    """Rows in svmlight (libsvm) text.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain text or gzip, bzip2 or zstd, told by content.
+    zero_based : {"auto", True, False}
+        Whether indices count from 0. "auto": they do if index 0 occurs anywhere in the file.
+    memory : int
+        Bytes that reading by columns may use; a file that needs more is transposed on disk.
+    work : str or path, optional
+        Folder for that temporary column store; by default the folder of the file or, if that
+        cannot be written to, the current one.
+    chunk : int
+        Bytes of text parsed at a time; changes speed and memory, never a number.
+    """
+
+    format: ClassVar[str] = "svmlight"
+    axis: ClassVar[Literal["columns", "rows"]] = "rows"
+    EXTENSIONS: ClassVar[tuple[str, ...]] = (".svm", ".svmlight", ".libsvm")
+    name_prefix: str = ""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        zero_based: bool | Literal["auto"] = "auto",
+        *,
+        memory: int = MEMORY,
+        work: str | os.PathLike[str] | None = None,
+        chunk: int = CHUNK,
+    ) -> None:
+        if zero_based not in (True, False, "auto"):
+            raise ParameterError(f"zero_based={zero_based!r} is not 'auto', True or False")
+        check("SvmlightSource", "memory", memory, Number(1, integer=True))
+        check("SvmlightSource", "chunk", chunk, Number(1, integer=True))
+        self.path = as_path(path)
+        self.zero_based = zero_based
+        self.memory, self.work, self.chunk = memory, work, chunk
+        self._text = TextFile(self.path)
+        self._known: _Facts | None = None
+        self._labels: npt.NDArray[Any] | None = None
+
+    @property
+    def name_base(self) -> int:  # type: ignore[override]
+        """Number of the first column in the file, 0 or 1."""
+        return self._base(self._facts() if self.zero_based == "auto" else _Facts())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._facts().n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns: the highest index, counted from the base."""
+        facts = self._facts()
+        return max(0, facts.highest + 1 - self._base(facts))
+
+    def target(self) -> npt.NDArray[Any]:
+        """Return the labels, as int64 if all are whole numbers; a pass unless already read."""
+        if self._labels is None:
+            labels = [part.labels.copy() for part in self._parsed(self.chunk, silent)]
+            self._labels = whole_numbers(np.concatenate(labels))
+        return self._labels
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows (default: a chunk of text); the same rows for every size."""
+        if size is not None:
+            check("rows", "size", size, Number(1, integer=True))
+        base = self.name_base
+        n_columns = self.n_columns if self._known else None
+        first = 0
+        for y, rows in _rebatch(self._parsed(self.chunk, report), size):
+            places = rows.places - base
+            yield RowBlock(first, n_columns, Compressed(rows.pointers, places, rows.values), y)
+            first += len(rows)
+
+    def raw_rows(self, memory: int, report: Report) -> Iterator[RowBlock]:
+        """Stream rows whose places are the indices in the file, for `write_store`."""
+        first = 0
+        # A chunk in flight takes some ten times its length, and there are a few of them.
+        chunk = max(1, min(self.chunk, memory // 100))
+        for part in self._parsed(chunk, report):
+            yield RowBlock(first, None, part.rows, part.labels)
+            first += len(part.rows)
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns, after a pass that transposes the file."""
+        longest = self._text.size * (1 if self._text.compression == "none" else 8)
+        # A byte of text makes some 2 bytes of numbers, held three times while they are turned.
+        if longest * 8 <= self.memory:
+            report("transposing rows to columns in memory", 0, self._text.size)
+            matrix = self.load()[0].tocsc()
+            report("transposing rows to columns in memory", self._text.size, self._text.size)
+            yield from column_blocks(matrix, width, report)
+            return
+        path = os.path.join(self._work_folder(), f".tamis-{secrets.token_hex(4)}.cols")
+        report(f"transposing rows to columns in {path}", 0, None)
+        try:
+            store = write_store(path, self, memory=self.memory, report=report)
+            yield from store.columns(width, report)
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any]]:
+        """Everything at once: a CSR matrix, float64 with int32 indices if they fit; the labels."""
+        from scipy.sparse import csr_matrix
+
+        parts = list(self._parsed(self.chunk, silent))
+        facts, base, n_columns = self._facts(), self.name_base, self.n_columns
+        fits = max(n_columns, facts.stored) < 2**31
+        indices = np.empty(facts.stored, dtype=np.int32 if fits else np.int64)
+        pointers = np.zeros(facts.n_rows + 1, dtype=indices.dtype)
+        values = np.empty(facts.stored)
+        ends = np.cumsum([len(part.rows.places) for part in parts]).tolist()
+        rows = np.cumsum([len(part.rows) for part in parts]).tolist()
+
+        def join(k: int) -> None:
+            part = parts[k].rows
+            lo, hi, row = ends[k] - len(part.places), ends[k], rows[k] + 1
+            np.subtract(part.places, base, out=indices[lo:hi], casting="unsafe")
+            values[lo:hi] = part.values
+            pointers[row - len(part) : row] = part.pointers[1:] + lo
+
+        with ThreadPoolExecutor(thread_count()) as pool:
+            list(pool.map(join, range(len(parts))))
+        self._labels = whole_numbers(np.concatenate([part.labels for part in parts]))
+        matrix = csr_matrix((values, indices, pointers), shape=(facts.n_rows, n_columns))
+        matrix.has_canonical_format = True
+        return matrix, self._labels
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        target = describe_target(self.target())
+        details = {
+            "zero_based": self.name_base == 0,
+            "bytes": self._text.size,
+            "compression": self._text.compression,
+        }
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, self._facts().stored, "sparse",
+            target, self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes of the file."""
+        return self._text.fingerprint()
+
+    def _base(self, facts: _Facts) -> int:
+        if self.zero_based == "auto":
+            return 0 if facts.lowest == 0 else 1
+        return 0 if self.zero_based else 1
+
+    def _facts(self) -> _Facts:
+        """Count rows, entries and columns: a cheap pass over the text, once."""
+        if self._known is None:
+            facts = _Facts()
+            for text in self._text.chunks(self.chunk):
+                found = kernel.new_found()
+                kernel.scan_rows(text, found)
+                facts = facts.plus(found)
+            self._learn(facts)
+        assert self._known is not None
+        return self._known
+
+    def _learn(self, facts: _Facts) -> None:
+        if facts.n_rows == 0:
+            raise SourceError(f"{self.path} holds no rows; give a file with at least one")
+        self._known = facts
+
+    def _work_folder(self) -> str:
+        if self.work is not None:
+            return as_path(self.work)
+        for folder in (os.path.dirname(os.path.abspath(self.path)), os.getcwd()):
+            if os.access(folder, os.W_OK):
+                return folder
+        raise SourceError(
+            f"reading {self.path} by columns needs a folder to write to; name one with work="
+        )
+
+    def _parsed(self, chunk: int, report: Report) -> Iterator[Chunk]:
+        """Parse the file with threads, in order; a pass to the end also learns its shape."""
+        least = 1 if self.zero_based is False else 0
+        facts, lines = _Facts(), 0
+        for part in parse_all(self._text.chunks(chunk), least):
+            if part.fault is not None:
+                raise SourceError(sentence(self.path, part, part.fault, lines))
+            facts = facts.plus(part.found)
+            lines += int(part.found[kernel.LINES])
+            report("reading rows", self._text.done, self._text.size)
+            yield part
+        self._learn(facts)
+
+
+def _rebatch(
+    parts: Iterator[Chunk], size: int | None
+) -> Iterator[tuple[npt.NDArray[np.float64], Compressed]]:
+    """Cut the rows of chunks into blocks of `size` rows; None leaves the chunks as they are."""
+    held: list[tuple[npt.NDArray[np.float64], Compressed]] = []
+    height = 0
+    for part in parts:
+        done, n_rows = 0, len(part.rows)
+        while size is not None and height + n_rows - done >= size:
+            cut = done + size - height
+            yield _join([*held, (part.labels[done:cut], part.rows.part(done, cut))])
+            held, height, done = [], 0, cut
+        if done < n_rows:
+            held.append((part.labels[done:], part.rows.part(done, n_rows)))
+            height += n_rows - done
+        if size is None and held:
+            yield held.pop()
+    if height and size is not None:
+        yield _join(held)
+
+
+def _join(
+    pieces: list[tuple[npt.NDArray[np.float64], Compressed]],
+) -> tuple[npt.NDArray[np.float64], Compressed]:
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = [piece for _, piece in pieces]
+    lengths = np.concatenate([np.diff(piece.pointers) for piece in rows])
+    pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=pointers[1:])
+    places = np.concatenate([piece.places for piece in rows])
+    values = np.concatenate([piece.values for piece in rows])
+    return np.concatenate([y for y, _ in pieces]), Compressed(pointers, places, values)
