@@ -23,9 +23,9 @@ class Compressed:
     Places rise strictly inside a vector; a place that is not listed holds 0, which is a value.
     """
 
-    pointers: npt.NDArray[np.int64]
+    pointers: npt.NDArray[Any]
     places: npt.NDArray[Any]
-    values: Floats
+    values: npt.NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.pointers) - 1
@@ -39,7 +39,17 @@ class Compressed:
         """Vectors lo to hi - 1, sharing memory."""
         first, last = int(self.pointers[lo]), int(self.pointers[hi])
         return Compressed(
-            self.pointers[lo : hi + 1] - first, self.places[first:last], self.values[first:last]
+            np.subtract(self.pointers[lo : hi + 1], first, dtype=np.int64),
+            self.places[first:last],
+            self.values[first:last],
+        )
+
+    def widened(self) -> Compressed:
+        """The same with the types that kernels take: int64 pointers, int32 places, float64."""
+        return Compressed(
+            self.pointers.astype(np.int64, copy=False),
+            self.places.astype(np.int32, copy=False),
+            self.values.astype(np.float64, copy=False),
         )
 
     def pick(self, vectors: npt.NDArray[np.intp]) -> Compressed:
@@ -97,7 +107,7 @@ class ColumnBlock:
         if isinstance(columns, ColumnBlock):
             return columns
         if hasattr(columns, "tocsc"):
-            return cls(first, columns.shape[0], _compressed_columns(columns), names)
+            return cls(first, columns.shape[0], compressed_columns(columns).widened(), names)
         dense = np.asarray(columns, dtype=np.float64)
         if dense.ndim == 1:
             dense = dense.reshape(-1, 1)
@@ -175,16 +185,14 @@ class RowBlock:
         return isinstance(self.values, Compressed)
 
 
-def _compressed_columns(matrix: Any) -> Compressed:
-    """Canonical compressed columns of a scipy matrix: rows rise, none twice, no zero stored."""
+def compressed_columns(matrix: Any) -> Compressed:
+    """Canonical compressed columns of a scipy matrix: rows rise, none twice, no zero stored.
+
+    Arrays keep their types and are shared with the matrix where it is canonical already.
+    """
     csc = matrix.tocsc()
-    zeros = csc.data.size - np.count_nonzero(csc.data)
-    if zeros or not csc.has_canonical_format:
+    if not csc.has_canonical_format or np.count_nonzero(csc.data) != csc.data.size:
         csc = csc.copy()
         csc.sum_duplicates()
         csc.eliminate_zeros()
-    return Compressed(
-        csc.indptr.astype(np.int64, copy=False),
-        csc.indices.astype(np.int32, copy=False),
-        csc.data.astype(np.float64, copy=False),
-    )
+    return Compressed(csc.indptr, csc.indices, csc.data)

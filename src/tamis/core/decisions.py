@@ -8,6 +8,7 @@ without the selector that wrote it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -131,11 +132,10 @@ class DecisionLog:
         self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
-        self._level = Growable(np.float32)
+        self._levels: list[tuple[int, float | npt.NDArray[np.float32]]] = []
         self._events = Growable(EVENT)
         self._because = Growable(np.int64)
         self._evidence: dict[str, tuple[Growable, Growable]] = {}
-        self._clock = 0
 
     # --- writing ---------------------------------------------------------------------------
 
@@ -148,13 +148,34 @@ class DecisionLog:
     ) -> None:
         """Take the next features, all for the same reason; those that go on get events later."""
         width = len(relevance)
+        # One number for the whole block where all levels are the same, as they mostly are.
+        kept_level = level.astype(np.float32) if isinstance(level, np.ndarray) else float(level)
+        self._levels.append((len(self), kept_level))
         self._relevance.extend(relevance)
         self._reason.extend_with(self._codes[reason], width)
-        self._level.extend(np.broadcast_to(np.asarray(level, dtype=np.float32), width))
         self.names.append(width, names)
 
     def mark(self, features: npt.NDArray[np.int64], reason: str) -> None:
         """Give features already taken in bulk another reason, without an event."""
+        self._reason.view[features] = self._codes[reason]
+
+    def append_many(
+        self,
+        reason: str,
+        features: npt.NDArray[np.int64],
+        relevance: npt.NDArray[np.float64],
+        value: npt.NDArray[np.float64],
+        level: npt.NDArray[np.float64],
+        because: npt.NDArray[np.int64],
+    ) -> None:
+        """Record many decisions at once, each with the same reason and one feature that decided."""
+        events = np.zeros(len(features), dtype=EVENT)
+        events["at"] = events["feature"] = features
+        events["reason"] = self._codes[reason]
+        events["relevance"], events["value"], events["level"] = relevance, value, level
+        events["because_end"] = len(self._because) + 1 + np.arange(len(features))
+        self._because.extend(because)
+        self._events.extend(events)
         self._reason.view[features] = self._codes[reason]
 
     def append(self, decision: Decision) -> None:
@@ -242,7 +263,7 @@ class DecisionLog:
                     number,
                     self._keys[self._reason.view[number]],
                     float(self._relevance.view[number]),
-                    level=float(self._level.view[number]),
+                    level=self._bulk_level(number),
                 )
             )
         return self._say(self._decision(int(events[-1])))
@@ -252,6 +273,18 @@ class DecisionLog:
         events = self._events.view
         at = np.flatnonzero(events["feature"] == feature)
         return float(events["relevance"][at[-1]] if len(at) else self._relevance.view[feature])
+
+    def _bulk_level(self, feature: int) -> float:
+        start, level = self._levels[bisect_right(self._levels, feature, key=lambda s: s[0]) - 1]
+        return float(level[feature - start]) if isinstance(level, np.ndarray) else level
+
+    def _all_levels(self) -> npt.NDArray[np.float32]:
+        """The level of every feature as one array."""
+        out = np.empty(len(self), dtype=np.float32)
+        starts = [start for start, _ in self._levels] + [len(self)]
+        for (start, level), stop in zip(self._levels, starts[1:], strict=True):
+            out[start:stop] = level
+        return out
 
     def _decision(self, i: int) -> Decision:
         record = self._events.view[i]
@@ -300,7 +333,7 @@ class DecisionLog:
             "reason": self._reason.view.copy(),
             "relevance": self._relevance.view.astype(np.float64),
             "value": np.full(n, np.nan),
-            "level": self._level.view.astype(np.float64),
+            "level": self._all_levels().astype(np.float64),
             "because": np.full(n, -1, dtype=np.int64),
             "at": np.arange(n),
         }
@@ -349,7 +382,7 @@ class DecisionLog:
         arrays = {
             "reason": self._reason.view,
             "relevance": self._relevance.view,
-            "level": self._level.view,
+            "level": self._all_levels(),
             "because": self._because.view,
         }
         arrays |= {f"event_{key}": self._events.view[key] for key in EVENT.names or ()}
@@ -370,7 +403,7 @@ class DecisionLog:
         log = cls(reasons, names, words)
         log._reason = Growable(np.uint8, state["reason"])
         log._relevance = Growable(np.float32, state["relevance"])
-        log._level = Growable(np.float32, state["level"])
+        log._levels = [(0, np.asarray(state["level"], dtype=np.float32))]
         log._because = Growable(np.int64, state["because"])
         events = np.zeros(len(state["event_at"]), dtype=EVENT)
         for key in EVENT.names or ():

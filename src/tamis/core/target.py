@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError
 
+#: Class codes are 16-bit, so that the codes of many rows fit in the fastest memory.
+MOST_CLASSES = 65_535
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -26,7 +29,7 @@ class Target:
     """
 
     n_rows: int
-    codes: npt.NDArray[np.int32] | None
+    codes: npt.NDArray[np.uint16] | None
     classes: npt.NDArray[Any] | None
     values: npt.NDArray[np.float64]
 
@@ -47,9 +50,14 @@ class Target:
             values = array.astype(np.float64)
             return cls(len(array), None, None, values)
         classes, codes = np.unique(array, return_inverse=True)
+        if len(classes) > MOST_CLASSES:
+            raise InputError(
+                f"y holds {len(classes)} different values, too many to be classes; if it is a number to "
+                "predict, give it as floats with a fractional part or group it into classes"
+            )
         numeric = classes.dtype.kind in "biuf"
         values = (classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1))[codes]
-        return cls(len(array), codes.astype(np.int32), classes, values)
+        return cls(len(array), codes.astype(np.uint16), classes, values)
 
     @property
     def is_classes(self) -> bool:

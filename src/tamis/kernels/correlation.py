@@ -142,3 +142,17 @@ def pair_correlation(  # type: ignore[no-untyped-def]
         if alive[s] and squares > 0.0 and slot_squares[s] > 0.0:
             covariance = products[s] - n * mean * slot_means[s]
             out[s] = min(1.0, abs(covariance) / np.sqrt(squares * slot_squares[s]))
+
+
+@jit
+def pair_correlation_many(  # type: ignore[no-untyped-def]
+    pointers, rows, values, means, squares, lo, hi,
+    heads, nodes, numbers, slot_means, slot_squares, alive, n, first, out,
+):  # fmt: skip
+    """`pair_correlation` of ready columns lo..hi-1 of a batch; row i - first of `out` is column i."""
+    for i in range(lo, hi):
+        a, b = pointers[i], pointers[i + 1]
+        pair_correlation(
+            rows[a:b], values[a:b], means[i], squares[i],
+            heads, nodes, numbers, slot_means, slot_squares, alive, n, out[i - first],
+        )  # fmt: skip

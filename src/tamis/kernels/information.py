@@ -40,33 +40,38 @@ def entropy_table(n: int) -> tuple[npt.NDArray[np.int64], float]:
 
 @jit
 def relevance_compressed(  # type: ignore[no-untyped-def]
-    pointers, rows, values, y, class_counts, table, lo, hi, information, entropy, levels
-):
-    """Information with the class, entropy and number of levels of compressed columns lo..hi-1."""
-    n, n_classes = len(y), len(class_counts)
+    pointers, rows, values, y, class_counts, table, units, symmetric, level_table, lo, hi,
+    strength, level,
+):  # fmt: skip
+    """Strength and level of compressed columns lo..hi-1 towards the class.
+
+    `level_table` holds the level for each number of levels; a column with more levels than it
+    knows gets minus their number, for the caller to look up.
+    """
+    n_classes = len(class_counts)
     longest = 1
     for j in range(lo, hi):
         longest = max(longest, pointers[j + 1] - pointers[j])
     codes, level_values = np.empty(longest, np.int32), np.empty(longest, np.float64)
-    class_entropy = table[n] - table[class_counts].sum()
-    counts = np.zeros(4 * n_classes, np.int64)
+    class_entropy = table[len(y)] - table[class_counts].sum()
+    counts = np.zeros((longest + 1) * n_classes, np.int64)
     for j in range(lo, hi):
         first, last = pointers[j], pointers[j + 1]
         if first == last:
-            information[j], entropy[j], levels[j] = 0, 0, 1
+            strength[j], level[j] = 0.0, np.nan
             continue
-        needed = (last - first + 1) * n_classes
-        if needed > len(counts):
-            counts = np.zeros(needed, np.int64)
-        information[j], entropy[j], levels[j] = column_information(
+        information, entropy, levels = column_information(
             rows[first:last], values[first:last], last - first, y, class_counts, table,
             class_entropy, codes, level_values, counts,
+        )  # fmt: skip
+        strength[j], level[j] = _scaled(
+            information, entropy + class_entropy, levels, units, symmetric, level_table
         )
 
 
 @jit
 def relevance_dense(  # type: ignore[no-untyped-def]
-    dense, y, class_counts, table, lo, hi, information, entropy, levels
+    dense, y, class_counts, table, units, symmetric, level_table, lo, hi, strength, level
 ):
     """Do as `relevance_compressed`, for the columns of a dense block."""
     n, n_classes = len(y), len(class_counts)
@@ -76,10 +81,26 @@ def relevance_dense(  # type: ignore[no-untyped-def]
     counts = np.zeros((n + 1) * n_classes, np.int64)
     for j in range(lo, hi):
         count = gather_nonzeros(dense[:, j], rows, values)
-        information[j], entropy[j], levels[j] = column_information(
+        information, entropy, levels = column_information(
             rows[:count], values[:count], count, y, class_counts, table,
             class_entropy, codes, level_values, counts,
+        )  # fmt: skip
+        strength[j], level[j] = _scaled(
+            information, entropy + class_entropy, levels, units, symmetric, level_table
         )
+
+
+@jit
+def _scaled(information, entropies, levels, units, symmetric, level_table):  # type: ignore[no-untyped-def]
+    """Strength and level from table units: bits, or twice the share of both entropies."""
+    if levels == 1:
+        return 0.0, np.nan
+    level = level_table[levels] if levels < len(level_table) else -float(levels)
+    if not symmetric:
+        return information / units, level
+    if level > 0.0 and level_table[0] > 0.0:  # entry 0: levels are in bits, to be scaled too
+        level = 2.0 * level * units / entropies
+    return 2.0 * information / entropies, level
 
 
 @jit
@@ -191,3 +212,18 @@ def pair_information(  # type: ignore[no-untyped-def]
         value = joint + entropy + slot_entropy[s] - table[n]
         lookups = (width + 2) * (slot_cells[s + 1] - slot_cells[s] + 2)
         out[s] = value if value > ROUNDING * lookups else 0
+
+
+@jit
+def pair_information_many(  # type: ignore[no-untyped-def]
+    pointers, rows, codes, level_pointers, level_counts, entropies, lo, hi,
+    heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n, first, out,
+):  # fmt: skip
+    """`pair_information` of coded columns lo..hi-1 of a batch; row i - first of `out` is column i."""
+    for i in range(lo, hi):
+        a, b = pointers[i], pointers[i + 1]
+        pair_information(
+            rows[a:b], codes[a:b], level_counts[level_pointers[i] : level_pointers[i + 1]],
+            entropies[i], heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n,
+            out[i - first],
+        )  # fmt: skip

@@ -25,18 +25,23 @@ Floats = npt.NDArray[np.float64]
 class Strength:
     """Strengths and the levels above which they count as dependence.
 
-    Works as an array of its values: ``np.asarray(strength)``, ``strength[3]``, ``len(strength)``.
+    A constant column has strength 0 and level NaN. Works as an array of its values:
+    ``np.asarray(strength)``, ``strength[3]``, ``len(strength)``.
     """
 
     value: Floats
     level: Floats
-    constant: npt.NDArray[np.bool_]
 
     @property
     def dependent(self) -> npt.NDArray[np.bool_]:
         """Which values count as dependence."""
         result: npt.NDArray[np.bool_] = self.value > self.level
         return result
+
+    @property
+    def constant(self) -> npt.NDArray[np.bool_]:
+        """Which columns have the same value in every row."""
+        return np.isnan(self.level)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=copy)
@@ -57,6 +62,10 @@ class Panel(ABC):
     @abstractmethod
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[Any]:
         """Ready some columns of a block for `between` and `add`."""
+
+    @abstractmethod
+    def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
+        """Strength of the prepared columns lo..hi-1 (rows) with every kept column, oldest first."""
 
     @abstractmethod
     def between(self, column: Any) -> Floats:
@@ -143,8 +152,7 @@ class Measure(ABC):
         panel = self.panel(Target.of(np.zeros(left.n_rows, dtype=int)))
         for column in panel.prepare(right, np.arange(right.width)):
             panel.add(column)
-        ready = panel.prepare(left, np.arange(left.width))
-        return np.array([panel.between(c) for c in ready]).reshape(left.width, right.width)
+        return panel.between_many(panel.prepare(left, np.arange(left.width)), 0, left.width)
 
     def dependent(self, value: Any, level: Any = None) -> Any:
         """Tell which values count as dependence: a `Strength` knows its own levels."""

@@ -27,6 +27,7 @@ from tamis.core.target import Target
 from tamis.kernels.correlation import (
     centre,
     pair_correlation,
+    pair_correlation_many,
     relevance_compressed,
     relevance_dense,
 )
@@ -94,9 +95,8 @@ class FisherZ(Measure):
                 lambda lo, hi: relevance_dense(dense, *form, lo, hi, out),
                 np.arange(block.width + 1, dtype=np.int64) * block.n_rows,
             )
-        constant = out < 0
-        out[constant] = 0.0
-        return Strength(out, np.full(block.width, self.target_level(encoded)), constant)
+        level = np.where(out < 0, np.nan, self.target_level(encoded))
+        return Strength(np.maximum(out, 0.0), level)
 
     def panel(self, target: Target) -> CorrelationPanel:
         """An empty panel of kept columns."""
@@ -139,6 +139,26 @@ class ReadyColumn:
     squares: float
 
 
+@dataclass(frozen=True, eq=False)
+class ReadyColumns(Sequence[ReadyColumn]):
+    """Many ready columns, end to end."""
+
+    pointers: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int32]
+    values: Floats
+    means: Floats
+    squares: Floats
+
+    def __len__(self) -> int:
+        return len(self.pointers) - 1
+
+    def __getitem__(self, i: Any) -> Any:
+        a, b = self.pointers[i], self.pointers[i + 1]
+        return ReadyColumn(
+            self.rows[a:b], self.values[a:b], float(self.means[i]), float(self.squares[i])
+        )
+
+
 class CorrelationPanel(RowListPanel):
     """Kept continuous columns; a cell is a slot, and its number the value there."""
 
@@ -148,7 +168,7 @@ class CorrelationPanel(RowListPanel):
         self._means = np.zeros(0)
         self._squares = np.zeros(0)
 
-    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[ReadyColumn]:
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ReadyColumns:
         """Ready the picked columns."""
         v = compressed(block, picks)
         n, width = block.n_rows, len(v)
@@ -158,26 +178,36 @@ class CorrelationPanel(RowListPanel):
         rows, values = np.empty(room, np.int32), np.empty(room)
         means, squares = np.empty(width), np.empty(width)
         centre(v.pointers, v.places, v.values, n, pointers, rows, values, means, squares)
-        return [
-            ReadyColumn(
-                rows[pointers[i] : pointers[i + 1]],
-                values[pointers[i] : pointers[i + 1]],
-                float(means[i]),
-                float(squares[i]),
-            )
-            for i in range(width)
-        ]
+        return ReadyColumns(pointers, rows, values, means, squares)
 
     def between(self, column: ReadyColumn) -> Floats:
         """Strength of a ready column with every kept column, oldest first."""
         out = np.zeros(len(self._alive))
         pair_correlation(
-            column.rows, column.values, column.mean, column.squares,
-            self._heads, self._nodes, self._numbers, self._means, self._squares,
-            self._alive, self.n_rows, out,
-        )
+            column.rows, column.values, column.mean, column.squares, *self._lists(),
+            self.n_rows, out,
+        )  # fmt: skip
         self.pairs += len(self._live)
         return out[self._live]
+
+    def between_many(self, columns: ReadyColumns, lo: int, hi: int) -> Floats:
+        """Strength of ready columns lo..hi-1 with every kept column, oldest first."""
+        out = np.zeros((hi - lo, len(self._alive)))
+        c, lists = columns, self._lists()
+        over_columns(
+            lambda a, b: pair_correlation_many(
+                c.pointers, c.rows, c.values, c.means, c.squares, lo + a, lo + b, *lists,
+                self.n_rows, lo, out,
+            ),
+            c.pointers[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
+        )  # fmt: skip
+        self.pairs += out.shape[0] * len(self._live)
+        return out[:, self._live]
+
+    def _lists(self) -> tuple[Any, ...]:
+        return (
+            self._heads, self._nodes, self._numbers, self._means, self._squares, self._alive,
+        )  # fmt: skip
 
     def levels(self, column: ReadyColumn) -> Floats:
         """Level above which each strength counts as dependence."""

@@ -27,6 +27,7 @@ from tamis.core.target import Target
 from tamis.kernels.information import (
     entropy_table,
     pair_information,
+    pair_information_many,
     relevance_compressed,
     relevance_dense,
 )
@@ -37,6 +38,9 @@ from tamis.measures.panels import RowListPanel, compressed
 
 Ints = npt.NDArray[np.int64]
 
+#: Gate levels are tabulated for columns of fewer levels than this.
+FEW = 64
+
 
 @dataclass(frozen=True)
 class _Information(Measure):
@@ -46,6 +50,7 @@ class _Information(Measure):
     alpha: float | None = None
 
     kind: ClassVar[str] = "discrete"
+    _symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -74,52 +79,68 @@ class _Information(Measure):
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
         assert encoded.codes is not None
-        n, counts = block.n_rows, encoded.counts
+        n, codes, counts = block.n_rows, encoded.codes, encoded.counts
         table, unit = _table(n)
-        information, entropy = np.empty(block.width, np.int64), np.empty(block.width, np.int64)
-        levels = np.empty(block.width, np.int32)
-        out = (information, entropy, levels)
-        codes = encoded.codes
+        strength, level = np.empty(block.width), np.empty(block.width)
+        form = (codes, counts, table, unit * n, self._symmetric, self._level_table(encoded))
         if isinstance(block.values, Compressed):
             v = block.values
             over_columns(
                 lambda lo, hi: relevance_compressed(
-                    v.pointers, v.places, v.values, codes, counts, table, lo, hi, *out
+                    v.pointers, v.places, v.values, *form, lo, hi, strength, level
                 ),
                 v.pointers,
             )
         else:
             dense = np.asfortranarray(block.values)
             over_columns(
-                lambda lo, hi: relevance_dense(dense, codes, counts, table, lo, hi, *out),
+                lambda lo, hi: relevance_dense(dense, *form, lo, hi, strength, level),
                 np.arange(block.width + 1, dtype=np.int64) * n,
             )
-        class_entropy = int(table[n] - table[counts].sum())
-        value = self._value(information, entropy, class_entropy, unit * n)
-        df = (levels - 1) * (encoded.n_classes - 1)
-        level = self._level(df, entropy, class_entropy, unit * n, n)
-        return Strength(value, level, levels == 1)
+        return Strength(strength, self._with_many_levels(level, block, encoded))
+
+    def _level_table(self, target: Target) -> Floats:
+        """Levels for 0 to FEW levels; entry 0 says whether they are tests, entry 1 is not used."""
+        df = (np.arange(FEW) - 1) * (target.n_classes - 1)
+        table = self._bits(np.maximum(df, 0), target.n_rows)
+        table[0] = 0.0 if self.alpha is None else 1.0
+        return table
+
+    def _with_many_levels(self, level: Floats, block: ColumnBlock, target: Target) -> Floats:
+        """Look up the levels the kernel's table does not reach, for columns of very many levels."""
+        if self.alpha is None:
+            level[level < 0] = self.threshold
+            return level
+        many = np.flatnonzero(level < 0)
+        if len(many):
+            df = (-level[many] - 1) * (target.n_classes - 1)
+            level[many] = self._bits(df, block.n_rows)
+            if self._symmetric:
+                table, unit = _table(block.n_rows)
+                ready = self.panel(target).prepare(block, many)
+                total = ready.entropies + (table[block.n_rows] - table[target.counts].sum())
+                level[many] *= 2.0 * unit * block.n_rows / total
+        return level
 
     def panel(self, target: Target) -> InformationPanel:
         """An empty panel of kept columns."""
         return InformationPanel(target.n_rows, self)
 
-    def _value(self, information: Ints, h_x: Ints, h_y: Ints | int, units: float) -> Floats:
-        """The strength from n I, n H(X), n H(Y) in table units."""
-        raise NotImplementedError
-
-    def _level(self, df: Ints, h_x: Ints, h_y: Ints | int, units: float, n: int) -> Floats:
-        """The level of the strength for `df` degrees of freedom."""
+    def _bits(self, df: npt.NDArray[Any], n: int) -> Floats:
+        """The level of the information, in bits, for `df` degrees of freedom and n rows."""
         if self.alpha is None:
             return np.full(len(df), self.threshold)
-        quantiles = np.array([0.0, *chdtri(np.arange(1, df.max(initial=0) + 1), self.alpha)])
-        bits = quantiles[df] / (2 * n * np.log(2))
-        return self._level_from_bits(bits, h_x, h_y, units)
+        quantile = np.where(df > 0, chdtri(np.maximum(df, 1), self.alpha), 0.0)
+        return quantile / (2 * n * np.log(2))
 
-    def _level_from_bits(
-        self, bits: Floats, h_x: Ints, h_y: Ints | int, units: float
-    ) -> Floats:
-        return bits
+    def _pair_values(self, information: Ints, h_x: Any, h_y: Any, units: float) -> Floats:
+        """Strengths from n I, n H(X) and n H(Y) in table units."""
+        if not self._symmetric:
+            return information / units
+        total = np.broadcast_to(h_x + h_y, information.shape)
+        return np.divide(
+            2.0 * information, total, out=np.zeros(information.shape), where=total > 0
+        )
 
 
 @dataclass(frozen=True)
@@ -144,9 +165,6 @@ class MutualInformation(_Information):
     name: ClassVar[str] = "mutual_information"
     symbol: ClassVar[str] = "I({a}; {b})"
 
-    def _value(self, information: Ints, h_x: Ints, h_y: Ints | int, units: float) -> Floats:
-        return information / units
-
 
 @dataclass(frozen=True)
 class SymmetricUncertainty(_Information):
@@ -168,16 +186,7 @@ class SymmetricUncertainty(_Information):
 
     name: ClassVar[str] = "symmetric_uncertainty"
     symbol: ClassVar[str] = "SU({a}, {b})"
-
-    def _value(self, information: Ints, h_x: Ints, h_y: Ints | int, units: float) -> Floats:
-        total = np.asarray(h_x + h_y, dtype=np.float64)
-        return np.divide(2.0 * information, total, out=np.zeros(len(total)), where=total > 0)
-
-    def _level_from_bits(
-        self, bits: Floats, h_x: Ints, h_y: Ints | int, units: float
-    ) -> Floats:
-        total = np.asarray(h_x + h_y, dtype=np.float64)
-        return np.divide(2.0 * bits * units, total, out=np.zeros(len(total)), where=total > 0)
+    _symmetric: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +204,26 @@ class CodedColumn:
         return int(np.count_nonzero(self.level_counts))
 
 
+@dataclass(frozen=True, eq=False)
+class CodedColumns(Sequence[CodedColumn]):
+    """Many coded columns, end to end."""
+
+    pointers: Ints
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    level_pointers: Ints
+    level_counts: Ints
+    entropies: Ints
+
+    def __len__(self) -> int:
+        return len(self.pointers) - 1
+
+    def __getitem__(self, i: Any) -> Any:
+        a, b = self.pointers[i], self.pointers[i + 1]
+        counts = self.level_counts[self.level_pointers[i] : self.level_pointers[i + 1]]
+        return CodedColumn(self.rows[a:b], self.codes[a:b], counts, int(self.entropies[i]))
+
+
 class InformationPanel(RowListPanel):
     """Kept discrete columns; a cell is one level of one of them that is not its background."""
 
@@ -206,7 +235,7 @@ class InformationPanel(RowListPanel):
         self._entropy = np.zeros(0, dtype=np.int64)
         self._levels = np.zeros(0, dtype=np.int64)
 
-    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[CodedColumn]:
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
         """Code the picked columns."""
         v = compressed(block, picks)
         n, stored, width = block.n_rows, v.stored, len(v)
@@ -215,39 +244,57 @@ class InformationPanel(RowListPanel):
         counts = np.empty(stored + width, np.int64)
         encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
         table, _ = _table(n)
-        lookups = table[counts[: level_pointers[-1]]]
-        entropy = table[n] - np.add.reduceat(lookups, level_pointers[:-1]) if width else []
-        return [
-            CodedColumn(
-                rows[pointers[i] : pointers[i + 1]],
-                codes[pointers[i] : pointers[i + 1]],
-                counts[level_pointers[i] : level_pointers[i + 1]],
-                int(entropy[i]),
-            )
-            for i in range(width)
-        ]
+        counts = counts[: level_pointers[-1]]
+        h = np.zeros(0, np.int64)
+        if width:
+            h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])
+        return CodedColumns(pointers, rows, codes, level_pointers, counts, h)
 
     def between(self, column: CodedColumn) -> Floats:
         """Strength of a coded column with every kept column, oldest first."""
         table, unit = _table(self.n_rows)
         out = np.zeros(len(self._alive), dtype=np.int64)
         pair_information(
-            column.rows, column.codes, column.level_counts, column.entropy,
-            self._heads, self._nodes, self._slot_cells, self._cell_counts, self._entropy,
-            self._alive, table, self.n_rows, out,
-        )
+            column.rows, column.codes, column.level_counts, column.entropy, *self._lists(),
+            table, self.n_rows, out,
+        )  # fmt: skip
         self.pairs += len(self._live)
-        units = unit * self.n_rows
-        return self.measure._value(
-            out[self._live], self._entropy[self._live], column.entropy, units
+        units, h_x = unit * self.n_rows, self._entropy[self._live]
+        return self.measure._pair_values(out[self._live], h_x, column.entropy, units)
+
+    def between_many(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
+        """Strength of coded columns lo..hi-1 with every kept column, oldest first."""
+        table, unit = _table(self.n_rows)
+        out = np.zeros((hi - lo, len(self._alive)), dtype=np.int64)
+        c, lists = columns, self._lists()
+        over_columns(
+            lambda a, b: pair_information_many(
+                c.pointers, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies,
+                lo + a, lo + b, *lists, table, self.n_rows, lo, out,
+            ),
+            c.pointers[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
+        )  # fmt: skip
+        self.pairs += out.shape[0] * len(self._live)
+        units, h_x = unit * self.n_rows, self._entropy[self._live]
+        return self.measure._pair_values(
+            out[:, self._live], h_x, columns.entropies[lo:hi, None], units
         )
+
+    def _lists(self) -> tuple[Any, ...]:
+        return (
+            self._heads, self._nodes, self._slot_cells, self._cell_counts, self._entropy,
+            self._alive,
+        )  # fmt: skip
 
     def levels(self, column: CodedColumn) -> Floats:
         """Level above which each strength counts as dependence."""
-        _, unit = _table(self.n_rows)
         df = (self._levels[self._live] - 1) * (column.levels - 1)
-        entropy = self._entropy[self._live]
-        return self.measure._level(df, entropy, column.entropy, unit * self.n_rows, self.n_rows)
+        bits = self.measure._bits(df, self.n_rows)
+        if self.measure.alpha is None or not self.measure._symmetric:
+            return bits
+        unit = _table(self.n_rows)[1]
+        total = np.maximum(self._entropy[self._live] + column.entropy, 1)
+        return bits * 2.0 * unit * self.n_rows / total
 
     def add(self, column: CodedColumn) -> None:
         """Keep a coded column."""

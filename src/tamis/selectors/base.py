@@ -28,12 +28,15 @@ from tamis.core.errors import InputError
 from tamis.core.names import NameBook, Names
 from tamis.core.params import Range, check
 from tamis.core.target import Target
-from tamis.kernels.scan import scan
+from tamis.kernels.scan import scan, sift
 from tamis.measures.auto import choose, resolve
-from tamis.measures.base import Measure, Panel, Strength
+from tamis.measures.base import Measure, Panel
 from tamis.sources.memory import MemorySource, is_frame
 
 Floats = npt.NDArray[np.float64]
+
+#: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
+LOOK_AHEAD = 256
 
 
 class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -115,19 +118,48 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """Everything about a block that does not depend on what is kept."""
+    """Everything about a block that does not depend on what is kept.
 
-    block: ColumnBlock
-    strength: Strength
-    survivors: npt.NDArray[np.intp]
+    `relevance` and `level` go to the log (`level` is one number where all columns share it);
+    the survivors, with their exact strengths, go to the rule.
+    """
+
+    first: int
+    names: Names | None
+    relevance: npt.NDArray[np.float32]
+    level: float | Floats
+    constants: npt.NDArray[np.int64]
+    features: npt.NDArray[np.int64]
+    strengths: Floats
+    levels: Floats
     columns: Sequence[Any]
 
-    def arrivals(self) -> Iterator[Arrival]:
-        """The relevant features, in order."""
-        first = self.block.first
-        value, level = self.strength.value, self.strength.level
-        for j, column in zip(self.survivors.tolist(), self.columns, strict=True):
-            yield Arrival(first + j, float(value[j]), float(level[j]), column)
+    @property
+    def width(self) -> int:
+        """Columns in the block."""
+        return len(self.relevance)
+
+    def arrival(self, i: int) -> Arrival:
+        """Survivor i."""
+        return Arrival(
+            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Foresight:
+    """What the rule would say about survivors, had nothing changed since the kept set was seen.
+
+    Only plain drops can be foreseen: `because[i]` is the kept feature that throws survivor i out
+    without anyone being evicted, or -1 where the rule itself must be asked. A drop holds as long
+    as `because[i]` is still kept when survivor i's turn comes.
+    """
+
+    because: npt.NDArray[np.int64]
+    value: Floats
+    level: Floats
+    reasons: tuple[str, ...]
+    reason: npt.NDArray[np.intp]
 
 
 class FeatureStreamSelector(Selector):
@@ -146,6 +178,14 @@ class FeatureStreamSelector(Selector):
     @abstractmethod
     def reasons(self) -> dict[str, Reason]:
         """Every reason this selector can give; ``irrelevant`` and ``constant`` are always there."""
+
+    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
+        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
+
+        `pairs` are their strengths with the kept features. This may only say earlier what `decide`
+        would say; the contract tests compare the two.
+        """
+        return None
 
     # --- the three ways in -----------------------------------------------------------------
 
@@ -166,6 +206,7 @@ class FeatureStreamSelector(Selector):
         self._names = NameBook(name_prefix, name_base)
         self._picked_by_auto = measure is None
         self.n_features_in_ = 0
+        self._relevant = 0
         for stale in ("log_", "measure_", "measure_reason_", "_kept", "feature_names_in_"):
             if hasattr(self, stale):
                 delattr(self, stale)
@@ -233,28 +274,89 @@ class FeatureStreamSelector(Selector):
             )
         self._refuse_bad_values(block)
         strength = self.measure_.relevance(block, self._target)
-        survivors = np.flatnonzero(strength.dependent & ~strength.constant)
-        columns = self._kept.panel.prepare(block, survivors)
-        return Examined(block, strength, survivors, columns)
+        relevance = np.empty(block.width, np.float32)
+        survivors = np.empty(block.width, np.int64)
+        constants = np.empty(block.width, np.int64)
+        n_survivors, n_constants, level = sift(
+            strength.value, strength.level, relevance, survivors, constants
+        )
+        survivors = survivors[:n_survivors].copy()
+        return Examined(
+            block.first,
+            block.names,
+            relevance,
+            strength.level if np.isnan(level) else level,
+            constants[:n_constants] + block.first,
+            survivors + block.first,
+            strength.value[survivors],
+            strength.level[survivors],
+            self._kept.panel.prepare(block, survivors),
+        )
 
     def absorb(self, examined: Examined) -> None:
         """Take an examined block into the stream; blocks must come in order."""
-        block, strength = examined.block, examined.strength
-        if block.first != self.n_features_in_:
+        if examined.first != self.n_features_in_:
             raise InputError(
-                f"a block that begins with feature {block.first} came when feature "
+                f"a block that begins with feature {examined.first} came when feature "
                 f"{self.n_features_in_} was next; absorb blocks in order"
             )
-        self.log_.append_bulk(strength.value, strength.level, "irrelevant", block.names)
-        self.log_.mark(block.first + np.flatnonzero(strength.constant), "constant")
-        self.n_features_in_ += block.width
-        for arrival in examined.arrivals():
-            decision = self.decide(arrival, self._kept)
-            self.log_.append(decision)
-            if decision.evicts:
-                self._kept.drop([e.feature for e in decision.evicts])
-            if self.log_.keeps(decision):
-                self._kept.add(arrival)
+        self.log_.append_bulk(examined.relevance, examined.level, "irrelevant", examined.names)
+        self.log_.mark(examined.constants, "constant")
+        self.n_features_in_ += examined.width
+        self._relevant += len(examined.features)
+        for lo in range(0, len(examined.features), LOOK_AHEAD):
+            self._absorb_some(examined, lo, min(lo + LOOK_AHEAD, len(examined.features)))
+
+    def _absorb_some(self, examined: Examined, lo: int, hi: int) -> None:
+        """Take survivors lo..hi-1: those whose fate is foreseen in bulk, the others by the rule."""
+        foresight = None
+        if hi - lo > 1 and len(self._kept) and self._foresees():
+            pairs = self._kept.panel.between_many(examined.columns, lo, hi)
+            foresight = self.foresee(examined.strengths[lo:hi], pairs, self._kept)
+        if foresight is None:
+            for i in range(lo, hi):
+                self._ask(examined.arrival(i))
+            return
+        waiting: list[int] = []
+        still_kept = set(self._kept.features.tolist())
+        for i, because in enumerate(foresight.because.tolist()):
+            if because in still_kept:
+                waiting.append(i)
+                continue
+            self._record(examined, lo, foresight, waiting)
+            waiting.clear()
+            if self._ask(examined.arrival(lo + i)).evicts:
+                still_kept.intersection_update(self._kept.features.tolist())
+        self._record(examined, lo, foresight, waiting)
+
+    def _ask(self, arrival: Arrival) -> Decision:
+        """Let the rule decide about one feature, and do as it says."""
+        decision = self.decide(arrival, self._kept)
+        self.log_.append(decision)
+        if decision.evicts:
+            self._kept.drop([e.feature for e in decision.evicts])
+        if self.log_.keeps(decision):
+            self._kept.add(arrival)
+        return decision
+
+    def _record(self, examined: Examined, lo: int, seen: Foresight, some: list[int]) -> None:
+        """Log foreseen drops, in order, one run of equal reasons at a time."""
+        if not some:
+            return
+        picks = np.array(some)
+        reason = seen.reason[picks]
+        for run in np.split(picks, np.flatnonzero(np.diff(reason)) + 1):
+            self.log_.append_many(
+                seen.reasons[int(seen.reason[run[0]])],
+                examined.features[lo + run],
+                examined.strengths[lo + run],
+                seen.value[run],
+                seen.level[run],
+                seen.because[run],
+            )
+
+    def _foresees(self) -> bool:
+        return type(self).foresee is not FeatureStreamSelector.foresee
 
     # --- what can be read ------------------------------------------------------------------
 
@@ -271,12 +373,9 @@ class FeatureStreamSelector(Selector):
         check_is_fitted(self)
         return {
             "features": self.n_features_in_,
-            "relevant": len(self.log_) - self._bulk_dropped(),
+            "relevant": self._relevant,
             "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
         }
-
-    def _bulk_dropped(self) -> int:
-        return int(self.log_.counts()["irrelevant"])
 
     # --- small steps -----------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.sources.base import (
@@ -65,7 +65,7 @@ class MemorySource(Source):
                 self._names = Names.of(self._frame.columns)
         elif sp.issparse(X):
             # The one conversion: canonical compressed columns, shared with X where it has them.
-            self._matrix = ColumnBlock.of(X).values
+            self._matrix = compressed_columns(X)
             self._shape = X.shape
         else:
             self._matrix = np.asarray(X)
@@ -162,7 +162,8 @@ class MemorySource(Source):
             kind: Any = "discrete" if all_categories else "unknown"
             return ColumnBlock(first, self.n_rows, values, names, kind)
         if isinstance(self._matrix, Compressed):
-            return ColumnBlock(first, self.n_rows, self._matrix.part(lo, hi), names)
+            part = self._matrix.part(lo, hi).widened()
+            return ColumnBlock(first, self.n_rows, part, names)
         try:
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -9,8 +9,9 @@ import numpy as np
 
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import OneOf, Range
-from tamis.measures.base import Measure
-from tamis.selectors.base import Arrival, FeatureStreamSelector, Kept
+from tamis.kernels.walk import foresee_walk
+from tamis.measures.base import Floats, Measure
+from tamis.selectors.base import Arrival, FeatureStreamSelector, Foresight, Kept
 
 
 class SAOLA(FeatureStreamSelector):
@@ -126,6 +127,26 @@ class SAOLA(FeatureStreamSelector):
             arrival.feature, "tied" if tied[end] else "redundant", arrival.relevance,
             float(values[end]), float(bound[end]), (int(kept.features[end]),), evicts,
         )  # fmt: skip
+
+    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
+        """Find the newcomers that a kept feature throws out before they evict anyone."""
+        if self.variant == "program":
+            return None
+        ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
+        foresee_walk(
+            pairs, kept.relevance, relevance, self.bound == "max", self._older_takes_ties(),
+            self.measure_.resolution, ends, evicts,
+        )  # fmt: skip
+        plain = (ends >= 0) & ~evicts
+        other = kept.relevance[ends]
+        bound = np.minimum(relevance, other) if self.bound == "min" else np.maximum(relevance, other)
+        return Foresight(
+            because=np.where(plain, kept.features[ends], -1),
+            value=pairs[np.arange(len(pairs)), ends],
+            level=bound,
+            reasons=("redundant", "tied"),
+            reason=(np.abs(relevance - other) <= self.measure_.resolution).astype(np.intp),
+        )
 
     def _older_takes_ties(self) -> bool:
         if self.variant == "program":
