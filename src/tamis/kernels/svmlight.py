@@ -138,12 +138,25 @@ def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
 
 
 @inline
+def _leading_zeros(text: Bytes, i: int) -> int:
+    """Count the zeros before the first other digit of a number, on both sides of its point."""
+    start = i
+    while text[i] == ZERO or text[i] == DOT:
+        i += 1
+    zeros = i - start
+    for k in range(start, i):
+        if text[k] == DOT:
+            zeros -= 1
+    return zeros
+
+
+@inline
 def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
     """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
     negative = text[i] == MINUS
     if negative or text[i] == PLUS:
         i += 1
-    start = i
+    start = first = i
     mantissa = 0
     power = 0
     digit = int(text[i]) - ZERO
@@ -169,7 +182,7 @@ def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
         if i < 0:
             return 0.0, i, NOT_A_NUMBER
         power += exponent
-    if digits > _MOST_DIGITS:
+    if digits > _MOST_DIGITS and digits - _leading_zeros(text, first) > _MOST_DIGITS:
         return 0.0, i, FOR_PYTHON
     value = float(mantissa)
     if mantissa <= _EXACT_MANTISSA and -22 <= power <= 22:

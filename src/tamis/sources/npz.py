@@ -1,0 +1,154 @@
+"""NpzSource: a scipy sparse matrix in an .npz file, as `scipy.sparse.save_npz` writes it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError
+from tamis.sources._matrix import column_blocks, row_blocks
+from tamis.sources._text import TextFile
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+
+
+class NpzSource(Source):
+    """A scipy sparse matrix on disk, held in memory once it is read.
+
+    Parameters
+    ----------
+    path : str or path
+        Written by `scipy.sparse.save_npz`.
+    y : array, str or path, optional
+        The target, or an .npy file that holds it. By default NAME.y.npy or y.npy beside the file,
+        if there is one.
+    """
+
+    format: ClassVar[str] = "npz"
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+    EXTENSIONS: ClassVar[tuple[str, ...]] = (".npz",)
+
+    def __init__(self, path: str | os.PathLike[str], y: Any = None) -> None:
+        self.path = as_path(path)
+        self._bytes = TextFile(self.path)  # says in one sentence if it is not there
+        self._matrix: Any = None
+        self._y = y if y is not None else self._find_y()
+        self._target: npt.NDArray[Any] | None = None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                self._shape = tuple(int(n) for n in file["shape"])
+                layout = file["format"].item()
+        except (KeyError, AttributeError, ValueError, OSError, zipfile.BadZipFile, zlib.error) as e:
+            raise SourceError(
+                f"{self.path} is not a sparse matrix in .npz form; write it with "
+                "scipy.sparse.save_npz"
+            ) from e
+        self._layout = layout.decode() if isinstance(layout, bytes) else str(layout)
+        if len(self._shape) != 2:
+            raise SourceError(f"{self.path} has shape {self._shape}; a matrix has two dimensions")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self._shape[1]
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target given or found beside the file, or None."""
+        if self._target is None and self._y is not None:
+            y = _load_y(as_path(self._y)) if isinstance(self._y, (str, os.PathLike)) else self._y
+            y = np.asarray(y)
+            if y.shape != (self.n_rows,):
+                raise SourceError(
+                    f"y has shape {y.shape} and {self.path} has {self.n_rows} rows; "
+                    "give one target value for each row"
+                )
+            self._target = y
+        return self._target
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns; a matrix kept by rows is turned in memory first."""
+        matrix = self._read()
+        if matrix.format != "csc":
+            report("transposing rows to columns in memory", 0, None)
+            matrix = matrix.tocsc()
+        yield from column_blocks(matrix, width, report)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows; a matrix kept by columns is turned in memory first."""
+        matrix = self._read()
+        if matrix.format != "csr":
+            report("transposing columns to rows in memory", 0, None)
+            matrix = matrix.tocsr()
+        yield from row_blocks(matrix, self.target(), size, report)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Everything at once: the CSR or CSC matrix as float64, and the target."""
+        return self._read(), self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        details = {"bytes": self._bytes.size, "kept_by": self._layout}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, int(self._read().nnz), "sparse",
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes of the file and of the target."""
+        y = self.target()
+        if y is None:
+            return self._bytes.fingerprint()
+        digest = hashlib.blake2b(self._bytes.fingerprint().encode(), digest_size=8)
+        digest.update(str(y.dtype).encode())
+        digest.update(np.ascontiguousarray(y.astype(str) if y.dtype == object else y).tobytes())
+        return digest.hexdigest()
+
+    def _find_y(self) -> str | None:
+        folder, name = os.path.split(self.path)
+        stem = os.path.splitext(name)[0]
+        candidates = (os.path.join(folder, f"{stem}.y.npy"), os.path.join(folder, "y.npy"))
+        return next((path for path in candidates if os.path.isfile(path)), None)
+
+    def _read(self) -> Any:
+        """Read the matrix once: CSR or CSC, float64, in order, without duplicates."""
+        if self._matrix is None:
+            from scipy.sparse import load_npz
+
+            try:
+                matrix = load_npz(self.path)
+                matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
+                matrix.check_format(full_check=True)
+            except (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
+                raise SourceError(f"{self.path} is damaged ({error}); write it again") from error
+            if matrix.dtype.kind not in "biuf":
+                raise SourceError(f"{self.path} holds {matrix.dtype} values; store real numbers")
+            matrix = matrix.astype(np.float64)
+            if not np.all(np.isfinite(matrix.data)):
+                raise SourceError(
+                    f"{self.path} holds NaN or infinity; fill or drop such values first"
+                )
+            matrix.sum_duplicates()
+            self._matrix = matrix
+        return self._matrix
+
+
+def _load_y(path: str) -> npt.NDArray[Any]:
+    try:
+        y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{path} cannot be read as a target; write it with numpy.save, without objects"
+        ) from error
+    return y

@@ -1,0 +1,259 @@
+"""The byte loop, compiled and as plain Python, against float() and a naive reader."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.kernels import svmlight as kernel
+from tamis.kernels.transpose import (
+    begin_columns,
+    count_places,
+    merge_columns,
+    scatter_entries,
+    scatter_places,
+)
+from tamis.sources._svmlight_text import parse_chunk
+
+
+def read(token: str):
+    """What the kernel makes of a token: (value, status), with status NOT_A_NUMBER at rubbish."""
+    text = np.frombuffer(token.encode() + b"\n", dtype=np.uint8)
+    value, end, status = kernel.read_number(text, 0)
+    if status != kernel.NOT_A_NUMBER and end != len(text) - 1:
+        status = kernel.NOT_A_NUMBER
+    return value, status
+
+
+def same_bits(a: float, b: float) -> bool:
+    return struct.pack("<d", a) == struct.pack("<d", b)
+
+
+def check_token(token: str) -> None:
+    value, status = read(token)
+    if status == kernel.EXACT:
+        assert same_bits(value, float(token)), token
+    elif status == kernel.FOR_PYTHON:
+        float(token)  # must not be rubbish
+    else:
+        with pytest.raises(ValueError, match="could not convert"):
+            float(token)
+
+
+WELL_FORMED = st.builds(
+    lambda sign, whole, part, exponent: f"{sign}{whole}{part}{exponent}",
+    st.sampled_from(["", "+", "-"]),
+    st.integers(0, 10**19).map(str),
+    st.one_of(st.just(""), st.just("."), st.from_regex(r"\.[0-9]{1,20}", fullmatch=True)),
+    st.one_of(st.just(""), st.from_regex(r"[eE][+-]?[0-9]{1,3}", fullmatch=True)),
+)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(WELL_FORMED)
+def test_a_decimal_token_gives_the_bits_of_float(token):
+    check_token(token)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_the_shortest_text_of_any_float_comes_back(number):
+    check_token(repr(number))
+    value, status = read(f"{number:.16e}")
+    assert status == kernel.FOR_PYTHON or same_bits(value, number)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text("0123456789+-.eE_xXnaif ,", min_size=1, max_size=8).filter(lambda t: t == t.strip()))
+def test_what_float_refuses_is_refused_and_the_reverse(token):
+    """Apart from underscores, nan and inf, which float() takes and a svmlight file may not hold."""
+    _, status = read(token)
+    try:
+        finite = math.isfinite(float(token)) and "_" not in token
+    except ValueError:
+        finite = False
+    if finite:
+        assert status != kernel.NOT_A_NUMBER
+    else:
+        assert status != kernel.EXACT
+
+
+def test_halfway_cases_go_to_the_even_neighbour():
+    rng = np.random.default_rng(0)
+    known = 0
+    for mantissa in rng.integers(2**52, 2**53, 3000).tolist():
+        for power in (0, 1, 3, -3):
+            token = f"{2 * mantissa + 1}e{power}"
+            check_token(token)
+            known += read(token)[1] == kernel.EXACT
+    assert known == 12000  # the kernel itself decides; none was left for Python
+
+
+def test_seventeen_digits_are_read_without_python():
+    rng = np.random.default_rng(1)
+    tokens = [
+        repr(v) for v in (rng.normal(size=2000) * 10.0 ** rng.integers(-250, 250, 2000)).tolist()
+    ]
+    assert all(read(t)[1] == kernel.EXACT for t in tokens)
+    for token in tokens:
+        check_token(token)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "0",
+        "-0",
+        "+0.0",
+        "-0e5",
+        "1.",
+        ".5",
+        "-.5e1",
+        "1E+3",
+        "1e-5",
+        "00012",
+        "0.0000000000000000000000000001",
+        "1e22",
+        "1e23",
+        "8.5e22",
+        "9007199254740993",
+        "9007199254740992",
+        "123456789012345678",
+        "1234567890123456789",
+        "1e-22",
+        "1e-23",
+        "4.9e-324",
+        "2.2250738585072014e-308",
+        "2.2250738585072011e-308",
+        "1.7976931348623157e308",
+        "5e-400",
+        "1e400",
+        "0e999999999999",
+        "1e999999",
+    ],
+)
+def test_chosen_tokens(token):
+    check_token(token)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "- 1",
+        *[
+            "+",
+            "-",
+            ".",
+            "e5",
+            "1e",
+            "1e+",
+            "1_0",
+            "0x10",
+            "1.2.3",
+            "--1",
+            "1,2",
+            "nan",
+            "inf",
+            "1f",
+            "1e1.5",
+            "١",
+            "Infinity",
+        ],
+    ],
+)
+def test_rubbish_is_not_a_number(token):
+    assert read(token)[1] == kernel.NOT_A_NUMBER
+
+
+def run_plain(text: bytes, least: int = 0):
+    """Run parse_rows as plain Python on its top level (helpers stay compiled)."""
+    array = np.frombuffer(text, dtype=np.uint8)
+    n = len(text)
+    out = np.empty(n), np.empty(n + 2, np.int64), np.empty(n, np.int64), np.empty(n)
+    found = kernel.new_found()
+    kernel.parse_rows.py_func(array, least, *out, np.empty((n, 2), np.int64), found)
+    rows, entries = found[kernel.ROWS], found[kernel.ENTRIES]
+    labels, pointers, indices, values = out
+    return labels[:rows], pointers[: rows + 1], indices[:entries], values[:entries], found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"1 1:2 3:4\n-1 2:0.5 # c\n\n# only\n+1 qid:7 9:1e2\r\n 0.5 \t\n",
+        b"\n\n",
+        b"1\n2\n",
+        b"1 5:x\n",
+    ],
+)
+def test_compiled_and_plain_agree(text):
+    chunk = parse_chunk(np.frombuffer(text, dtype=np.uint8), 0)
+    labels, pointers, indices, values, found = run_plain(text)
+    assert found.tolist() == chunk.found.tolist()
+    assert labels.tolist() == chunk.labels.tolist()
+    assert pointers.tolist() == chunk.rows.pointers.tolist()
+    assert indices.tolist() == chunk.rows.places.tolist()
+    assert values.tolist() == chunk.rows.values.tolist()
+
+
+def test_plain_helpers_give_the_same_number():
+    for mantissa, power in [
+        (3, 300),
+        (2**60 + 1, -17),
+        (10**18 - 1, 20),
+        (7, -320),
+        (1, 309),
+        (9, -342),
+    ]:
+        assert kernel.nearest_float.py_func(mantissa, power) == kernel.nearest_float(
+            mantissa, power
+        )
+    for token in ["12.5e-30", "-1e5", ".", "1e", "1e7", "123456789012345678901"]:
+        text = np.frombuffer(token.encode() + b"\n", dtype=np.uint8)
+        assert kernel.read_number.py_func(text, 0) == kernel.read_number(text, 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 10**6), unique=True, max_size=5).map(sorted), max_size=6))
+def test_the_scan_finds_what_the_parser_finds(rows):
+    lines = ["1 qid:3 " + " ".join(f"{i}:1.5" for i in row) + " # 8:8" for row in rows]
+    text = np.frombuffer(("\n".join(lines) + "\n# 5:5\n").encode(), dtype=np.uint8)
+    parsed = parse_chunk(text, 0).found
+    for scan in (kernel.scan_rows, kernel.scan_rows.py_func):
+        found = kernel.new_found()
+        scan(text, found)
+        assert found.tolist() == parsed.tolist()
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_counting_sort_kernels(plain):
+    """Rows to columns by the kernels is what numpy's stable argsort gives."""
+    pick = (lambda f: f.py_func) if plain else (lambda f: f)
+    rng = np.random.default_rng(2)
+    pointers = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 20))])
+    places = rng.integers(0, 7, pointers[-1]).astype(np.int32)
+    values = rng.normal(size=len(places))
+    counts = np.zeros(7, dtype=np.int64)
+    pick(count_places)(places, counts)
+    assert counts.tolist() == np.bincount(places, minlength=7).tolist()
+    assert pick(begin_columns)(counts) == len(places)
+    starts = counts.copy()
+    rows, out = np.empty(len(places), np.int32), np.empty(len(places))
+    pick(scatter_entries)(pointers, places, values, 100, counts, rows, out)
+    order = np.argsort(places, kind="stable")
+    row_of = np.repeat(np.arange(20), np.diff(pointers)) + 100
+    assert rows.tolist() == row_of[order].tolist()
+    assert out.tolist() == values[order].tolist()
+    only = np.empty(len(places), np.int32)
+    pick(scatter_places)(pointers, places, 100, starts, only)
+    assert only.tolist() == rows.tolist()
+    bounds = np.concatenate([[0], counts]) + 3  # a piece that begins at 3 of a longer array
+    merged = np.empty(len(out))
+    pick(merge_columns)(bounds, out, bounds[:-1] - 3, merged)
+    assert merged.tolist() == out.tolist()
