@@ -143,21 +143,27 @@ class DecisionLog:
         self,
         relevance: npt.NDArray[Any],
         level: float | npt.NDArray[Any],
-        reason: str,
+        reason: str | npt.NDArray[np.uint8],
         names: Names | None = None,
     ) -> None:
-        """Take the next features, all for the same reason; those that go on get events later."""
-        width = len(relevance)
+        """Take the next features; those that go on get events later.
+
+        `reason` is one for all, or a code each: its place among the declared reasons.
+        """
         # One number for the whole block where all levels are the same, as they mostly are.
         kept_level = level.astype(np.float32) if isinstance(level, np.ndarray) else float(level)
         self._levels.append((len(self), kept_level))
         self._relevance.extend(relevance)
-        self._reason.extend_with(self._codes[reason], width)
-        self.names.append(width, names)
+        if isinstance(reason, str):
+            self._reason.extend_with(self._codes[reason], len(relevance))
+        else:
+            self._reason.extend(reason)
+        self.names.append(len(relevance), names)
 
-    def mark(self, features: npt.NDArray[np.int64], reason: str) -> None:
-        """Give features already taken in bulk another reason, without an event."""
-        self._reason.view[features] = self._codes[reason]
+    def reserve(self, n_features: int) -> None:
+        """Make room, when it is known how many features will come."""
+        self._relevance.reserve(n_features - len(self))
+        self._reason.reserve(n_features - len(self))
 
     def append_many(
         self,

@@ -30,26 +30,27 @@ class Growable:
 
     def append(self, value: Any) -> None:
         """Add one value."""
-        self._reserve(1)
+        self.reserve(1)
         self._array[self._length] = value
         self._length += 1
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Add many values."""
-        self._reserve(len(values))
+        self.reserve(len(values))
         self._array[self._length : self._length + len(values)] = values
         self._length += len(values)
 
     def extend_with(self, value: Any, count: int) -> None:
         """Add the same value `count` times."""
-        self._reserve(count)
+        self.reserve(count)
         self._array[self._length : self._length + count] = value
         self._length += count
 
-    def _reserve(self, more: int) -> None:
+    def reserve(self, more: int) -> None:
+        """Make room for `more` values, and some to spare when the array must move."""
         needed = self._length + more
         if needed > len(self._array):
             # Half as much again, not twice: thirty million entries should not leave thirty spare.
-            bigger = np.zeros(max(needed, len(self._array) * 3 // 2, 16), dtype=self._array.dtype)
+            bigger = np.empty(max(needed, len(self._array) * 3 // 2, 16), dtype=self._array.dtype)
             bigger[: self._length] = self.view
             self._array = bigger

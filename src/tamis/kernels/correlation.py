@@ -15,26 +15,30 @@ from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
 
 @jit
-def moments(values, count, n):  # type: ignore[no-untyped-def]
-    """Mean and sum of squares about it of a column with `count` nonzeros; -1 if it is constant."""
+def moments(values, first, last, n):  # type: ignore[no-untyped-def]
+    """Mean and sum of squares about it of a column of n rows; squares -1 if it is constant.
+
+    Its nonzeros are values first..last-1: ranges, not slices, which cost more than a short column.
+    """
+    count = last - first
     if count == 0:
         return 0.0, -1.0
     total = 0.0
     same = True
-    for t in range(count):
+    for t in range(first, last):
         total += values[t]
-        same &= values[t] == values[0]
-    if same and (count == n or values[0] == 0.0):
-        return values[0], -1.0
+        same &= values[t] == values[first]
+    if same and count == n:
+        return values[first], -1.0
     mean = total / n
     squares = 0.0
-    for t in range(count):
+    for t in range(first, last):
         squares += (values[t] - mean) * (values[t] - mean)
     return mean, squares + (n - count) * mean * mean
 
 
 @jit
-def column_strength(rows, values, count, groups, weights, totals, norms, sums, seen):  # type: ignore[no-untyped-def]
+def column_strength(rows, values, first, last, groups, weights, totals, norms, sums, seen):  # type: ignore[no-untyped-def]
     """Multiple correlation of one column with the target; -1 if the column is constant.
 
     Classes: ``groups`` are the class codes, ``weights`` is empty, ``totals`` and ``norms`` the class
@@ -42,13 +46,14 @@ def column_strength(rows, values, count, groups, weights, totals, norms, sums, s
     Numbers: one group, ``weights`` the centred target, ``totals`` 0, ``norms`` its sum of squares.
     """
     n = len(groups)
-    mean, squares = moments(values, count, n)
+    mean, squares = moments(values, first, last, n)
     if squares < 0.0:
         return -1.0
     weighted = len(weights) > 0
-    sums[:] = 0.0
-    seen[:] = 0.0
-    for t in range(count):
+    for g in range(len(norms)):
+        sums[g] = 0.0
+        seen[g] = 0.0
+    for t in range(first, last):
         row = rows[t]
         group = groups[row]
         weight = weights[row] if weighted else 1.0
@@ -58,7 +63,7 @@ def column_strength(rows, values, count, groups, weights, totals, norms, sums, s
     for g in range(len(norms)):
         if norms[g] > 0.0:
             covariance = sums[g]
-            if count < n:
+            if last - first < n:
                 covariance -= mean * (totals[g] - seen[g])
             explained += covariance * covariance / norms[g]
     return min(1.0, np.sqrt(explained / squares))
@@ -66,32 +71,36 @@ def column_strength(rows, values, count, groups, weights, totals, norms, sums, s
 
 @jit
 def relevance_compressed(  # type: ignore[no-untyped-def]
-    pointers, rows, values, groups, weights, totals, norms, lo, hi, out
-):
+    pointers, rows, values, groups, weights, totals, norms, gate, lo, hi,
+    strength, level,
+):  # fmt: skip
     """Strength of compressed columns lo..hi-1 towards the target."""
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
     for j in range(lo, hi):
         first, last = pointers[j], pointers[j + 1]
-        if first == last:
-            out[j] = -1.0
-        else:
-            out[j] = column_strength(
-                rows[first:last], values[first:last], last - first,
-                groups, weights, totals, norms, sums, seen,
+        strength[j], level[j] = 0.0, np.nan
+        if first < last:
+            value = column_strength(
+                rows, values, first, last, groups, weights, totals, norms, sums, seen
             )
+            if value >= 0.0:
+                strength[j], level[j] = value, gate
 
 
 @jit
-def relevance_dense(dense, groups, weights, totals, norms, lo, hi, out):  # type: ignore[no-untyped-def]
+def relevance_dense(  # type: ignore[no-untyped-def]
+    dense, groups, weights, totals, norms, gate, lo, hi, strength, level
+):
     """Strength of the columns lo..hi-1 of a dense block towards the target."""
     n = len(groups)
     rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
     for j in range(lo, hi):
         count = gather_nonzeros(dense[:, j], rows, values)
-        out[j] = column_strength(
-            rows[:count], values[:count], count, groups, weights, totals, norms, sums, seen
+        value = column_strength(
+            rows, values, 0, count, groups, weights, totals, norms, sums, seen
         )
+        strength[j], level[j] = (value, gate) if value >= 0.0 else (0.0, np.nan)
 
 
 @jit
@@ -104,7 +113,7 @@ def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means,
     for j in range(len(pointers) - 1):
         first, last = pointers[j], pointers[j + 1]
         count = last - first
-        mean, squares[j] = moments(values[first:last], count, n)
+        mean, squares[j] = moments(values, first, last, n)
         out = out_pointers[j]
         if 2 * count <= n:
             means[j] = mean

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels._jit import jit
-from tamis.kernels.levels import code_values, gather_nonzeros
+from tamis.kernels.levels import FEW_LEVELS, code_by_sorting, gather_nonzeros, whole_top
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
 #: A table entry is off by at most one unit; sums smaller than this much a lookup are zero.
@@ -41,53 +41,68 @@ def entropy_table(n: int) -> tuple[npt.NDArray[np.int64], float]:
 @jit
 def relevance_compressed(  # type: ignore[no-untyped-def]
     pointers, rows, values, y, class_counts, table, units, symmetric, level_table, lo, hi,
-    strength, level,
+    strength, level, many,
 ):  # fmt: skip
     """Strength and level of compressed columns lo..hi-1 towards the class.
 
     `level_table` holds the level for each number of levels; a column with more levels than it
-    knows gets minus their number, for the caller to look up.
+    knows gets minus their number, for the caller to look up, and ``many[0]`` is set.
     """
-    n_classes = len(class_counts)
-    longest = 1
-    for j in range(lo, hi):
-        longest = max(longest, pointers[j + 1] - pointers[j])
-    codes, level_values = np.empty(longest, np.int32), np.empty(longest, np.float64)
-    class_entropy = table[len(y)] - table[class_counts].sum()
-    counts = np.zeros((longest + 1) * n_classes, np.int64)
+    n, n_classes = len(y), len(class_counts)
+    class_entropy = table[n] - table[class_counts].sum()
+    counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
+    zeros_in, ones_in = class_counts[0], class_counts[-1]
     for j in range(lo, hi):
         first, last = pointers[j], pointers[j + 1]
-        if first == last:
+        count = last - first
+        if count == 0:
             strength[j], level[j] = 0.0, np.nan
             continue
-        information, entropy, levels = column_information(
-            rows[first:last], values[first:last], last - first, y, class_counts, table,
-            class_entropy, codes, level_values, counts,
-        )  # fmt: skip
+        # Nearly all columns of big sparse data hold one value and there are nearly always two
+        # classes: that case is written out here, because a call would cost more than the sum.
+        value = values[first]
+        same = value != 0.0 and n_classes == 2 and count < n
+        ones = 0
+        for t in range(first, last):
+            same &= values[t] == value
+            ones += y[rows[t]]
+        if same:
+            entropy = table[n] - table[count] - table[n - count]
+            joint = table[ones] + table[count - ones]
+            joint += table[ones_in - ones] + table[zeros_in - (count - ones)]
+            information = entropy + class_entropy - table[n] + joint
+            if information <= ROUNDING * 9:
+                information = 0
+            levels = 2
+        else:
+            information, entropy, levels = column_information(
+                rows, values, first, last, y, class_counts, table, class_entropy, counts
+            )
         strength[j], level[j] = _scaled(
             information, entropy + class_entropy, levels, units, symmetric, level_table
         )
+        if levels >= len(level_table):
+            many[0] = True
 
 
 @jit
 def relevance_dense(  # type: ignore[no-untyped-def]
-    dense, y, class_counts, table, units, symmetric, level_table, lo, hi, strength, level
+    dense, y, class_counts, table, units, symmetric, level_table, lo, hi, strength, level, many
 ):
     """Do as `relevance_compressed`, for the columns of a dense block."""
-    n, n_classes = len(y), len(class_counts)
-    rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
-    codes, level_values = np.empty(n, np.int32), np.empty(n, np.float64)
-    class_entropy = table[n] - table[class_counts].sum()
-    counts = np.zeros((n + 1) * n_classes, np.int64)
+    rows, values = np.empty(len(y), np.int32), np.empty(len(y), np.float64)
+    class_entropy = table[len(y)] - table[class_counts].sum()
+    counts = np.zeros((FEW_LEVELS + 1) * len(class_counts), np.int64)
     for j in range(lo, hi):
         count = gather_nonzeros(dense[:, j], rows, values)
         information, entropy, levels = column_information(
-            rows[:count], values[:count], count, y, class_counts, table,
-            class_entropy, codes, level_values, counts,
-        )  # fmt: skip
+            rows, values, 0, count, y, class_counts, table, class_entropy, counts
+        )
         strength[j], level[j] = _scaled(
             information, entropy + class_entropy, levels, units, symmetric, level_table
         )
+        if levels >= len(level_table):
+            many[0] = True
 
 
 @jit
@@ -105,24 +120,76 @@ def _scaled(information, entropies, levels, units, symmetric, level_table):  # t
 
 @jit
 def column_information(  # type: ignore[no-untyped-def]
-    rows, values, count, y, class_counts, table, class_entropy, codes, level_values, counts
+    rows, values, first, last, y, class_counts, table, class_entropy, counts
 ):
-    """Information with the class, entropy (both n times, in units) and levels of one column."""
-    n, n_classes = len(y), len(class_counts)
-    if count == 0:
+    """Information with the class, entropy (both n times, in units) and levels of one column.
+
+    The column is entries first..last-1 of `rows` and `values`: ranges, not slices, because making
+    a slice costs more than counting a short column.
+    """
+    if first == last:
         return 0, 0, 1
-    same = values[0] != 0.0
-    for t in range(1, count):
-        same &= values[t] == values[0]
+    value = values[first]
+    same = value != 0.0
+    for t in range(first + 1, last):
+        same &= values[t] == value
     if same:
-        return _two_levels(rows, count, y, class_counts, table, class_entropy, counts)
-    found = code_values(values, count, codes, level_values)
-    cells = counts[: (found + 1) * n_classes]
-    cells[:] = 0
-    for t in range(count):
-        cells[codes[t] * n_classes + y[rows[t]]] += 1
+        return _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts)
+    n_classes = len(class_counts)
+    top = whole_top(values, first, last)
+    if top >= 0:
+        size = (top + 1) * n_classes
+        cells = counts if size <= len(counts) else np.empty(size, np.int64)
+        cells[:size] = 0
+        for t in range(first, last):
+            cells[int(values[t]) * n_classes + y[rows[t]]] += 1
+        return _from_counts(cells, top, class_counts, table, class_entropy)
+    found = _count_few(rows, values, first, last, y, n_classes, counts)
+    if found >= 0:
+        return _from_counts(counts, found, class_counts, table, class_entropy)
+    many = last - first
+    codes, level_values = np.empty(many, np.int32), np.empty(many, np.float64)
+    found = code_by_sorting(values[first:last], many, codes, level_values)
+    cells = np.zeros((found + 1) * n_classes, np.int64)
+    for t in range(many):
+        cells[codes[t] * n_classes + y[rows[first + t]]] += 1
+    return _from_counts(cells, found, class_counts, table, class_entropy)
+
+
+@jit
+def _count_few(rows, values, first, last, y, n_classes, counts):  # type: ignore[no-untyped-def]
+    """Count levels by class, trying each known level in turn; -1 if there are too many for that."""
+    level_values = np.empty(FEW_LEVELS, np.float64)
+    found = 0
+    counts[:n_classes] = 0
+    for t in range(first, last):
+        value = values[t]
+        code = 0
+        if value != 0.0:
+            while code < found and level_values[code] != value:
+                code += 1
+            if code == found:
+                if found == FEW_LEVELS:
+                    return -1
+                level_values[found] = value
+                found += 1
+                counts[found * n_classes : (found + 1) * n_classes] = 0
+            code += 1
+        counts[code * n_classes + y[rows[t]]] += 1
+    return found
+
+
+@jit
+def _from_counts(cells, found, class_counts, table, class_entropy):  # type: ignore[no-untyped-def]
+    """Information, entropy and levels from counts of levels 0..found by class.
+
+    Level 0 (zero) holds stored zeros only; the rows that are not stored are added here.
+    """
+    n_classes = len(class_counts)
+    n = 0
     for c in range(n_classes):
         missing = class_counts[c]
+        n += missing
         for level in range(found + 1):
             missing -= cells[level * n_classes + c]
         cells[c] += missing
@@ -144,24 +211,17 @@ def column_information(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _two_levels(rows, count, y, class_counts, table, class_entropy, counts):  # type: ignore[no-untyped-def]
-    """The common case: every entry has the same value, so the column is a set of rows."""
-    n, n_classes = len(y), len(class_counts)
+def _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts):  # type: ignore[no-untyped-def]
+    """Every entry has the same value, so the column is a set of rows."""
+    n, n_classes, count = len(y), len(class_counts), last - first
     if count == n:
         return 0, 0, 1
     joint = 0
-    if n_classes == 2:
-        ones = 0
-        for t in range(count):
-            ones += y[rows[t]]
-        joint += table[ones] + table[count - ones]
-        joint += table[class_counts[1] - ones] + table[class_counts[0] - (count - ones)]
-    else:
-        counts[:n_classes] = 0
-        for t in range(count):
-            counts[y[rows[t]]] += 1
-        for c in range(n_classes):
-            joint += table[counts[c]] + table[class_counts[c] - counts[c]]
+    counts[:n_classes] = 0
+    for t in range(first, last):
+        counts[y[rows[t]]] += 1
+    for c in range(n_classes):
+        joint += table[counts[c]] + table[class_counts[c] - counts[c]]
     entropy = table[n] - table[count] - table[n - count]
     information = entropy + class_entropy - table[n] + joint
     if information <= ROUNDING * 3 * (n_classes + 1):

@@ -16,12 +16,38 @@ FEW_LEVELS = 16
 
 
 @jit
+def whole_top(values, first, last):  # type: ignore[no-untyped-def]
+    """The largest of values first..last-1 if all are whole, not negative and not too spread; or -1.
+
+    Such values (counts, codes) can number a table directly.
+    """
+    room = max(FEW_LEVELS, 2 * (last - first))
+    top = 0.0
+    whole = True
+    for t in range(first, last):
+        value = values[t]
+        whole &= (value >= 0.0) & (value <= room) & (value == np.floor(value))
+        top = max(top, value)
+    return int(top) if whole else -1
+
+
+@jit
 def code_values(values, count, codes, levels):  # type: ignore[no-untyped-def]
     """Number the distinct values of ``values[:count]``: zero is 0, others 1, 2, ... as they come.
 
-    Writes `codes` and `levels` (the value of code c at ``levels[c - 1]``); returns how many levels
-    other than zero there are.
+    Writes `codes`; returns how many levels other than zero there are. `levels` is room for them.
     """
+    top = whole_top(values, 0, count)
+    if top >= 0:
+        known = np.zeros(top + 1, np.int32)
+        found = 0
+        for t in range(count):
+            value = int(values[t])
+            if value > 0 and known[value] == 0:
+                found += 1
+                known[value] = found
+            codes[t] = known[value]
+        return found
     found = 0
     for t in range(count):
         value = values[t]

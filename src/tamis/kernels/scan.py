@@ -21,26 +21,25 @@ def scan(values):  # type: ignore[no-untyped-def]
 
 
 @jit
-def sift(strength, level, relevance, survivors, constants):  # type: ignore[no-untyped-def]
+def sift(strength, level, relevance, constant, survivors):  # type: ignore[no-untyped-def]
     """Sort the columns of a block after the bulk pass, in one look.
 
-    Writes the strengths as float32, and lists columns above their level and constant columns (level
-    NaN). Returns how many of each, and the one level that all others share, NaN if they differ.
+    Writes the strengths as float32, marks constant columns (level NaN) with 1, and lists the
+    columns above their level. Returns how many those are, and the one level that all columns
+    share, NaN if they differ.
     """
-    n_survivors = 0
-    n_constants = 0
+    found = 0
     shared = np.nan
     differ = False
-    for j in range(len(strength)):
+    for j in range(len(relevance)):
         relevance[j] = strength[j]
-        if level[j] != level[j]:
-            constants[n_constants] = j
-            n_constants += 1
+        constant[j] = level[j] != level[j]
+        if constant[j]:
             continue
         if strength[j] > level[j]:
-            survivors[n_survivors] = j
-            n_survivors += 1
+            survivors[found] = j
+            found += 1
         if shared != shared:
             shared = level[j]
         differ |= level[j] != shared
-    return n_survivors, n_constants, (np.nan if differ else shared)
+    return found, (np.nan if differ else shared)

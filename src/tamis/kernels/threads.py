@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -59,9 +60,12 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
         work(0, n_columns)
         return
     # A column costs something even when it is empty: count one for each.
-    cost = (weights - weights[0]) + np.arange(n_columns + 1)
-    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], ranges + 1)[1:-1])
-    bounds = [0, *cuts.tolist(), n_columns]
+    start = int(weights[0])
+    cuts = [
+        bisect_left(range(n_columns), total * part // ranges, key=lambda j: int(weights[j]) - start + j)
+        for part in range(1, ranges)
+    ]
+    bounds = [0, *cuts, n_columns]
     pool = _shared_pool(ranges)
     pending = [
         pool.submit(work, lo, hi)

@@ -32,6 +32,15 @@ class Strength:
     value: Floats
     level: Floats
 
+    @classmethod
+    def room(cls, width: int) -> Strength:
+        """Room for the strengths of `width` columns."""
+        return cls(np.empty(width), np.empty(width))
+
+    def part(self, width: int) -> Strength:
+        """The first `width`, sharing memory."""
+        return Strength(self.value[:width], self.level[:width])
+
     @property
     def dependent(self) -> npt.NDArray[np.bool_]:
         """Which values count as dependence."""
@@ -91,7 +100,7 @@ class Panel(ABC):
 class Relevance(Protocol):
     """A measure that scores columns against the target, in bulk."""
 
-    def relevance(self, columns: Any, target: Any) -> Strength:
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Strength of every column towards the target."""
 
 
@@ -127,8 +136,12 @@ class Measure(ABC):
     resolution: ClassVar[float] = 0.0
 
     @abstractmethod
-    def relevance(self, columns: Any, target: Any) -> Strength:
-        """Strength of every column (2-d array, scipy sparse or ColumnBlock) towards the target."""
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
+        """Strength of every column (2-d array, scipy sparse or ColumnBlock) towards the target.
+
+        `out` is room for the result, for callers that go through millions of columns: fresh memory
+        costs more than the sums.
+        """
 
     @abstractmethod
     def panel(self, target: Target) -> Panel:

@@ -75,28 +75,29 @@ class FisherZ(Measure):
     def check_target(self, target: Target) -> None:
         """Take every target."""
 
-    def relevance(self, columns: Any, target: Any) -> Strength:
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Strength of every column towards the target."""
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
         form = self._target_form(encoded)
-        out = np.empty(block.width)
+        result = Strength.room(block.width) if out is None else out.part(block.width)
+        form = (*form, self.target_level(encoded))
+        into = (result.value, result.level)
         if isinstance(block.values, Compressed):
             v = block.values
             over_columns(
                 lambda lo, hi: relevance_compressed(
-                    v.pointers, v.places, v.values, *form, lo, hi, out
+                    v.pointers, v.places, v.values, *form, lo, hi, *into
                 ),
                 v.pointers,
             )
         else:
             dense = np.asfortranarray(block.values)
             over_columns(
-                lambda lo, hi: relevance_dense(dense, *form, lo, hi, out),
+                lambda lo, hi: relevance_dense(dense, *form, lo, hi, *into),
                 np.arange(block.width + 1, dtype=np.int64) * block.n_rows,
             )
-        level = np.where(out < 0, np.nan, self.target_level(encoded))
-        return Strength(np.maximum(out, 0.0), level)
+        return result
 
     def panel(self, target: Target) -> CorrelationPanel:
         """An empty panel of kept columns."""

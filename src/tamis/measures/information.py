@@ -73,7 +73,7 @@ class _Information(Measure):
                 "type for it): use FisherZ(), or turn y into classes"
             )
 
-    def relevance(self, columns: Any, target: Any) -> Strength:
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Strength of every column towards the class."""
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
@@ -81,23 +81,27 @@ class _Information(Measure):
         assert encoded.codes is not None
         n, codes, counts = block.n_rows, encoded.codes, encoded.counts
         table, unit = _table(n)
-        strength, level = np.empty(block.width), np.empty(block.width)
+        result = Strength.room(block.width) if out is None else out.part(block.width)
+        strength, level = result.value, result.level
+        many = np.zeros(1, dtype=np.bool_)
         form = (codes, counts, table, unit * n, self._symmetric, self._level_table(encoded))
         if isinstance(block.values, Compressed):
             v = block.values
             over_columns(
                 lambda lo, hi: relevance_compressed(
-                    v.pointers, v.places, v.values, *form, lo, hi, strength, level
+                    v.pointers, v.places, v.values, *form, lo, hi, strength, level, many
                 ),
                 v.pointers,
             )
         else:
             dense = np.asfortranarray(block.values)
             over_columns(
-                lambda lo, hi: relevance_dense(dense, *form, lo, hi, strength, level),
+                lambda lo, hi: relevance_dense(dense, *form, lo, hi, strength, level, many),
                 np.arange(block.width + 1, dtype=np.int64) * n,
             )
-        return Strength(strength, self._with_many_levels(level, block, encoded))
+        if many[0]:
+            self._look_up_many_levels(level, block, encoded)
+        return result
 
     def _level_table(self, target: Target) -> Floats:
         """Levels for 0 to FEW levels; entry 0 says whether they are tests, entry 1 is not used."""
@@ -106,21 +110,16 @@ class _Information(Measure):
         table[0] = 0.0 if self.alpha is None else 1.0
         return table
 
-    def _with_many_levels(self, level: Floats, block: ColumnBlock, target: Target) -> Floats:
-        """Look up the levels the kernel's table does not reach, for columns of very many levels."""
-        if self.alpha is None:
-            level[level < 0] = self.threshold
-            return level
+    def _look_up_many_levels(self, level: Floats, block: ColumnBlock, target: Target) -> None:
+        """Fill in the levels that the kernel's table does not reach, where it left minus a number."""
         many = np.flatnonzero(level < 0)
-        if len(many):
-            df = (-level[many] - 1) * (target.n_classes - 1)
-            level[many] = self._bits(df, block.n_rows)
-            if self._symmetric:
-                table, unit = _table(block.n_rows)
-                ready = self.panel(target).prepare(block, many)
-                total = ready.entropies + (table[block.n_rows] - table[target.counts].sum())
-                level[many] *= 2.0 * unit * block.n_rows / total
-        return level
+        df = (-level[many] - 1) * (target.n_classes - 1)
+        level[many] = self._bits(df, block.n_rows)
+        if self._symmetric and self.alpha is not None:
+            table, unit = _table(block.n_rows)
+            ready = self.panel(target).prepare(block, many)
+            total = ready.entropies + (table[block.n_rows] - table[target.counts].sum())
+            level[many] *= 2.0 * unit * block.n_rows / total
 
     def panel(self, target: Target) -> InformationPanel:
         """An empty panel of kept columns."""

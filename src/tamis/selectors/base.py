@@ -10,6 +10,7 @@ parallel. `absorb` takes examined blocks in order and meets only the features th
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +31,24 @@ from tamis.core.params import Range, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan, sift
 from tamis.measures.auto import choose, resolve
-from tamis.measures.base import Measure, Panel
+from tamis.measures.base import Measure, Panel, Strength
 from tamis.sources.memory import MemorySource, is_frame
 
 Floats = npt.NDArray[np.float64]
 
 #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
 LOOK_AHEAD = 256
+
+
+_scratch = threading.local()
+
+
+def _room_for(width: int) -> Strength:
+    """Room for strengths that is used again and again by the same thread."""
+    room: Strength | None = getattr(_scratch, "room", None)
+    if room is None or len(room) < width:
+        room = _scratch.room = Strength.room(width)
+    return room
 
 
 class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -128,7 +140,7 @@ class Examined:
     names: Names | None
     relevance: npt.NDArray[np.float32]
     level: float | Floats
-    constants: npt.NDArray[np.int64]
+    constant: npt.NDArray[np.uint8]
     features: npt.NDArray[np.int64]
     strengths: Floats
     levels: Floats
@@ -259,6 +271,7 @@ class FeatureStreamSelector(Selector):
         if given_names is not None:
             self.feature_names_in_ = given_names
         self._pick_measure(source.whole())
+        self.log_.reserve(source.n_columns)
         for block in source.columns():
             self.absorb(self.examine(block))
         return self
@@ -273,20 +286,18 @@ class FeatureStreamSelector(Selector):
                 "feed columns of the same rows, in the same order"
             )
         self._refuse_bad_values(block)
-        strength = self.measure_.relevance(block, self._target)
-        relevance = np.empty(block.width, np.float32)
-        survivors = np.empty(block.width, np.int64)
-        constants = np.empty(block.width, np.int64)
-        n_survivors, n_constants, level = sift(
-            strength.value, strength.level, relevance, survivors, constants
-        )
-        survivors = survivors[:n_survivors].copy()
+        width = block.width
+        strength = self.measure_.relevance(block, self._target, out=_room_for(width))
+        relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
+        survivors = np.empty(width, np.int64)
+        found, level = sift(strength.value, strength.level, relevance, constant, survivors)
+        survivors = survivors[:found].copy()
         return Examined(
             block.first,
             block.names,
             relevance,
-            strength.level if np.isnan(level) else level,
-            constants[:n_constants] + block.first,
+            strength.level.copy() if np.isnan(level) else level,
+            constant,
             survivors + block.first,
             strength.value[survivors],
             strength.level[survivors],
@@ -300,8 +311,10 @@ class FeatureStreamSelector(Selector):
                 f"a block that begins with feature {examined.first} came when feature "
                 f"{self.n_features_in_} was next; absorb blocks in order"
             )
-        self.log_.append_bulk(examined.relevance, examined.level, "irrelevant", examined.names)
-        self.log_.mark(examined.constants, "constant")
+        # The reasons "irrelevant" and "constant" come first, so the marks 0 and 1 are their codes.
+        self.log_.append_bulk(
+            examined.relevance, examined.level, examined.constant, examined.names
+        )
         self.n_features_in_ += examined.width
         self._relevant += len(examined.features)
         for lo in range(0, len(examined.features), LOOK_AHEAD):
