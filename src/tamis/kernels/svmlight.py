@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import inline, jit
+from tamis.kernels._jit import jit
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _U0, _U1, _U3, _U9, _U32, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 32, 63))
 
 
-@inline
+@jit
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the upper and lower 64 bits of a 64-bit times a 64-bit number."""
     a0, a1, b0, b1 = a & _HALF, a >> _U32, b & _HALF, b >> _U32
@@ -84,7 +84,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
     return upper, (middle << _U32) | (low & _HALF)
 
 
-@inline
+@jit
 def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
     """Return the float64 nearest to mantissa times 10**power; False if it is for Python to find.
 
@@ -120,7 +120,7 @@ def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
     return float(bits) * _TWOS[two - _LEAST_TWO], True
 
 
-@inline
+@jit
 def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
     """Read what follows an ``e``: (exponent, end); the end is -1 when there is no number."""
     negative = text[i] == MINUS
@@ -137,7 +137,7 @@ def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
     return (-exponent if negative else exponent), (i if i > start else -1)
 
 
-@inline
+@jit
 def _leading_zeros(text: Bytes, i: int) -> int:
     """Count the zeros before the first other digit of a number, on both sides of its point."""
     start = i
@@ -150,7 +150,7 @@ def _leading_zeros(text: Bytes, i: int) -> int:
     return zeros
 
 
-@inline
+@jit
 def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
     """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
     negative = text[i] == MINUS
@@ -194,19 +194,19 @@ def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
     return (-value if negative else value), i, EXACT
 
 
-@inline
+@jit
 def _skip_blanks(text: Bytes, i: int) -> int:
     while text[i] == SPACE or text[i] == TAB:
         i += 1
     return i
 
 
-@inline
+@jit
 def _ends_token(c: int) -> bool:
     return c in (SPACE, NEWLINE, RETURN, TAB, HASH)
 
 
-@inline
+@jit
 def _skip_query(text: Bytes, i: int) -> int:
     """Skip ``qid:n`` and the blanks after it, if it is there; -1 when its number is none."""
     # q, i, d, colon; a newline stops the comparison before the text ends
@@ -219,7 +219,7 @@ def _skip_query(text: Bytes, i: int) -> int:
     return _skip_blanks(text, i) if i > start and _ends_token(text[i]) else -1
 
 
-@inline
+@jit
 def _line_end(text: Bytes, i: int) -> int:
     """From a comment or a line end, go to the newline; -1 for a return that no newline follows."""
     if text[i] == HASH:
@@ -232,7 +232,7 @@ def _line_end(text: Bytes, i: int) -> int:
     return i
 
 
-@inline
+@jit
 def _entries(
     text: Bytes, i: int, least: int, indices: Any, values: Floats, slow: Ints, found: Ints
 ) -> int:

@@ -28,7 +28,7 @@ META = "meta.json"
 #: Every .npy header is padded to this, so that it can be written when the length is known.
 HEADER = 128
 #: Numbers looked at or converted at a time.
-_PIECE = 1 << 18
+_PIECE = 1 << 16
 
 _DTYPES = (None, np.dtype("<f4"), np.dtype("<f8"))
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG)

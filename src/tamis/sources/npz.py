@@ -42,7 +42,8 @@ class NpzSource(Source):
         self._y = y if y is not None else self._find_y()
         self._target: npt.NDArray[Any] | None = None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            # Opened here: numpy leaves a file open that is no zip file to its end.
+            with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 self._shape = tuple(int(n) for n in file["shape"])
                 layout = file["format"].item()
         except (KeyError, AttributeError, ValueError, OSError, zipfile.BadZipFile, zlib.error) as e:
@@ -127,7 +128,8 @@ class NpzSource(Source):
             from scipy.sparse import load_npz
 
             try:
-                matrix = load_npz(self.path)
+                with open(self.path, "rb") as raw:
+                    matrix = load_npz(raw)
                 matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
                 matrix.check_format(full_check=True)
             except (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
