@@ -62,17 +62,17 @@ class Names(Sequence[str]):
             yield self.blob[lo:hi].decode("utf-8", "surrogatepass")
 
     def find(self, name: str) -> int | None:
-        """Return the place of `name`, or None; a scan over the bytes, with no table of names."""
+        """Return the last place of `name`, or None; a scan over the bytes, with no table of names."""
         wanted = name.encode("utf-8", "surrogatepass")
         if not wanted:
             empty = np.flatnonzero(np.diff(self.offsets) == 0)
-            return int(empty[0]) if len(empty) else None
-        at = self.blob.find(wanted)
+            return int(empty[-1]) if len(empty) else None
+        at = self.blob.rfind(wanted)
         while at >= 0:
             i = int(np.searchsorted(self.offsets, at, side="right")) - 1
             if self.offsets[i] == at and self.offsets[i + 1] == at + len(wanted):
                 return i
-            at = self.blob.find(wanted, at + 1)
+            at = self.blob.rfind(wanted, 0, at + len(wanted) - 1)
         return None
 
 
@@ -115,13 +115,18 @@ class NameBook:
 
     def find(self, name: str) -> int | None:
         """Return the newest feature called `name`, or None."""
+        numbered = self._find_numbered(name)
         for start, names in zip(reversed(self._starts), reversed(self._named), strict=True):
             i = names.find(name)
             if i is not None:
-                return start + i
-        match = re.fullmatch(re.escape(self.prefix) + r"(\d+)", name)
+                return start + i if numbered is None else max(start + i, numbered)
+        return numbered
+
+    def _find_numbered(self, name: str) -> int | None:
+        """Return the feature that has no name of its own and is called `name` by its number."""
+        # Nineteen digits hold every arrival number; Python refuses to read thousands of them.
+        match = re.fullmatch(re.escape(self.prefix) + r"(\d{1,19})", name)
         if match is None:
             return None
         feature = int(match[1]) - self.base
-        is_numbered = 0 <= feature < self.count and self[feature] == name
-        return feature if is_numbered else None
+        return feature if 0 <= feature < self.count and self[feature] == name else None
