@@ -45,11 +45,19 @@ class Target:
             raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
         if array.size == 0:
             raise InputError("y holds no rows; give one target value for each row")
-        _refuse_missing(array)
+        # NumPy writes a gap in a list of words as the word "nan": look before it does.
+        is_words = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
+        _refuse_missing(np.asarray(y, dtype=object) if is_words else array)
         if _is_continuous(array):
             values = array.astype(np.float64)
             return cls(len(array), None, None, values)
-        classes, codes = np.unique(array, return_inverse=True)
+        try:
+            classes, codes = np.unique(array, return_inverse=True)
+        except TypeError as error:
+            raise InputError(
+                "y mixes values that cannot be put in one order, such as words and numbers; "
+                "make them all words or all numbers"
+            ) from error
         if len(classes) > MOST_CLASSES:
             raise InputError(
                 f"y holds {len(classes)} different values, too many to be classes; if it is a number to "
@@ -81,7 +89,7 @@ class Target:
         """A short hash of the rows and their order; the same rows give the same fingerprint."""
         digest = hashlib.sha256()
         if self.classes is not None and self.codes is not None:
-            digest.update("\0".join(map(str, self.classes.tolist())).encode())
+            digest.update("\0".join(map(str, self.classes.tolist())).encode("utf-8", "surrogatepass"))
             digest.update(np.ascontiguousarray(self.codes).tobytes())
         else:
             digest.update(np.ascontiguousarray(self.values).tobytes())
@@ -93,7 +101,9 @@ def _refuse_missing(array: npt.NDArray[Any]) -> None:
     if array.dtype.kind == "f":
         bad = ~np.isfinite(array)
     elif array.dtype.kind == "O":
-        bad = np.array([v is None or (isinstance(v, float) and v != v) for v in array.tolist()])
+        bad = np.array([_is_gap(v) for v in array.ravel().tolist()])
+    elif array.dtype.kind in "mM":
+        bad = np.isnat(array)
     else:
         return
     if bad.any():
@@ -102,6 +112,12 @@ def _refuse_missing(array: npt.NDArray[Any]) -> None:
             f"Input y contains NaN, infinity or a missing value in row {row} ({array[row]!r}); "
             "drop the rows that have no target"
         )
+
+
+def _is_gap(value: Any) -> bool:
+    """True for None and for what does not equal itself: NaN, NaT, and NA, which will not say."""
+    same = value is not None and value == value
+    return not (isinstance(same, bool | np.bool_) and same)
 
 
 def _is_continuous(array: npt.NDArray[Any]) -> bool:
