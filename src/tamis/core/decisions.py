@@ -281,8 +281,9 @@ class DecisionLog:
         return float(events["relevance"][at[-1]] if len(at) else self._relevance.view[feature])
 
     def _bulk_level(self, feature: int) -> float:
+        # As float32, like the relevance: a sentence must not say that 0.80000001 is not above 0.8.
         start, level = self._levels[bisect_right(self._levels, feature, key=lambda s: s[0]) - 1]
-        return float(level[feature - start]) if isinstance(level, np.ndarray) else level
+        return float(level[feature - start] if isinstance(level, np.ndarray) else np.float32(level))
 
     def _all_levels(self) -> npt.NDArray[np.float32]:
         """The level of every feature as one array."""
