@@ -62,7 +62,7 @@ class Names(Sequence[str]):
             yield self.blob[lo:hi].decode("utf-8", "surrogatepass")
 
     def find(self, name: str) -> int | None:
-        """Return the last place of `name`, or None; a scan over the bytes, with no table of names."""
+        """Return the last place of `name`, or None; a scan over the bytes, no table of names."""
         wanted = name.encode("utf-8", "surrogatepass")
         if not wanted:
             empty = np.flatnonzero(np.diff(self.offsets) == 0)

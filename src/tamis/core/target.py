@@ -89,7 +89,8 @@ class Target:
         """A short hash of the rows and their order; the same rows give the same fingerprint."""
         digest = hashlib.sha256()
         if self.classes is not None and self.codes is not None:
-            digest.update("\0".join(map(str, self.classes.tolist())).encode("utf-8", "surrogatepass"))
+            words = "\0".join(map(str, self.classes.tolist()))
+            digest.update(words.encode("utf-8", "surrogatepass"))
             digest.update(np.ascontiguousarray(self.codes).tobytes())
         else:
             digest.update(np.ascontiguousarray(self.values).tobytes())
