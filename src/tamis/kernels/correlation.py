@@ -66,7 +66,9 @@ def column_strength(rows, values, first, last, groups, weights, totals, norms, s
             if last - first < n:
                 covariance -= mean * (totals[g] - seen[g])
             explained += covariance * covariance / norms[g]
-    return min(1.0, np.sqrt(explained / squares))
+    share = explained / squares
+    # 0/0 or inf/inf: squares that doubles cannot hold. Not min(1, NaN), which is 1.
+    return min(1.0, np.sqrt(share)) if share >= 0.0 else 0.0
 
 
 @jit
@@ -150,7 +152,8 @@ def pair_correlation(  # type: ignore[no-untyped-def]
     for s in range(n_slots):
         if alive[s] and squares > 0.0 and slot_squares[s] > 0.0:
             covariance = products[s] - n * mean * slot_means[s]
-            out[s] = min(1.0, abs(covariance) / np.sqrt(squares * slot_squares[s]))
+            value = abs(covariance) / np.sqrt(squares * slot_squares[s])
+            out[s] = min(1.0, value) if value >= 0.0 else 0.0
 
 
 @jit
