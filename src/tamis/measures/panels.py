@@ -72,7 +72,7 @@ class RowListPanel(Panel):
 def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     """Some columns of a block, compressed, whatever its layout."""
     if isinstance(block.values, Compressed):
-        everything = len(picks) == block.width
+        everything = len(picks) == block.width and np.array_equal(picks, np.arange(block.width))
         return block.values if everything else block.values.pick(picks)
     dense = block.values[:, picks]
     pointers = np.zeros(dense.shape[1] + 1, dtype=np.int64)
