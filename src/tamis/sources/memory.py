@@ -27,7 +27,9 @@ from tamis.sources.base import (
 def is_frame(data: Any) -> bool:
     """True for pandas, polars and Arrow tables, and whatever speaks the Arrow stream protocol."""
     return bool(nw.dependencies.is_into_dataframe(data)) or (
-        hasattr(data, "__arrow_c_stream__") and not isinstance(data, np.ndarray)
+        hasattr(data, "__arrow_c_stream__")
+        and not isinstance(data, np.ndarray)
+        and not nw.dependencies.is_into_series(data)
     )
 
 
@@ -118,7 +120,7 @@ class MemorySource(Source):
         for lo in range(0, self.n_rows, step):
             part = matrix[lo : lo + step]
             values = (
-                Compressed(part.indptr.astype(np.int64), part.indices, part.data)
+                Compressed(part.indptr, part.indices, part.data).widened()
                 if sp.issparse(part)
                 else np.ascontiguousarray(part, dtype=np.float64)
             )
@@ -136,13 +138,13 @@ class MemorySource(Source):
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
         m = self._matrix
-        digest = hashlib.blake2b(digest_size=8)
-        if isinstance(m, Compressed):
-            for array in (m.pointers, m.places, m.values):
+        digest = hashlib.blake2b(repr(self._shape).encode(), digest_size=8)
+        # Blocks are widened: the same numbers in other types have the same fingerprint.
+        for block in self.columns():
+            v = block.values
+            arrays = (v.pointers, v.places, v.values) if isinstance(v, Compressed) else (v.T,)
+            for array in arrays:
                 digest.update(np.ascontiguousarray(array).data)
-        else:
-            for block in self.columns():
-                digest.update(np.ascontiguousarray(block.values).data)
         return SourceInfo(
             self.format,
             self.axis,
@@ -177,7 +179,12 @@ def _as_frame(data: Any) -> Any:
         import pyarrow as pa
 
         data = pa.table(data)
-    return nw.from_native(data, eager_only=True)
+    try:
+        frame = nw.from_native(data, eager_only=True)
+        frame.columns  # noqa: B018  (narwhals looks for names given twice when asked)
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(f"two columns have the same name; rename one of them: {error}") from error
+    return frame
 
 
 def _frame_values(frame: Any, lo: int, hi: int) -> tuple[npt.NDArray[np.float64], bool]:
@@ -185,7 +192,7 @@ def _frame_values(frame: Any, lo: int, hi: int) -> tuple[npt.NDArray[np.float64]
     values = np.empty((len(frame), hi - lo), dtype=np.float64, order="F")
     all_categories = True
     for j, name in enumerate(frame.columns[lo:hi]):
-        series = frame[name]
+        series = frame.get_column(name)  # frame[0] would be a row where names are numbers
         dtype = series.dtype
         if dtype == nw.Boolean or dtype.is_numeric():
             all_categories &= dtype == nw.Boolean
