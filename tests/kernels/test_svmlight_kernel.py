@@ -202,6 +202,21 @@ def test_compiled_and_plain_agree(text):
     assert values.tolist() == chunk.rows.values.tolist()
 
 
+def test_more_slow_tokens_than_the_list_holds():
+    """Every value is a token for Python, and there are more than are listed at first."""
+    tokens = [f"{10**20 + i}" for i in range(1500)]
+    line = tokens[0] + " " + " ".join(f"{i}:{t}" for i, t in enumerate(tokens)) + "\n"
+    chunk = parse_chunk(np.frombuffer(line.encode(), dtype=np.uint8), 0)
+    assert chunk.found[kernel.SLOW] == 1501
+    assert chunk.rows.values.tolist() == [float(t) for t in tokens]
+    assert chunk.labels.tolist() == [1e20]
+
+
+def test_marks_are_counted():
+    text = np.frombuffer(b"1 2:3 4:5\n# :\n", dtype=np.uint8)
+    assert kernel.count_marks(text) == kernel.count_marks.py_func(text) == (3, 2)
+
+
 def test_plain_helpers_give_the_same_number():
     for mantissa, power in [
         (3, 300),

@@ -196,7 +196,7 @@ def test_info_and_naming(tmp_path):
     matrix = random_csc(np.random.default_rng(0), values=VALUES["ones"])
     store = write(tmp_path / "a.cols", matrix, np.arange(30) % 2, name_prefix="", name_base=1)
     info = store.info()
-    assert (info.format, info.axis, info.layout) == ("store", "columns", "sparse")
+    assert (info.format, info.axis, info.layout) == ("cols", "columns", "sparse")
     assert (info.n_rows, info.n_columns, info.stored) == (30, 17, matrix.nnz)
     assert info.target == "2 classes: 0 (15), 1 (15)"
     assert (store.name_prefix, store.name_base) == ("", 1)

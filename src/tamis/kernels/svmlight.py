@@ -195,6 +195,17 @@ def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
 
 
 @jit
+def count_marks(text: Bytes) -> tuple[int, int]:
+    """Count colons and newlines: no fewer than there are entries and rows."""
+    colons = 0
+    newlines = 0
+    for k in range(len(text)):
+        colons += text[k] == COLON
+        newlines += text[k] == NEWLINE
+    return colons, newlines
+
+
+@jit
 def _skip_blanks(text: Bytes, i: int) -> int:
     while text[i] == SPACE or text[i] == TAB:
         i += 1
@@ -233,6 +244,15 @@ def _line_end(text: Bytes, i: int) -> int:
 
 
 @jit
+def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
+    """List a token for Python, or only count it when the list is full."""
+    if found[SLOW] < len(slow):
+        slow[found[SLOW], 0] = entry
+        slow[found[SLOW], 1] = at
+    found[SLOW] += 1
+
+
+@jit
 def _entries(
     text: Bytes, i: int, least: int, indices: Any, values: Floats, slow: Ints, found: Ints
 ) -> int:
@@ -262,9 +282,7 @@ def _entries(
             found[FAULT] = BAD_VALUE
             return i + 1
         if status == FOR_PYTHON:
-            slow[found[SLOW], 0] = at
-            slow[found[SLOW], 1] = i + 1
-            found[SLOW] += 1
+            _mark_slow(at, i + 1, slow, found)
         indices[at] = index
         values[at] = value
         at += 1
@@ -292,9 +310,10 @@ def parse_rows(
     """Parse whole lines.
 
     `least` is the smallest index allowed. `labels`, `pointers`, `indices` and `values` are filled
-    from their beginning and must be long enough: a row takes at least 2 bytes, an entry 4. `slow`
-    lists the tokens that are for Python's float: (entry, byte), with entry -1 - row for a label.
-    `found` takes the counts and the first fault; it must start as `new_found()`.
+    from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens that
+    are for Python's float: (entry, byte), with entry -1 - row for a label; when it is too short for
+    found[SLOW] of them, parse again with a longer one. `found` takes the counts and the first
+    fault; it must start as `new_found()`.
     """
     i = 0
     pointers[0] = 0
@@ -308,9 +327,7 @@ def parse_rows(
                 return
             row = found[ROWS]
             if status == FOR_PYTHON:
-                slow[found[SLOW], 0] = -1 - row
-                slow[found[SLOW], 1] = i
-                found[SLOW] += 1
+                _mark_slow(-1 - row, i, slow, found)
             labels[row] = value
             start = _skip_blanks(text, end)
             i = _skip_query(text, start)

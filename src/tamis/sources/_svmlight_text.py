@@ -17,6 +17,8 @@ from tamis.kernels.threads import thread_count
 
 Text = npt.NDArray[np.uint8]
 
+#: Tokens for Python that a chunk has room for at first; a chunk with more is parsed twice.
+_SLOW = 1000
 #: Shown of a token that is wrong.
 _SHOWN = 40
 
@@ -31,7 +33,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The rows of one chunk of text. Its arrays are views of longer ones."""
+    """The rows of one chunk of text. Its arrays may be views of longer ones."""
 
     text: Text
     labels: npt.NDArray[np.float64]
@@ -58,15 +60,15 @@ def parse_all(texts: Iterable[Text], least: int) -> Iterator[Chunk]:
 
 def parse_chunk(text: Text, least: int) -> Chunk:
     """Parse whole lines; `least` is the smallest index allowed."""
-    # Long enough for any text: a row takes 2 bytes or more, an entry 4, a token for Python 5.
-    # Memory that is not written to costs nothing.
-    labels = np.empty(len(text) // 2 + 1)
-    pointers = np.empty(len(text) // 2 + 2, dtype=np.int64)
-    indices = np.empty(len(text) // 4 + 1, dtype=np.int64)
-    values = np.empty(len(text) // 4 + 1)
-    slow = np.empty((len(text) // 5 + 1, 2), dtype=np.int64)
+    colons, newlines = kernel.count_marks(text)
+    labels, pointers = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
+    indices, values = np.empty(colons, dtype=np.int64), np.empty(colons)
+    slow = np.empty((_SLOW, 2), dtype=np.int64)
     found = kernel.new_found()
     kernel.parse_rows(text, least, labels, pointers, indices, values, slow, found)
+    if found[kernel.SLOW] > len(slow):
+        slow, found = np.empty((found[kernel.SLOW], 2), dtype=np.int64), kernel.new_found()
+        kernel.parse_rows(text, least, labels, pointers, indices, values, slow, found)
     fault = None
     if found[kernel.FAULT] != kernel.FINE:
         fault = Fault(int(found[kernel.FAULT]), int(found[kernel.FAULT_AT]))

@@ -50,7 +50,7 @@ class ColumnStore(Source):
         What meta.json says.
     """
 
-    format: ClassVar[str] = "store"
+    format: ClassVar[str] = "cols"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
     EXTENSIONS: ClassVar[tuple[str, ...]] = (".cols",)
 

@@ -143,7 +143,7 @@ class SparseRuns:
         # Narrow copies: they do not keep the buffers of the parser alive.
         places = places.astype(np.int32 if self._width < 2**31 else np.int64)
         is_ones = bool(np.all(rows.values == 1.0))
-        values = rows.values[:0] if is_ones else np.array(rows.values)
+        values = np.zeros(0) if is_ones else rows.values.copy()
         kept = Compressed(rows.pointers - rows.pointers[0], places, values)
         self._blocks.append((self.n_rows, kept, is_ones))
         self.n_rows += len(rows)
