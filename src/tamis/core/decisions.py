@@ -222,7 +222,8 @@ class DecisionLog:
     @property
     def verdicts(self) -> npt.NDArray[np.uint8]:
         """The final verdict of every feature, as `Verdict` numbers."""
-        return self._verdicts[self._reason.view]
+        verdicts: npt.NDArray[np.uint8] = self._verdicts[self._reason.view]
+        return verdicts
 
     def counts(self) -> dict[str, int]:
         """How many features got each verdict."""
@@ -245,7 +246,7 @@ class DecisionLog:
         return sorted(kept)
 
     def events(self) -> Iterator[Decision]:
-        """Every recorded decision in the order it was taken (evictions stand before their cause)."""
+        """Every recorded decision in the order taken; evictions stand before their cause."""
         for i in range(len(self._events)):
             yield self._decision(i)
 
@@ -285,12 +286,17 @@ class DecisionLog:
         start, level = self._levels[bisect_right(self._levels, feature, key=lambda s: s[0]) - 1]
         return float(level[feature - start] if isinstance(level, np.ndarray) else np.float32(level))
 
-    def _all_levels(self) -> npt.NDArray[np.float32]:
-        """The level of every feature as one array."""
-        out = np.empty(len(self), dtype=np.float32)
+    def _all_levels(self, lo: int = 0, hi: int | None = None) -> npt.NDArray[np.float32]:
+        """The levels of features lo to hi - 1 as one array."""
+        hi = len(self) if hi is None else hi
+        out = np.empty(hi - lo, dtype=np.float32)
         starts = [start for start, _ in self._levels] + [len(self)]
         for (start, level), stop in zip(self._levels, starts[1:], strict=True):
-            out[start:stop] = level
+            a, b = max(start, lo), min(stop, hi)
+            if a < b:
+                out[a - lo : b - lo] = (
+                    level[a - start : b - start] if isinstance(level, np.ndarray) else level
+                )
         return out
 
     def _decision(self, i: int) -> Decision:
@@ -327,34 +333,37 @@ class DecisionLog:
 
     # --- tables ----------------------------------------------------------------------------
 
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """One row a feature, as plain arrays: the table behind `to_pandas` and `to_polars`.
+    def columns(self, lo: int = 0, hi: int | None = None) -> dict[str, npt.NDArray[Any]]:
+        """One row a feature, lo to hi - 1, as plain arrays: the table behind every other form.
 
         ``because`` is the feature that decided (-1: none), ``at`` the arrival that settled the
-        verdict (for an evicted feature, the newcomer), ``value`` and ``level`` the numbers compared.
+        verdict (for an evicted feature, the newcomer), ``value`` and ``level`` what was compared.
         """
-        n = len(self)
+        hi = len(self) if hi is None else min(hi, len(self))
+        n = hi - lo
+        reason = self._reason.view[lo:hi]
         table: dict[str, npt.NDArray[Any]] = {
-            "feature": np.arange(n),
-            "verdict": self.verdicts,
-            "reason": self._reason.view.copy(),
-            "relevance": self._relevance.view.astype(np.float64),
+            "feature": np.arange(lo, hi),
+            "verdict": self._verdicts[reason],
+            "reason": reason.copy(),
+            "relevance": self._relevance.view[lo:hi].astype(np.float64),
             "value": np.full(n, np.nan),
-            "level": self._all_levels().astype(np.float64),
+            "level": self._all_levels(lo, hi).astype(np.float64),
             "because": np.full(n, -1, dtype=np.int64),
-            "at": np.arange(n),
+            "at": np.arange(lo, hi),
         }
-        # A later event of the same feature overwrites an earlier one: assignment keeps the last.
         events = self._events.view
-        where = events["feature"]
+        mine = np.flatnonzero((events["feature"] >= lo) & (events["feature"] < hi))
+        # A later event of the same feature overwrites an earlier one: assignment keeps the last.
+        where = events["feature"][mine] - lo
         for key in ("relevance", "value", "level", "at"):
-            table[key][where] = events[key]
+            table[key][where] = events[key][mine]
         ends = events["because_end"]
-        starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
-        has = ends > starts
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
         first = np.full(len(events), -1, dtype=np.int64)
-        first[has] = self._because.view[starts[has]]
-        table["because"][where] = first
+        has = ends > starts[: len(ends)]
+        first[has] = self._because.view[starts[: len(ends)][has]]
+        table["because"][where] = first[mine]
         return table
 
     def _frame_columns(self) -> dict[str, Any]:
@@ -376,7 +385,9 @@ class DecisionLog:
         """Return a polars DataFrame with one row a feature."""
         polars = need("polars", extra="polars", what_for="DecisionLog.to_polars")
         columns = self._frame_columns()
-        return polars.DataFrame({k: list(v) if _holds_objects(v) else v for k, v in columns.items()})
+        return polars.DataFrame(
+            {k: list(v) if _holds_objects(v) else v for k, v in columns.items()}
+        )
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts().items() if n)

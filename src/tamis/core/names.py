@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
@@ -58,7 +59,7 @@ class Names(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         bounds = self.offsets.tolist()
-        for lo, hi in zip(bounds, bounds[1:], strict=False):
+        for lo, hi in pairwise(bounds):
             yield self.blob[lo:hi].decode("utf-8", "surrogatepass")
 
     def find(self, name: str) -> int | None:

@@ -35,8 +35,9 @@ class Number:
         wanted = Integral if self.integer else Real
         if isinstance(value, bool) or not isinstance(value, wanted) or math.isnan(value):
             return False
-        above = value > self.low if self.open_low else value >= self.low
-        below = value < self.high if self.open_high else value <= self.high
+        number = float(value)
+        above = number > self.low if self.open_low else number >= self.low
+        below = number < self.high if self.open_high else number <= self.high
         return above and below
 
     def __str__(self) -> str:

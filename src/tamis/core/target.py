@@ -60,11 +60,13 @@ class Target:
             ) from error
         if len(classes) > MOST_CLASSES:
             raise InputError(
-                f"y holds {len(classes)} different values, too many to be classes; if it is a number to "
-                "predict, give it as floats with a fractional part or group it into classes"
+                f"y holds {len(classes)} different values, too many to be classes; if it is a "
+                "number to predict, give it as floats, or group it into classes"
             )
         numeric = classes.dtype.kind in "biuf"
-        values = (classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1))[codes]
+        values = (classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1))[
+            codes
+        ]
         return cls(len(array), codes.astype(np.uint16), classes, values)
 
     @property
@@ -122,5 +124,5 @@ def _is_gap(value: Any) -> bool:
 
 
 def _is_continuous(array: npt.NDArray[Any]) -> bool:
-    """Floats with a fractional part are a regression target; whole numbers and words are classes."""
+    """Floats with a fractional part are numbers to predict; whole numbers and words are classes."""
     return array.dtype.kind == "f" and bool(np.any(array != np.floor(array)))

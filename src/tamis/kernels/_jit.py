@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 CACHE = os.environ.get("TAMIS_NO_CACHE", "") in ("", "0")
 
 
-def jit(function: F) -> F:
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel: arrays and numbers in, arrays and numbers out."""
-    compiled: F = numba.njit(nogil=True, cache=CACHE, error_model="numpy")(function)
+    compiled: Callable[..., Any] = numba.njit(nogil=True, cache=CACHE, error_model="numpy")(
+        function
+    )
     return compiled
 
 
-def inline(function: F) -> F:
-    """Compile a small helper into the kernels that call it."""
-    compiled: F = numba.njit(nogil=True, cache=CACHE, error_model="numpy", inline="never")(function)
-    return compiled
+def inline(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a small helper of kernels; LLVM decides whether to copy it into its callers."""
+    return jit(function)

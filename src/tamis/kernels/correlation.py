@@ -15,7 +15,7 @@ from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
 
 @jit
-def moments(values, first, last, n):  # type: ignore[no-untyped-def]
+def moments(values, first, last, n):
     """Mean and sum of squares about it of a column of n rows; squares -1 if it is constant.
 
     Its nonzeros are values first..last-1: ranges, not slices, which cost more than a short column.
@@ -38,11 +38,11 @@ def moments(values, first, last, n):  # type: ignore[no-untyped-def]
 
 
 @jit
-def column_strength(rows, values, first, last, groups, weights, totals, norms, sums, seen):  # type: ignore[no-untyped-def]
+def column_strength(rows, values, first, last, groups, weights, totals, norms, sums, seen):
     """Multiple correlation of one column with the target; -1 if the column is constant.
 
-    Classes: ``groups`` are the class codes, ``weights`` is empty, ``totals`` and ``norms`` the class
-    counts: the result is sqrt(between-class / total sum of squares), |r| for two classes.
+    Classes: ``groups`` are the class codes, ``weights`` is empty, ``totals`` and ``norms`` are the
+    class counts: the result is sqrt(between-class / total sum of squares), |r| for two classes.
     Numbers: one group, ``weights`` the centred target, ``totals`` 0, ``norms`` its sum of squares.
     """
     n = len(groups)
@@ -72,7 +72,7 @@ def column_strength(rows, values, first, last, groups, weights, totals, norms, s
 
 
 @jit
-def relevance_compressed(  # type: ignore[no-untyped-def]
+def relevance_compressed(
     pointers, rows, values, groups, weights, totals, norms, gate, lo, hi,
     strength, level,
 ):  # fmt: skip
@@ -90,23 +90,19 @@ def relevance_compressed(  # type: ignore[no-untyped-def]
 
 
 @jit
-def relevance_dense(  # type: ignore[no-untyped-def]
-    dense, groups, weights, totals, norms, gate, lo, hi, strength, level
-):
+def relevance_dense(dense, groups, weights, totals, norms, gate, lo, hi, strength, level):
     """Strength of the columns lo..hi-1 of a dense block towards the target."""
     n = len(groups)
     rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
     for j in range(lo, hi):
         count = gather_nonzeros(dense[:, j], rows, values)
-        value = column_strength(
-            rows, values, 0, count, groups, weights, totals, norms, sums, seen
-        )
+        value = column_strength(rows, values, 0, count, groups, weights, totals, norms, sums, seen)
         strength[j], level[j] = (value, gate) if value >= 0.0 else (0.0, np.nan)
 
 
 @jit
-def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means, squares):  # type: ignore[no-untyped-def]
+def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means, squares):
     """Ready columns for products: full columns are centred, sparse ones keep their zeros.
 
     A column that is mostly nonzero is listed whole, less its mean (``means`` 0); any other keeps
@@ -136,7 +132,7 @@ def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means,
 
 
 @jit
-def pair_correlation(  # type: ignore[no-untyped-def]
+def pair_correlation(
     rows, values, mean, squares, heads, nodes, numbers, slot_means, slot_squares, alive, n, out
 ):
     """Absolute correlation of one ready column with every kept column that is alive."""
@@ -157,11 +153,11 @@ def pair_correlation(  # type: ignore[no-untyped-def]
 
 
 @jit
-def pair_correlation_many(  # type: ignore[no-untyped-def]
+def pair_correlation_many(
     pointers, rows, values, means, squares, lo, hi,
     heads, nodes, numbers, slot_means, slot_squares, alive, n, first, out,
 ):  # fmt: skip
-    """`pair_correlation` of ready columns lo..hi-1 of a batch; row i - first of `out` is column i."""
+    """`pair_correlation` of ready columns lo..hi-1; row i - first of `out` is column i."""
     for i in range(lo, hi):
         a, b = pointers[i], pointers[i + 1]
         pair_correlation(

@@ -28,8 +28,8 @@ def entropy_table(n: int) -> tuple[npt.NDArray[np.int64], float]:
     sums stay far from overflow.
 
     >>> table, unit = entropy_table(8)
-    >>> (table / unit).tolist()
-    [0.0, 0.0, 2.0, 4.754887502163468, 8.0, 11.609640474436812, 15.509775004326936, 19.651484454403228, 24.0]
+    >>> (table / unit)[[0, 1, 2, 4, 8]].tolist()
+    [0.0, 0.0, 2.0, 8.0, 24.0]
     """
     k = np.arange(n + 1, dtype=np.float64)
     g = np.zeros(n + 1)
@@ -39,7 +39,7 @@ def entropy_table(n: int) -> tuple[npt.NDArray[np.int64], float]:
 
 
 @jit
-def relevance_compressed(  # type: ignore[no-untyped-def]
+def relevance_compressed(
     pointers, rows, values, y, class_counts, table, units, symmetric, level_table, lo, hi,
     strength, level, many,
 ):  # fmt: skip
@@ -86,7 +86,7 @@ def relevance_compressed(  # type: ignore[no-untyped-def]
 
 
 @jit
-def relevance_dense(  # type: ignore[no-untyped-def]
+def relevance_dense(
     dense, y, class_counts, table, units, symmetric, level_table, lo, hi, strength, level, many
 ):
     """Do as `relevance_compressed`, for the columns of a dense block."""
@@ -106,7 +106,7 @@ def relevance_dense(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _scaled(information, entropies, levels, units, symmetric, level_table):  # type: ignore[no-untyped-def]
+def _scaled(information, entropies, levels, units, symmetric, level_table):
     """Strength and level from table units: bits, or twice the share of both entropies."""
     if levels == 1:
         return 0.0, np.nan
@@ -119,9 +119,7 @@ def _scaled(information, entropies, levels, units, symmetric, level_table):  # t
 
 
 @jit
-def column_information(  # type: ignore[no-untyped-def]
-    rows, values, first, last, y, class_counts, table, class_entropy, counts
-):
+def column_information(rows, values, first, last, y, class_counts, table, class_entropy, counts):
     """Information with the class, entropy (both n times, in units) and levels of one column.
 
     The column is entries first..last-1 of `rows` and `values`: ranges, not slices, because making
@@ -157,7 +155,7 @@ def column_information(  # type: ignore[no-untyped-def]
 
 
 @jit
-def _count_few(rows, values, first, last, y, n_classes, counts):  # type: ignore[no-untyped-def]
+def _count_few(rows, values, first, last, y, n_classes, counts):
     """Count levels by class, trying each known level in turn; -1 if there are too many for that."""
     level_values = np.empty(FEW_LEVELS, np.float64)
     found = 0
@@ -180,7 +178,7 @@ def _count_few(rows, values, first, last, y, n_classes, counts):  # type: ignore
 
 
 @jit
-def _from_counts(cells, found, class_counts, table, class_entropy):  # type: ignore[no-untyped-def]
+def _from_counts(cells, found, class_counts, table, class_entropy):
     """Information, entropy and levels from counts of levels 0..found by class.
 
     Level 0 (zero) holds stored zeros only; the rows that are not stored are added here.
@@ -211,7 +209,7 @@ def _from_counts(cells, found, class_counts, table, class_entropy):  # type: ign
 
 
 @jit
-def _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts):  # type: ignore[no-untyped-def]
+def _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts):
     """Every entry has the same value, so the column is a set of rows."""
     n, n_classes, count = len(y), len(class_counts), last - first
     if count == n:
@@ -230,9 +228,20 @@ def _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts
 
 
 @jit
-def pair_information(  # type: ignore[no-untyped-def]
-    rows, codes, level_counts, entropy, heads, nodes, slot_cells, cell_counts, slot_entropy,
-    alive, table, n, out,
+def pair_information(
+    rows,
+    codes,
+    level_counts,
+    entropy,
+    heads,
+    nodes,
+    slot_cells,
+    cell_counts,
+    slot_entropy,
+    alive,
+    table,
+    n,
+    out,
 ):
     """Information (n times, in units) of one coded column with every kept column that is alive.
 
@@ -275,11 +284,11 @@ def pair_information(  # type: ignore[no-untyped-def]
 
 
 @jit
-def pair_information_many(  # type: ignore[no-untyped-def]
+def pair_information_many(
     pointers, rows, codes, level_pointers, level_counts, entropies, lo, hi,
     heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n, first, out,
 ):  # fmt: skip
-    """`pair_information` of coded columns lo..hi-1 of a batch; row i - first of `out` is column i."""
+    """`pair_information` of coded columns lo..hi-1; row i - first of `out` is column i."""
     for i in range(lo, hi):
         a, b = pointers[i], pointers[i + 1]
         pair_information(

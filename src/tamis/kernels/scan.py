@@ -8,12 +8,12 @@ from tamis.kernels._jit import jit
 
 
 @jit
-def scan(values):  # type: ignore[no-untyped-def]
+def scan(values):
     """Places of the first number that is not finite and the first that is not whole; -1 if none."""
     not_whole = -1
     for t in range(len(values)):
         value = values[t]
-        if not value - value == 0.0:  # NaN and infinity fail, everything else passes
+        if value - value != 0.0:  # NaN and infinity fail, everything else passes
             return t, not_whole
         if not_whole < 0 and value != float(int(value)) and abs(value) < 9e15:
             not_whole = t
@@ -21,7 +21,7 @@ def scan(values):  # type: ignore[no-untyped-def]
 
 
 @jit
-def sift(strength, level, relevance, constant, survivors):  # type: ignore[no-untyped-def]
+def sift(strength, level, relevance, constant, survivors):
     """Sort the columns of a block after the bulk pass, in one look.
 
     Writes the strengths as float32, marks constant columns (level NaN) with 1, and lists the

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ _pool_size = 0
 
 
 def thread_count() -> int:
-    """How many threads kernels may use: `threads(n)`, else TAMIS_THREADS, else the cores we have."""
+    """How many threads kernels may use: `threads(n)`, else TAMIS_THREADS, else all our cores."""
     if _wanted is not None:
         return _wanted
     given = os.environ.get("TAMIS_THREADS", "")
@@ -62,16 +63,16 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
     # A column costs something even when it is empty: count one for each.
     start = int(weights[0])
     cuts = [
-        bisect_left(range(n_columns), total * part // ranges, key=lambda j: int(weights[j]) - start + j)
+        bisect_left(
+            range(n_columns), total * part // ranges, key=lambda j: int(weights[j]) - start + j
+        )
         for part in range(1, ranges)
     ]
     bounds = [0, *cuts, n_columns]
     pool = _shared_pool(ranges)
-    pending = [
-        pool.submit(work, lo, hi)
-        for lo, hi in zip(bounds, bounds[1:], strict=False)
-        if hi > lo
-    ]
+    first, *others = [(lo, hi) for lo, hi in pairwise(bounds) if hi > lo]
+    pending = [pool.submit(work, lo, hi) for lo, hi in others]
+    work(*first)
     for future in pending:
         future.result()
 

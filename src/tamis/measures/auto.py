@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock, Compressed
@@ -38,18 +40,24 @@ def resolve(measure: Measure | str) -> Measure | None:
     )
 
 
-def choose(block: ColumnBlock, target: Target) -> tuple[Measure, str]:
+def choose(blocks: Iterable[ColumnBlock], target: Target) -> tuple[Measure, str]:
     """Pick a measure for columns like these and say why.
 
     Discrete columns (whole numbers with few levels) with a class target get
-    ``MutualInformation(alpha=0.01)``; everything else gets ``FisherZ(alpha=0.01)``.
+    ``MutualInformation(alpha=0.01)``; everything else gets ``FisherZ(alpha=0.01)``. All blocks are
+    looked at for numbers that are not whole, the first for its levels.
     """
     if not target.is_classes:
         return FisherZ(alpha=0.01), "the target is a number, not a class"
-    _, not_whole = scan(block.entries)
-    if not_whole >= 0:
-        name = block.name_of(block.column_of_entry(not_whole))
-        return FisherZ(alpha=0.01), f"column {name} holds numbers that are not whole"
+    block = None
+    for seen in blocks:
+        _, not_whole = scan(seen.entries)
+        if not_whole >= 0:
+            name = seen.name_of(seen.column_of_entry(not_whole))
+            return FisherZ(alpha=0.01), f"column {name} holds numbers that are not whole"
+        block = block or seen
+    if block is None:
+        return FisherZ(alpha=0.01), "there is no column to look at"
     levels = _mean_levels(block)
     if block.kind != "discrete" and (levels > MANY_LEVELS or levels * ROWS_A_LEVEL > block.n_rows):
         return FisherZ(alpha=0.01), (
@@ -68,9 +76,11 @@ def _mean_levels(block: ColumnBlock) -> float:
     if isinstance(values, Compressed):
         # Empty columns say nothing: look at those that hold something.
         filled = np.flatnonzero(np.diff(values.pointers))
-        picks = filled[np.unique(np.linspace(0, len(filled) - 1, LOOK_AT).astype(np.intp))] if len(
-            filled
-        ) else filled
+        picks = (
+            filled[np.unique(np.linspace(0, len(filled) - 1, LOOK_AT).astype(np.intp))]
+            if len(filled)
+            else filled
+        )
         picked = values.pick(picks)
         counts = [
             len(np.unique(picked.values[lo:hi])) + (hi - lo < block.n_rows)

@@ -156,7 +156,7 @@ class Measure(ABC):
         """Raise one sentence if the measure cannot use this target."""
 
     def between(self, columns: Any, others: Any) -> Floats:
-        """Strength between every one of `columns` (rows of the result) and every one of `others`."""
+        """Strength between each of `columns` (rows of the result) and each of `others`."""
         left, right = ColumnBlock.of(columns), ColumnBlock.of(others)
         if left.n_rows != right.n_rows:
             raise InputError(

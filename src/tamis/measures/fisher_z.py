@@ -4,9 +4,9 @@ The strength is |r|. Two variables count as dependent when sqrt(n - 3) atanh|r| 
 quantile at 1 - alpha/2, that is, when |r| is above tanh(quantile / sqrt(n - 3)).
 
 With more than two classes the strength towards the class is the multiple correlation with the class
-indicators, R = sqrt(between-class / total sum of squares), which equals |r| for two classes and does
-not depend on how classes are numbered. Its level is that of the F test with (k-1, n-k) degrees of
-freedom: Fisher's z would call almost every feature relevant when there are many classes, because R
+indicators, R = sqrt(between-class / total sum of squares), which equals |r| for two classes and
+does not depend on how classes are numbered. Its level is that of the F test with (k-1, n-k) degrees
+of freedom: Fisher's z would call almost every feature relevant when there are many classes, because R
 grows with k by chance alone.
 """
 
@@ -81,20 +81,20 @@ class FisherZ(Measure):
         encoded = ready_target(target, block.n_rows)
         form = self._target_form(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        form = (*form, self.target_level(encoded))
+        gate = self.target_level(encoded)
         into = (result.value, result.level)
         if isinstance(block.values, Compressed):
             v = block.values
             over_columns(
                 lambda lo, hi: relevance_compressed(
-                    v.pointers, v.places, v.values, *form, lo, hi, *into
+                    v.pointers, v.places, v.values, *form, gate, lo, hi, *into
                 ),
                 v.pointers,
             )
         else:
             dense = np.asfortranarray(block.values)
             over_columns(
-                lambda lo, hi: relevance_dense(dense, *form, lo, hi, *into),
+                lambda lo, hi: relevance_dense(dense, *form, gate, lo, hi, *into),
                 np.arange(block.width + 1, dtype=np.int64) * block.n_rows,
             )
         return result

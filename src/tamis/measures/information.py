@@ -4,8 +4,8 @@ I(X;Y) = H(X) + H(Y) - H(X,Y) and SU(X,Y) = 2 I(X;Y) / (H(X) + H(Y)), with plug-
 no bias correction. A plug-in estimate is above 0 for almost every feature, so there are two gates:
 
 * ``threshold``: the value must be above it (the papers' gate, usually 0);
-* ``alpha``: the G-squared test of the same counts must reject independence: 2 n ln2 I is compared with
-  the chi-square quantile for (levels - 1)(classes - 1) degrees of freedom.
+* ``alpha``: the G-squared test of the same counts must reject independence: 2 n ln2 I is compared
+  with the chi-square quantile for (levels - 1)(classes - 1) degrees of freedom.
 
 A value smaller than the rounding of its own sum (about 1e-14 bits) is 0.
 """
@@ -111,7 +111,7 @@ class _Information(Measure):
         return table
 
     def _look_up_many_levels(self, level: Floats, block: ColumnBlock, target: Target) -> None:
-        """Fill in the levels that the kernel's table does not reach, where it left minus a number."""
+        """Fill in levels that the kernel's table does not reach, where it left minus a number."""
         many = np.flatnonzero(level < 0)
         df = (-level[many] - 1) * (target.n_classes - 1)
         level[many] = self._bits(df, block.n_rows)
@@ -130,16 +130,17 @@ class _Information(Measure):
         if self.alpha is None:
             return np.full(len(df), self.threshold)
         quantile = np.where(df > 0, chdtri(np.maximum(df, 1), self.alpha), 0.0)
-        return quantile / (2 * n * np.log(2))
+        bits: Floats = quantile / (2 * n * np.log(2))
+        return bits
 
     def _pair_values(self, information: Ints, h_x: Any, h_y: Any, units: float) -> Floats:
         """Strengths from n I, n H(X) and n H(Y) in table units."""
         if not self._symmetric:
-            return information / units
+            bits: Floats = information / units
+            return bits
         total = np.broadcast_to(h_x + h_y, information.shape)
-        return np.divide(
-            2.0 * information, total, out=np.zeros(information.shape), where=total > 0
-        )
+        share: Floats = np.zeros(information.shape)
+        return np.divide(2.0 * information, total, out=share, where=total > 0)
 
 
 @dataclass(frozen=True)

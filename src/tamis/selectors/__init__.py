@@ -3,4 +3,7 @@
 from tamis.selectors.base import FeatureStreamSelector, Selector
 from tamis.selectors.features.saola import SAOLA
 
-__all__ = ["SAOLA", "FeatureStreamSelector", "Selector"]
+#: Every feature-stream selector by its word on the command line.
+BY_METHOD: dict[str, type[FeatureStreamSelector]] = {s.method: s for s in (SAOLA,)}
+
+__all__ = ["BY_METHOD", "SAOLA", "FeatureStreamSelector", "Selector"]

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from tamis.core.target import Target
 from tamis.kernels.scan import scan, sift
 from tamis.measures.auto import choose, resolve
 from tamis.measures.base import Measure, Panel, Strength
+from tamis.sources.base import Report, Source, silent
 from tamis.sources.memory import MemorySource, is_frame
 
 Floats = npt.NDArray[np.float64]
@@ -174,12 +176,19 @@ class Foresight:
     reason: npt.NDArray[np.intp]
 
 
+#: Maps `examine` over blocks and gives the results in order; `map` is one, threads another.
+Examine = Callable[[Callable[[ColumnBlock], Examined], Iterable[ColumnBlock]], Iterable[Examined]]
+
+
 class FeatureStreamSelector(Selector):
     """A selector for columns that arrive over time, one at a time, in order.
 
     Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
     (`reasons`), and what to do with one arriving feature (`decide`).
     """
+
+    #: The word for it on the command line: ``tamis select --method saola``.
+    method: ClassVar[str]
 
     measure: Measure | str
 
@@ -200,6 +209,25 @@ class FeatureStreamSelector(Selector):
         return None
 
     # --- the three ways in -----------------------------------------------------------------
+
+    def run(
+        self,
+        source: Source,
+        y: Any,
+        examined: Examine = map,
+        width: int | None = None,
+        report: Report = silent,
+    ) -> Self:
+        """Select from a whole source; `examined` maps `examine` over its blocks, in order."""
+        self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
+        # Where the source knows that all its numbers are whole, the first block is enough to see.
+        look = islice(source.columns(), 1) if source.whole_numbers else source.columns()
+        self._pick_measure(look)
+        if source.n_columns is not None:
+            self.log_.reserve(source.n_columns)
+        for block in examined(self.examine, source.columns(width, report)):
+            self.absorb(block)
+        return self
 
     def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
         """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
@@ -239,7 +267,7 @@ class FeatureStreamSelector(Selector):
         if not hasattr(self, "_target"):
             raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
         for block in self._blocks_of(columns, names):
-            self._pick_measure(block)
+            self._pick_measure([block])
             self.absorb(self.examine(block))
         return self
 
@@ -267,13 +295,9 @@ class FeatureStreamSelector(Selector):
             )  # fmt: skip
             source = MemorySource(X, column_or_1d(y, warn=True))
         given_names = getattr(self, "feature_names_in_", None)
-        self.start(source.target())
+        self.run(source, source.target())
         if given_names is not None:
             self.feature_names_in_ = given_names
-        self._pick_measure(source.whole())
-        self.log_.reserve(source.n_columns)
-        for block in source.columns():
-            self.absorb(self.examine(block))
         return self
 
     # --- the two halves of feeding ---------------------------------------------------------
@@ -312,9 +336,7 @@ class FeatureStreamSelector(Selector):
                 f"{self.n_features_in_} was next; absorb blocks in order"
             )
         # The reasons "irrelevant" and "constant" come first, so the marks 0 and 1 are their codes.
-        self.log_.append_bulk(
-            examined.relevance, examined.level, examined.constant, examined.names
-        )
+        self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
         self.n_features_in_ += examined.width
         self._relevant += len(examined.features)
         for lo in range(0, len(examined.features), LOOK_AHEAD):
@@ -401,9 +423,9 @@ class FeatureStreamSelector(Selector):
             {**COMMON_REASONS, **self.reasons()}, self._names, measure.words(self._target)
         )
 
-    def _pick_measure(self, block: ColumnBlock) -> None:
+    def _pick_measure(self, blocks: Iterable[ColumnBlock]) -> None:
         if not hasattr(self, "measure_"):
-            self._use(*choose(block, self._target))
+            self._use(*choose(blocks, self._target))
 
     def _blocks_of(self, columns: Any, names: Sequence[str] | None) -> Iterator[ColumnBlock]:
         given = None if names is None else Names.of(names)

@@ -75,6 +75,7 @@ class SAOLA(FeatureStreamSelector):
     predicts as well and came first
     """
 
+    method: ClassVar[str] = "saola"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "bound": OneOf(("min", "max")),
         "ties": OneOf(("kept", "neither")),
@@ -139,7 +140,9 @@ class SAOLA(FeatureStreamSelector):
         )  # fmt: skip
         plain = (ends >= 0) & ~evicts
         other = kept.relevance[ends]
-        bound = np.minimum(relevance, other) if self.bound == "min" else np.maximum(relevance, other)
+        bound = (
+            np.minimum(relevance, other) if self.bound == "min" else np.maximum(relevance, other)
+        )
         return Foresight(
             because=np.where(plain, kept.features[ends], -1),
             value=pairs[np.arange(len(pairs)), ends],
@@ -156,7 +159,9 @@ class SAOLA(FeatureStreamSelector):
     def reasons(self) -> dict[str, Reason]:
         """Say why, for each bound."""
         if self.bound == "min":
-            weaker = "{relevance_symbol}={relevance} is not above its dependence on {because} ({value})"
+            weaker = (
+                "{relevance_symbol}={relevance} is not above its dependence on {because} ({value})"
+            )
         else:
             weaker = "its dependence on {because} ({value}) reaches the relevance of both"
         better = ", which is the better predictor ({because_relevance})"

@@ -1,0 +1,225 @@
+"""A run as a folder of plain files, written all or nothing.
+
+``selected.csv``    feature, name, relevance, arrival of each kept feature
+``log.parquet``     one row a feature: verdict, reason, numbers, what decided
+``events.parquet``  every decision the rule took, in order, exactly
+``run.json``        what was asked, on what data, with which versions, at what cost
+
+No pickle: opening a folder from someone else can run no code.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.errors import OutputError, SourceError
+from tamis.core.names import NameBook, Names
+from tamis.engine.run import Run
+
+FORMAT_VERSION = 1
+
+#: Rows of the log written at a time.
+CHUNK = 1_000_000
+
+_RUN_FIELDS = (
+    "method", "parameters", "measure", "measure_reason", "source", "work", "seconds",
+    "peak_megabytes", "versions", "command", "seed",
+)  # fmt: skip
+
+
+def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise one sentence if a run cannot be written to `folder`."""
+    path = Path(folder)
+    if path.exists() and not force:
+        raise OutputError(f"{path} is there already; choose another folder, or use --force")
+    if path.exists() and not _is_run(path) and (not path.is_dir() or any(path.iterdir())):
+        raise OutputError(f"{path} is there and is no run folder; it will not be replaced")
+    if not path.absolute().parent.is_dir():
+        raise OutputError(f"the folder {path.absolute().parent} does not exist; make it first")
+
+
+def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a run: into a hidden folder beside, then into place with one rename."""
+    path = Path(folder)
+    check_free(path, force=force)
+    try:
+        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
+    except OSError as error:
+        raise OutputError(
+            f"{path.absolute().parent} cannot be written: {error.strerror}"
+        ) from error
+    try:
+        _write_selected(run, work / "selected.csv")
+        _write_log(run.log, work / "log.parquet")
+        _write_events(run.log, work / "events.parquet")
+        (work / "run.json").write_text(_record(run), encoding="utf-8")
+        os.chmod(work, 0o755)
+        _move_into_place(work, path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return path
+
+
+def open_run(folder: str | os.PathLike[str]) -> Run:
+    """Read a run that `save_run` wrote."""
+    path = Path(folder)
+    if not _is_run(path):
+        raise SourceError(f"{path} is no run folder; it has no run.json written by tamis select")
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        if record["format_version"] != FORMAT_VERSION:
+            raise SourceError(
+                f"{path} was written in format {record['format_version']}, and this tamis reads "
+                f"format {FORMAT_VERSION}; use the tamis that wrote it"
+            )
+        log = _read_log(path, record)
+        return Run(log=log, **{key: record[key] for key in _RUN_FIELDS})
+    except (KeyError, json.JSONDecodeError, pa.ArrowException, OSError) as error:
+        raise SourceError(f"{path} is damaged ({error}); run tamis select again") from error
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "run.json").is_file()
+
+
+def _record(run: Run) -> str:
+    log = run.log
+    record: dict[str, Any] = {"format_version": FORMAT_VERSION}
+    record |= {key: getattr(run, key) for key in _RUN_FIELDS}
+    record["verdicts"] = log.counts()
+    record["names"] = {"prefix": log.names.prefix, "base": log.names.base}
+    record["words"] = log.words
+    record["reasons"] = {
+        key: {"verdict": reason.verdict.name.lower(), "sentence": reason.sentence}
+        for key, reason in log.reasons.items()
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write_selected(run: Run, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["feature", "name", "relevance", "arrival"])
+        writer.writeheader()
+        writer.writerows(run.kept())
+
+
+def _write_log(log: DecisionLog, path: Path) -> None:
+    verdicts = pa.array([v.name.lower() for v in Verdict])
+    reasons = pa.array(list(log.reasons))
+    named = not log.names.numbered
+    schema = pa.schema(
+        [
+            ("feature", pa.int64()),
+            *([("name", pa.string())] if named else []),
+            ("verdict", pa.dictionary(pa.int8(), pa.string())),
+            ("reason", pa.dictionary(pa.uint8(), pa.string())),
+            ("relevance", pa.float64()),
+            ("value", pa.float64()),
+            ("level", pa.float64()),
+            ("because", pa.int64()),
+            ("at", pa.int64()),
+        ]
+    )
+    # Feature numbers rise by one, so their differences pack to nothing; the rest repeats itself.
+    packed = dict.fromkeys(("feature", "at"), "DELTA_BINARY_PACKED")
+    repeats = ["verdict", "reason", "relevance", "level"]
+    with pq.ParquetWriter(
+        path, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
+    ) as writer:
+        for lo in range(0, max(len(log), 1), CHUNK):
+            table = log.columns(lo, lo + CHUNK)
+            columns: dict[str, Any] = {
+                **table,
+                "verdict": pa.DictionaryArray.from_arrays(
+                    pa.array(table["verdict"].astype(np.int8)), verdicts
+                ),
+                "reason": pa.DictionaryArray.from_arrays(pa.array(table["reason"]), reasons),
+                "because": pa.array(table["because"], mask=table["because"] < 0),
+                "value": pa.array(table["value"], mask=np.isnan(table["value"])),
+                "level": pa.array(table["level"], mask=np.isnan(table["level"])),
+            }
+            if named:
+                columns["name"] = [log.names[i] for i in table["feature"].tolist()]
+            writer.write_table(pa.table({k: columns[k] for k in schema.names}, schema=schema))
+
+
+def _write_events(log: DecisionLog, path: Path) -> None:
+    state = log.state()
+    ends = state["event_because_end"]
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    columns = {
+        key.removeprefix("event_"): pa.array(np.ascontiguousarray(state[key]))
+        for key in state
+        if key.startswith("event_") and key != "event_because_end"
+    }
+    columns["because"] = pa.LargeListArray.from_arrays(offsets, pa.array(state["because"]))
+    for key in state:
+        if key.startswith("evidence_at_"):
+            name = key.removeprefix("evidence_at_")
+            values = np.full(len(ends), np.nan)
+            values[state[key]] = state[f"evidence_{name}"]
+            columns[f"evidence_{name}"] = pa.array(values, mask=np.isnan(values))
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def _read_log(path: Path, record: dict[str, Any]) -> DecisionLog:
+    reasons = {
+        key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
+        for key, r in record["reasons"].items()
+    }
+    wanted = {"name", "reason", "relevance", "level"}
+    file = pq.ParquetFile(path / "log.parquet")
+    table = file.read([name for name in file.schema_arrow.names if name in wanted])
+    names = NameBook(record["names"]["prefix"], record["names"]["base"])
+    named = "name" in table.column_names
+    names.append(len(table), Names.of(table["name"].to_pylist()) if named else None)
+    codes = {key: code for code, key in enumerate(reasons)}
+    reason = table["reason"].combine_chunks()
+    order = np.array([codes[key] for key in reason.dictionary.to_pylist()], dtype=np.uint8)
+    state: dict[str, Any] = {
+        "reason": order[reason.indices.to_numpy()] if len(table) else np.zeros(0, np.uint8),
+        "relevance": table["relevance"].to_numpy(),
+        "level": table["level"].to_numpy(),
+    }
+    events = pq.read_table(path / "events.parquet")
+    because = events["because"].combine_chunks()
+    state["because"] = because.flatten().to_numpy()
+    state["event_because_end"] = np.asarray(because.offsets.to_numpy()[1:], dtype=np.int64)
+    for key in events.column_names:
+        if key.startswith("evidence_"):
+            values = events[key].to_numpy()
+            at = np.flatnonzero(~np.isnan(values))
+            state[f"evidence_at_{key.removeprefix('evidence_')}"] = at
+            state[key] = values[at]
+        elif key != "because":
+            state[f"event_{key}"] = events[key].to_numpy()
+    return DecisionLog.from_state(state, reasons, names, record["words"])
+
+
+def _move_into_place(work: Path, path: Path) -> None:
+    """Put the finished folder where it belongs; an old one goes only after the new one is there."""
+    if not path.exists():
+        os.rename(work, path)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.absolute().parent))
+    os.rename(path, old / "run")
+    try:
+        os.rename(work, path)
+    except OSError:
+        os.rename(old / "run", path)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

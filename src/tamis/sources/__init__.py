@@ -1,0 +1,95 @@
+"""Sources: where columns or rows come from. Adding a format is a file here and a line below."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError
+from tamis.sources.base import Source, SourceInfo, as_path
+from tamis.sources.memory import MemorySource
+
+#: Readers by format name, imported when first used.
+FORMATS = {
+    "svmlight": ("tamis.sources.svmlight", "SvmlightSource"),
+    "npz": ("tamis.sources.npz", "NpzSource"),
+    "cols": ("tamis.sources.store", "ColumnStore"),
+}
+
+_PACKED = (".gz", ".bz2", ".zst")
+
+__all__ = [
+    "FORMATS",
+    "ColumnBlock",
+    "MemorySource",
+    "RowBlock",
+    "Source",
+    "SourceInfo",
+    "open_source",
+    "reader",
+]
+
+
+def reader(format: str) -> Callable[..., Source]:
+    """Return the source class for a format name."""
+    if format not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        raise SourceError(f"format {format!r} is not known; give one of {known}")
+    module, name = FORMATS[format]
+    found: Callable[..., Source] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
+    """Open data for loading or streaming.
+
+    Parameters
+    ----------
+    data : path, Source, array, scipy sparse matrix, data frame or Arrow table
+        What to open. Files are recognised by extension (``.svm``, ``.npz``, ``.cols``, ...),
+        compressed ones by what comes before ``.gz``, ``.bz2`` or ``.zst``.
+    format : str, optional
+        Name of the format, where the extension does not tell.
+    **options
+        Passed on to the reader, e.g. ``zero_based=True`` for svmlight or ``y=`` for arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = open_source(np.eye(3), y=[0, 1, 1])
+    >>> source.n_rows, source.n_columns
+    (3, 3)
+    """
+    if isinstance(data, Source):
+        return data
+    if not isinstance(data, (str, os.PathLike)):
+        return MemorySource(data, **options)
+    path = as_path(data)
+    if format is None:
+        format = _format_of(path)
+    try:
+        return reader(format)(path, **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        option = str(error).rsplit(" ", 1)[-1]
+        raise SourceError(f"{path}: the {format} reader has no option {option}") from error
+
+
+def _format_of(path: str) -> str:
+    name = os.path.basename(os.path.normpath(path)).lower()
+    while name.endswith(_PACKED):
+        name = name.rsplit(".", 1)[0]
+    for format in FORMATS:
+        if name.endswith(getattr(reader(format), "EXTENSIONS", ())):
+            return format
+    if not os.path.exists(path):
+        raise SourceError(f"{path}: there is no such file or folder")
+    known = ", ".join(sorted(FORMATS))
+    raise SourceError(
+        f"{path}: the extension does not tell the format; say which it is with format= "
+        f"(--format on the command line), one of {known}"
+    )
