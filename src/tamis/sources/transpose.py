@@ -149,7 +149,7 @@ class SparseRuns:
         self.n_rows += len(rows)
         self._held += kept.pointers.nbytes + places.nbytes + values.nbytes
         # The sorted copy is as large as what is held.
-        if 2 * self._held + _COUNTER * self._width > 0.75 * self.memory:
+        if 2 * self._held + _COUNTER * self._width > 0.6 * self.memory:
             self._runs.append(self._sort().spill(self.folder, len(self._runs)))
 
     def _make_room(self, width: int) -> None:
@@ -318,7 +318,7 @@ class DenseRuns:
         self._blocks.append(np.array(rows, dtype=np.float64))
         self._held += rows.size * 8
         self.n_rows += len(rows)
-        if 2 * self._held > 0.75 * self.memory:
+        if 2 * self._held > 0.6 * self.memory:
             self._spill()
 
     def _spill(self) -> None:
