@@ -15,7 +15,9 @@ from tamis._version import __version__
 if TYPE_CHECKING:
     from tamis.core.decisions import Decision, DecisionLog, Verdict
     from tamis.core.errors import TamisError
-    from tamis.engine.run import Run, select
+    from tamis.engine.record import open_run, save_run
+    from tamis.engine.run import Run
+    from tamis.engine.select import select
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
     from tamis.selectors import SAOLA
@@ -31,7 +33,9 @@ _WHERE = {
     "Verdict": "tamis.core.decisions",
     "TamisError": "tamis.core.errors",
     "Run": "tamis.engine.run",
-    "select": "tamis.engine.run",
+    "select": "tamis.engine.select",
+    "open_run": "tamis.engine.record",
+    "save_run": "tamis.engine.record",
     "threads": "tamis.kernels.threads",
     "open": "tamis.sources:open_source",
 }
@@ -48,6 +52,8 @@ __all__ = [
     "Verdict",
     "__version__",
     "open",
+    "open_run",
+    "save_run",
     "select",
     "threads",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +43,14 @@ class Compressed:
             self.places[first:last],
             self.values[first:last],
         )
+
+    def without_zeros(self) -> Compressed:
+        """The same without stored zeros; itself where there are none."""
+        filled = self.values != 0
+        if filled.all():
+            return self
+        kept_before = np.concatenate([[0], np.cumsum(filled)])
+        return Compressed(kept_before[self.pointers], self.places[filled], self.values[filled])
 
     def widened(self) -> Compressed:
         """The same with the types that kernels take: int64 pointers, int32 places, float64."""
@@ -132,6 +140,13 @@ class ColumnBlock:
         )
         names = None if self.names is None else self.names.part(lo, hi)
         return ColumnBlock(self.first + lo, self.n_rows, values, names, self.kind, self.group)
+
+    def without_zeros(self) -> ColumnBlock:
+        """The same with no zero stored, as measures expect; itself where there is none."""
+        if not isinstance(self.values, Compressed):
+            return self
+        values = self.values.without_zeros()
+        return self if values is self.values else replace(self, values=values)
 
     @property
     def entries(self) -> Floats:

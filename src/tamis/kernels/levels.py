@@ -16,7 +16,7 @@ FEW_LEVELS = 16
 
 
 @jit
-def whole_top(values, first, last):  # type: ignore[no-untyped-def]
+def whole_top(values, first, last):
     """The largest of values first..last-1 if all are whole, not negative and not too spread; or -1.
 
     Such values (counts, codes) can number a table directly.
@@ -32,7 +32,7 @@ def whole_top(values, first, last):  # type: ignore[no-untyped-def]
 
 
 @jit
-def code_values(values, count, codes, levels):  # type: ignore[no-untyped-def]
+def code_values(values, count, codes, levels):
     """Number the distinct values of ``values[:count]``: zero is 0, others 1, 2, ... as they come.
 
     Writes `codes`; returns how many levels other than zero there are. `levels` is room for them.
@@ -67,7 +67,7 @@ def code_values(values, count, codes, levels):  # type: ignore[no-untyped-def]
 
 
 @jit
-def code_by_sorting(values, count, codes, levels):  # type: ignore[no-untyped-def]
+def code_by_sorting(values, count, codes, levels):
     """Do as `code_values`, for columns with many levels."""
     ordered = np.sort(values[:count])
     found = 0
@@ -83,7 +83,7 @@ def code_by_sorting(values, count, codes, levels):  # type: ignore[no-untyped-de
 
 
 @jit
-def gather_nonzeros(column, rows, values):  # type: ignore[no-untyped-def]
+def gather_nonzeros(column, rows, values):
     """List the entries of a dense column that are not zero; return how many."""
     count = 0
     for row in range(len(column)):
@@ -96,7 +96,7 @@ def gather_nonzeros(column, rows, values):  # type: ignore[no-untyped-def]
 
 
 @jit
-def compress(dense, pointers, rows, values):  # type: ignore[no-untyped-def]
+def compress(dense, pointers, rows, values):
     """Turn dense columns into compressed ones; the arrays have room for every entry."""
     for j in range(dense.shape[1]):
         at = pointers[j]
@@ -104,7 +104,9 @@ def compress(dense, pointers, rows, values):  # type: ignore[no-untyped-def]
 
 
 @jit
-def encode(pointers, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts):  # type: ignore[no-untyped-def]
+def encode(
+    pointers, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts
+):
     """Code compressed columns, each relative to its most common level.
 
     ``out_rows`` and ``out_codes`` need room for min(entries, n_rows) of each column and
@@ -128,18 +130,26 @@ def encode(pointers, rows, values, n_rows, out_pointers, out_rows, out_codes, le
         out = out_pointers[j]
         common = np.argmax(counted)
         if common == 0:
-            written = _write_entries(rows[first : first + count], codes, count, out_rows[out:], out_codes[out:])
+            written = _write_entries(
+                rows[first : first + count], codes, count, out_rows[out:], out_codes[out:]
+            )
         else:
             # Let the common level change places with zero, so that it need not be listed.
             written = _write_swapped(
-                rows[first : first + count], codes, count, n_rows, common, out_rows[out:], out_codes[out:]
+                rows[first : first + count],
+                codes,
+                count,
+                n_rows,
+                common,
+                out_rows[out:],
+                out_codes[out:],
             )
             counted[0], counted[common] = counted[common], counted[0]
         out_pointers[j + 1] = out + written
 
 
 @jit
-def _write_entries(rows, codes, count, out_rows, out_codes):  # type: ignore[no-untyped-def]
+def _write_entries(rows, codes, count, out_rows, out_codes):
     written = 0
     for t in range(count):
         if codes[t] != 0:
@@ -150,7 +160,7 @@ def _write_entries(rows, codes, count, out_rows, out_codes):  # type: ignore[no-
 
 
 @jit
-def _write_swapped(rows, codes, count, n_rows, common, out_rows, out_codes):  # type: ignore[no-untyped-def]
+def _write_swapped(rows, codes, count, n_rows, common, out_rows, out_codes):
     written = 0
     t = 0
     for row in range(n_rows):

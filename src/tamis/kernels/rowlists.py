@@ -19,7 +19,7 @@ NODE_WIDTH = 16
 
 
 @jit
-def append_column(heads, nodes, numbers, used, rows, cells, values):  # type: ignore[no-untyped-def]
+def append_column(heads, nodes, numbers, used, rows, cells, values):
     """Add one column's entries to the lists of its rows; return how many nodes are used now.
 
     `nodes` (and `numbers`, when it has any rows) must have room for ``len(rows)`` more nodes.
@@ -42,7 +42,7 @@ def append_column(heads, nodes, numbers, used, rows, cells, values):  # type: ig
 
 
 @jit
-def rebuild(heads, nodes, numbers, new_cells):  # type: ignore[no-untyped-def]
+def rebuild(heads, nodes, numbers, new_cells):
     """Copy the lists without dropped entries (cell -1 in `new_cells`) into tight new ones."""
     with_numbers = len(numbers) > 0
     new_nodes = np.empty_like(nodes)

@@ -6,7 +6,7 @@ from tamis.kernels._jit import jit
 
 
 @jit
-def foresee_walk(  # type: ignore[no-untyped-def]
+def foresee_walk(
     pairs, kept_relevance, relevance, use_max, older_takes_ties, resolution, ends, evicts
 ):
     """Where the walk of each newcomer ends, and whether it evicts anyone before that.

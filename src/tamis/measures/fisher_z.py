@@ -6,8 +6,8 @@ quantile at 1 - alpha/2, that is, when |r| is above tanh(quantile / sqrt(n - 3))
 With more than two classes the strength towards the class is the multiple correlation with the class
 indicators, R = sqrt(between-class / total sum of squares), which equals |r| for two classes and
 does not depend on how classes are numbered. Its level is that of the F test with (k-1, n-k) degrees
-of freedom: Fisher's z would call almost every feature relevant when there are many classes, because R
-grows with k by chance alone.
+of freedom: Fisher's z would call almost every feature relevant when there are many classes, because
+R grows with k by chance alone.
 """
 
 from __future__ import annotations

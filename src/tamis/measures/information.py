@@ -140,7 +140,8 @@ class _Information(Measure):
             return bits
         total = np.broadcast_to(h_x + h_y, information.shape)
         share: Floats = np.zeros(information.shape)
-        return np.divide(2.0 * information, total, out=share, where=total > 0)
+        np.divide(2.0 * information, total, out=share, where=total > 0)
+        return share
 
 
 @dataclass(frozen=True)

@@ -310,6 +310,7 @@ class FeatureStreamSelector(Selector):
                 "feed columns of the same rows, in the same order"
             )
         self._refuse_bad_values(block)
+        block = block.without_zeros()
         width = block.width
         strength = self.measure_.relevance(block, self._target, out=_room_for(width))
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)

@@ -82,7 +82,7 @@ class Source(ABC):
 
     @abstractmethod
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns in order; the default width fits comfortably in memory."""
+        """Stream blocks of `width` columns in order; the default width fits well in memory."""
 
     @abstractmethod
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:

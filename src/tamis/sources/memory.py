@@ -169,7 +169,9 @@ class MemorySource(Source):
         try:
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"columns {lo} to {hi - 1} hold something that is no number: {error}") from error
+            raise InputError(
+                f"columns {lo} to {hi - 1} hold something that is no number: {error}"
+            ) from error
         return ColumnBlock(first, self.n_rows, dense, names)
 
 

@@ -59,6 +59,7 @@ class ColumnStore(Source):
         self.meta = _read_meta(self.path)
         self.name_prefix = str(self.meta["name_prefix"])
         self.name_base = int(self.meta["name_base"])
+        self.whole_numbers = bool(self.meta["integer_values"])
         self._stored: int | None = self.meta["stored"]
         for name, record in self.meta["files"].items():
             self._check_file(name, record)

@@ -1,0 +1,42 @@
+"""`tamis convert`: any source to a column store, in bounded memory."""
+
+from __future__ import annotations
+
+import click
+
+from tamis.cli.options import Size, open_data, source_options
+from tamis.cli.progress import progress
+from tamis.sources.transpose import write_store
+
+
+@click.command("convert")
+@click.argument("data", type=click.Path())
+@click.argument("store", type=click.Path())
+@source_options
+@click.option(
+    "--memory", default="2GB", show_default=True, type=Size(), help="Memory to use, about."
+)
+@click.option("--force", is_flag=True, help="Replace a column store that is there.")
+def command(
+    data: str,
+    store: str,
+    format_: str | None,
+    zero_based: bool | None,
+    memory: int,
+    force: bool,
+) -> None:
+    r"""Turn DATA into a column STORE that can be selected from again and again.
+
+    A store is a folder of plain NumPy files. `tamis select` makes one by itself when DATA is stored
+    by rows; convert by hand to choose where it lies.
+
+    \b
+    Example:
+      tamis convert clicks.svm.zst clicks.cols --memory 4GB
+    """
+    source = open_data(data, format_, zero_based)
+    with progress() as report:
+        made = write_store(store, source, memory=memory, report=report, overwrite=force)
+    info = made.info()
+    stored = "" if info.stored is None else f", {info.stored:,} stored values"
+    click.echo(f"wrote {store}: {info.n_rows:,} rows, {info.n_columns:,} columns{stored}")

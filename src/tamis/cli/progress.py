@@ -1,0 +1,96 @@
+"""Progress for people: a bar with rate and time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tamis.sources.base import Report, silent
+
+#: Seconds between two plain lines.
+PLAIN_EVERY = 5.0
+
+
+@contextmanager
+def progress(quiet: bool = False) -> Iterator[Report]:
+    """Give a function to report to; what it shows depends on where standard error goes."""
+    if quiet:
+        yield silent
+    elif sys.stderr.isatty():
+        with _bar() as report:
+            yield report
+    else:
+        yield _PlainLines()
+
+
+@contextmanager
+def _bar() -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskID,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    tasks: dict[str, TaskID] = {}
+    begun: dict[str, float] = {}
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+    def report(what: str, done: int, total: int | None) -> None:
+        if what not in tasks:
+            begun[what] = time.monotonic()
+            tasks[what] = bar.add_task(what, total=total, rate="")
+        elapsed = time.monotonic() - begun[what]
+        rate = f"{short(done / elapsed)}/s" if elapsed > 0.2 else ""
+        bar.update(tasks[what], completed=done, total=total, rate=rate)
+
+    with bar:
+        yield report
+
+
+class _PlainLines:
+    """A line when a stage begins to take long, every few seconds, and when it ends."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, float] = {}
+        self._said: dict[str, float] = {}
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        now = time.monotonic()
+        begun = self._begun.setdefault(what, now)
+        last = self._said.setdefault(what, begun)
+        finished = total is not None and done >= total
+        if now - last < PLAIN_EVERY and not (finished and now - begun >= PLAIN_EVERY):
+            return
+        self._said[what] = now
+        rate = done / max(now - begun, 1e-9)
+        line = f"{what}: {short(done)}"
+        if total:
+            left = (total - done) / max(rate, 1e-9)
+            line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
+        print(f"{line}, {short(rate)}/s", file=sys.stderr, flush=True)
+
+
+def short(number: float) -> str:
+    """A large number in a few characters.
+
+    >>> short(34_796_249), short(950)
+    ('34.8M', '950')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"

@@ -1,0 +1,153 @@
+"""`tamis select`: from a file to a folder with the kept features and the reason for every other."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tamis.cli.options import Size, open_data, parameters, source_options
+from tamis.cli.progress import progress
+from tamis.core.errors import ParameterError
+from tamis.engine.axis import as_columns
+from tamis.engine.record import check_free, save_run
+from tamis.engine.run import Run
+from tamis.engine.select import make_selector, select
+from tamis.measures.auto import BY_NAME
+from tamis.selectors import BY_METHOD
+
+
+@click.command("select")
+@click.argument("data", type=click.Path())
+@click.option(
+    "--method", default="saola", show_default=True, type=click.Choice(sorted(BY_METHOD)),
+    help="Which selector.",
+)  # fmt: skip
+@click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
+@click.option(
+    "--measure", default="auto", show_default=True, type=click.Choice(["auto", *BY_NAME]),
+    help="How features are scored. auto looks at the data and says what it picked.",
+)  # fmt: skip
+@click.option("--alpha", type=float, help="Level of the measure's test, e.g. 0.01.")
+@click.option(
+    "--threshold", type=float,
+    help="Instead of a test: scores above this are relevant (the papers use 0).",
+)  # fmt: skip
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE",
+    help="A parameter of the method, e.g. --param bound=max. May be repeated.",
+)  # fmt: skip
+@source_options
+@click.option(
+    "--memory", default="2GB", show_default=True, type=Size(),
+    help="Memory for turning rows into columns.",
+)  # fmt: skip
+@click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
+@click.option(
+    "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
+)
+@click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    data: str,
+    method: str,
+    out: str,
+    measure: str,
+    alpha: float | None,
+    threshold: float | None,
+    params: tuple[str, ...],
+    format_: str | None,
+    zero_based: bool | None,
+    memory: int,
+    n_threads: int | None,
+    width: int | None,
+    force: bool,
+    quiet: bool,
+) -> None:
+    r"""Select features from DATA and write what was kept, and why, to a folder.
+
+    DATA is a svmlight file (.svm, also .gz, .bz2, .zst), a scipy matrix (.npz) or a column store
+    (.cols). Features are taken in column order, as if they arrived one by one.
+
+    \b
+    Writes into the folder, all or nothing:
+      selected.csv    feature, name, relevance, arrival
+      log.parquet     what became of every feature, and the numbers behind it
+      events.parquet  every decision in the order it was taken
+      run.json        parameters, versions, data fingerprint, work, times
+
+    \b
+    Examples:
+      tamis select news20.svm --out run/
+      tamis select genes.npz --out run/ --measure fisher_z --alpha 0.001
+      tamis select data.svm.gz --out run/ --threshold 0 --param bound=max
+    """
+    begun = time.perf_counter()
+    check_free(out, force=force)
+    selector = make_selector(
+        method, **_known(method, parameters(params)), measure=_measure(measure, alpha, threshold)
+    )
+    source = open_data(data, format_, zero_based)
+    cache = Path(out).absolute().parent / f"{Path(data).name}.cols"
+    with progress(quiet) as report:
+        columns, note = as_columns(source, cache, memory=memory, report=report)
+        converted = time.perf_counter()
+        if note and not quiet:
+            click.echo(note, err=True)
+        run = select(
+            columns, selector, width=width, n_threads=n_threads, report=report,
+            command=shlex.join(["tamis", *sys.argv[1:]]),
+        )  # fmt: skip
+        run.source["name"] = os.path.basename(os.path.normpath(data))
+        run.seconds = {"columns": converted - begun, **run.seconds}
+        save_run(run, out, force=force)
+    if not quiet:
+        click.echo(_summary(run, out, time.perf_counter() - begun))
+
+
+def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:
+    """The measure the options ask for; a word where nothing but its name is given."""
+    given = {k: v for k, v in (("alpha", alpha), ("threshold", threshold)) if v is not None}
+    if not given:
+        return name
+    if name == "auto":
+        name = "mutual_information" if threshold is not None else _auto_with_alpha()
+    kind = BY_NAME[name]
+    wrong = [k for k in given if k not in inspect.signature(kind).parameters]
+    if wrong:
+        raise ParameterError(f"the measure {name} has no {wrong[0]}")
+    return kind(**given)
+
+
+def _auto_with_alpha() -> str:
+    raise ParameterError(
+        "--alpha needs to know the measure; add --measure mutual_information for categories "
+        "or --measure fisher_z for numbers"
+    )
+
+
+def _known(method: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Refuse parameters the method does not have."""
+    known = [p for p in inspect.signature(BY_METHOD[method]).parameters if p != "measure"]
+    for name in given:
+        if name not in known:
+            raise ParameterError(f"{method} has no parameter {name!r}; it has {', '.join(known)}")
+    return given
+
+
+def _summary(run: Run, out: str, seconds: float) -> str:
+    counts, source = run.log.counts(), run.source
+    dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
+    return (
+        f"{run.method} kept {counts['kept']:,} of {len(run.log):,} features "
+        f"({dropped or 'none dropped'}) on {source['n_rows']:,} rows in {seconds:.1f} s\n"
+        f"measure: {run.measure}, because {run.measure_reason}\n"
+        f"wrote {Path(out) / 'selected.csv'}; ask about any feature with: "
+        f"tamis why {shlex.quote(out)} FEATURE"
+    )

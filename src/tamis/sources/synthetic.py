@@ -1,0 +1,167 @@
+"""Generated streams with a known answer: for demos, tests and benchmarks of any size.
+
+Every column is drawn from (seed, its number) in fixed lots, so a stream is the same whatever the
+width of the blocks it is read in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.params import Number, check
+from tamis.sources.base import (
+    Report,
+    Source,
+    SourceInfo,
+    default_width,
+    describe_target,
+    silent,
+)
+from tamis.sources.memory import MemorySource
+
+#: Columns drawn together; part of what defines a stream, never to be changed.
+LOT = 4096
+
+
+class SparseStream(Source):
+    """Rare binary features, nearly all noise, with a few that matter and weaker copies of them.
+
+    There are two classes of equal size. Planted feature k (of `informative`) is on in a share of
+    the rows of one class, a different share for each k, and almost never in the other; it is the
+    feature to be found. Each is followed some columns later by a weaker copy: on in a random
+    half of its rows, so that it is redundant. All other columns are on in a few random rows.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        The shape.
+    informative : int
+        Planted features; `planted` and `copies` list where they are.
+    nonzeros : float
+        Mean number of rows in which a noise column is on.
+    seed : int
+        Same seed, same stream.
+
+    Examples
+    --------
+    >>> stream = SparseStream(n_rows=400, n_columns=10_000, informative=3)
+    >>> stream.planted.tolist()
+    [1250, 3750, 6250]
+    """
+
+    format: ClassVar[str] = "synthetic"
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+
+    def __init__(
+        self,
+        n_rows: int = 2_000,
+        n_columns: int = 1_000_000,
+        informative: int = 10,
+        nonzeros: float = 5.0,
+        seed: int = 0,
+    ) -> None:
+        check("SparseStream", "n_rows", n_rows, Number(20, integer=True))
+        check("SparseStream", "n_columns", n_columns, Number(4, integer=True))
+        check("SparseStream", "informative", informative, Number(0, n_columns // 4, integer=True))
+        self._n_rows, self._n_columns = n_rows, n_columns
+        self.nonzeros = nonzeros
+        self.seed = seed
+        step = n_columns / max(informative, 1)
+        self.planted = ((np.arange(informative) + 0.5) * step * 0.75).astype(np.int64)
+        self.copies = self.planted + max(1, int(step * 0.25))
+        self._y = np.zeros(n_rows, dtype=np.int64)
+        self._y[np.random.default_rng((seed, 0)).permutation(n_rows)[: n_rows // 2]] = 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self._n_columns
+
+    def target(self) -> npt.NDArray[Any]:
+        """The classes, 0 and 1."""
+        return self._y
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream the columns; nothing is kept."""
+        stored = int(self.nonzeros * self.n_columns)
+        step = width or default_width(self.n_rows, self.n_columns, stored)
+        waiting: list[Compressed] = []
+        have = first = 0
+        for lot in range(0, self.n_columns, LOT):
+            waiting.append(self._lot(lot))
+            have += len(waiting[-1])
+            while have >= step or (lot + LOT >= self.n_columns and have):
+                whole = _joined(waiting)
+                width_now = min(step, have)
+                yield ColumnBlock(first, self.n_rows, whole.part(0, width_now))
+                first, have = first + width_now, have - width_now
+                waiting = [whole.part(width_now, len(whole))]
+                report("reading columns", first, self.n_columns)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream the rows, by way of memory."""
+        yield from MemorySource(*self.load()).rows(size, report)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any]]:
+        """Everything as a scipy CSC matrix, and the classes."""
+        from scipy.sparse import csc_matrix
+
+        v = _joined([self._lot(lot) for lot in range(0, self.n_columns, LOT)])
+        shape = (self.n_rows, self.n_columns)
+        return csc_matrix((v.values, v.places, v.pointers), shape=shape), self._y
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target; the fingerprint is the recipe."""
+        recipe = f"{self.n_rows}-{self.n_columns}-{len(self.planted)}-{self.nonzeros:g}-{self.seed}"
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, None, "sparse",
+            describe_target(self._y), recipe, {"planted": self.planted.tolist()},
+        )  # fmt: skip
+
+    def _lot(self, first: int) -> Compressed:
+        """Columns first..first + LOT - 1, whatever block they will be read in."""
+        rng = np.random.default_rng((self.seed, 1, first))
+        width = min(LOT, self.n_columns - first)
+        lengths = np.minimum(rng.poisson(self.nonzeros, LOT), self.n_rows)[:width]
+        rows = rng.integers(0, self.n_rows, int(lengths.sum()))
+        column = np.repeat(np.arange(width), lengths)
+        for k, feature in enumerate(self.planted.tolist()):
+            on = self._rows_of(k)
+            for place, which in ((feature, on), (int(self.copies[k]), on[::2])):
+                if first <= place < first + width:
+                    others = column != place - first
+                    rows = np.concatenate([rows[others], which])
+                    column = np.concatenate([column[others], np.full(len(which), place - first)])
+        order = np.unique(column * self.n_rows + rows)
+        pointers = np.searchsorted(order, np.arange(width + 1) * self.n_rows)
+        places = (order % self.n_rows).astype(np.int32)
+        return Compressed(pointers.astype(np.int64), places, np.ones(len(order)))
+
+    def _rows_of(self, k: int) -> npt.NDArray[np.int64]:
+        """Rows where planted feature k is on, in random order: a share of one class."""
+        rng = np.random.default_rng((self.seed, 2, k))
+        mine = np.flatnonzero(self._y == k % 2)
+        share = 0.25 + 0.35 * (k + 1) / max(len(self.planted), 1)
+        return rng.permutation(mine)[: max(4, int(share * len(mine)))]
+
+
+def _joined(parts: list[Compressed]) -> Compressed:
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0] + [p.stored for p in parts])
+    pointers = [p.pointers[1:] + start for p, start in zip(parts, starts, strict=False)]
+    return Compressed(
+        np.concatenate([np.zeros(1, np.int64), *pointers]),
+        np.concatenate([p.places for p in parts]),
+        np.concatenate([p.values for p in parts]),
+    )
