@@ -1,0 +1,53 @@
+"""One look over a block: finite, whole, and which columns go on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tamis.kernels.scan import scan, sift
+
+odd = [0.0, -0.0, 1.0, -3.0, 0.5, -1e-300, 1e300, 2.0**53, 9e15, 1e19, np.nan, np.inf, -np.inf]
+numbers = st.lists(st.sampled_from(odd) | st.floats(), max_size=12).map(np.array)
+several = settings(deadline=None, max_examples=150)
+
+
+def first(mask: np.ndarray) -> int:
+    return int(np.argmax(mask)) if mask.any() else -1
+
+
+@pytest.mark.parametrize("run", [scan, scan.py_func], ids=["compiled", "plain"])
+@given(values=numbers)
+@example(values=np.array([1.0, 0.5, np.nan, 0.25]))
+@example(values=np.array([np.inf, 0.5]))
+@several
+def test_scan_finds_the_first_number_that_is_not_finite_and_the_first_not_whole(run, values):
+    values = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        not_finite, not_whole = run(values)
+    bad = first(~np.isfinite(values))
+    before = values if bad < 0 else values[:bad]
+    assert not_finite == bad
+    assert not_whole == first(before != np.floor(before))
+
+
+strengths = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])
+levels = st.sampled_from([0.1, 0.25, np.nan, np.inf])
+
+
+@pytest.mark.parametrize("run", [sift, sift.py_func], ids=["compiled", "plain"])
+@given(pairs=st.lists(st.tuples(strengths, levels), max_size=8))
+@several
+def test_sift_lists_survivors_marks_constants_and_knows_a_shared_level(run, pairs):
+    strength, level = np.array(pairs, dtype=float).reshape(-1, 2).T.copy()
+    width = len(pairs)
+    relevance = np.empty(width, np.float32)
+    constant, survivors = np.empty(width, np.uint8), np.empty(width, np.int64)
+    found, shared = run(strength, level, relevance, constant, survivors)
+    assert np.array_equal(relevance, strength.astype(np.float32))
+    assert np.array_equal(constant, np.isnan(level).astype(np.uint8))
+    assert survivors[:found].tolist() == np.flatnonzero(strength > level).tolist()
+    real = set(level[~np.isnan(level)].tolist())
+    assert shared == real.pop() if len(real) == 1 else np.isnan(shared)
