@@ -16,6 +16,7 @@ import numpy.typing as npt
 LEAST_WORK = 20_000
 
 _wanted: int | None = None
+_least_work = LEAST_WORK
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
 
@@ -31,21 +32,24 @@ def thread_count() -> int:
 
 
 @contextmanager
-def threads(count: int) -> Iterator[None]:
+def threads(count: int, least_work: int = LEAST_WORK) -> Iterator[None]:
     """Use `count` threads inside the block; the answer is the same for every count.
+
+    `least_work` is how much a thread must get to be worth it; tests set it to 1.
 
     >>> with threads(1):
     ...     thread_count()
     1
     """
-    global _wanted
+    global _wanted, _least_work
     if count < 1:
         raise ValueError(f"threads({count}): the number of threads must be at least 1")
-    before, _wanted = _wanted, count
+    before = _wanted, _least_work
+    _wanted, _least_work = count, least_work
     try:
         yield
     finally:
-        _wanted = before
+        _wanted, _least_work = before
 
 
 def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64]) -> None:
@@ -56,7 +60,7 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
     """
     n_columns = len(weights) - 1
     total = int(weights[-1] - weights[0]) + n_columns
-    ranges = max(1, min(thread_count(), total // LEAST_WORK))
+    ranges = max(1, min(thread_count(), total // _least_work))
     if ranges == 1:
         work(0, n_columns)
         return

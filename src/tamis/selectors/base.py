@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Self
 
@@ -32,14 +31,12 @@ from tamis.core.params import Range, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan, sift
 from tamis.measures.auto import choose, resolve
-from tamis.measures.base import Measure, Panel, Strength
+from tamis.measures.base import Measure, Strength
+from tamis.selectors.arrivals import Arrival, Examined, Foresight, Kept
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.memory import MemorySource, is_frame
 
 Floats = npt.NDArray[np.float64]
-
-#: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
-LOOK_AHEAD = 256
 
 
 _scratch = threading.local()
@@ -92,90 +89,6 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-@dataclass(frozen=True, eq=False)
-class Arrival:
-    """A relevant feature at the moment it arrives.
-
-    `column` is what the measure's panel made of its values.
-    """
-
-    feature: int
-    relevance: float
-    level: float
-    column: Any
-
-
-class Kept:
-    """The kept features, oldest first, and the panel that compares newcomers with them."""
-
-    def __init__(self, panel: Panel) -> None:
-        self.panel = panel
-        self.features = np.zeros(0, dtype=np.int64)
-        self.relevance = np.zeros(0)
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def add(self, arrival: Arrival) -> None:
-        """Keep a feature."""
-        self.panel.add(arrival.column)
-        self.features = np.append(self.features, arrival.feature)
-        self.relevance = np.append(self.relevance, arrival.relevance)
-
-    def drop(self, features: Sequence[int]) -> None:
-        """Let features go."""
-        positions = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
-        self.panel.drop(positions)
-        self.features = np.delete(self.features, positions)
-        self.relevance = np.delete(self.relevance, positions)
-
-
-@dataclass(frozen=True, eq=False)
-class Examined:
-    """Everything about a block that does not depend on what is kept.
-
-    `relevance` and `level` go to the log (`level` is one number where all columns share it);
-    the survivors, with their exact strengths, go to the rule.
-    """
-
-    first: int
-    names: Names | None
-    relevance: npt.NDArray[np.float32]
-    level: float | Floats
-    constant: npt.NDArray[np.uint8]
-    features: npt.NDArray[np.int64]
-    strengths: Floats
-    levels: Floats
-    columns: Sequence[Any]
-
-    @property
-    def width(self) -> int:
-        """Columns in the block."""
-        return len(self.relevance)
-
-    def arrival(self, i: int) -> Arrival:
-        """Survivor i."""
-        return Arrival(
-            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Foresight:
-    """What the rule would say about survivors, had nothing changed since the kept set was seen.
-
-    Only plain drops can be foreseen: `because[i]` is the kept feature that throws survivor i out
-    without anyone being evicted, or -1 where the rule itself must be asked. A drop holds as long
-    as `because[i]` is still kept when survivor i's turn comes.
-    """
-
-    because: npt.NDArray[np.int64]
-    value: Floats
-    level: Floats
-    reasons: tuple[str, ...]
-    reason: npt.NDArray[np.intp]
-
-
 #: Maps `examine` over blocks and gives the results in order; `map` is one, threads another.
 Examine = Callable[[Callable[[ColumnBlock], Examined], Iterable[ColumnBlock]], Iterable[Examined]]
 
@@ -189,6 +102,9 @@ class FeatureStreamSelector(Selector):
 
     #: The word for it on the command line: ``tamis select --method saola``.
     method: ClassVar[str]
+
+    #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
+    look_ahead: ClassVar[int] = 256
 
     measure: Measure | str
 
@@ -340,8 +256,8 @@ class FeatureStreamSelector(Selector):
         self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
         self.n_features_in_ += examined.width
         self._relevant += len(examined.features)
-        for lo in range(0, len(examined.features), LOOK_AHEAD):
-            self._absorb_some(examined, lo, min(lo + LOOK_AHEAD, len(examined.features)))
+        for lo in range(0, len(examined.features), self.look_ahead):
+            self._absorb_some(examined, lo, min(lo + self.look_ahead, len(examined.features)))
 
     def _absorb_some(self, examined: Examined, lo: int, hi: int) -> None:
         """Take survivors lo..hi-1: those whose fate is foreseen in bulk, the others by the rule."""

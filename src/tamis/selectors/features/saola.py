@@ -11,7 +11,8 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import OneOf, Range
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.base import Floats, Measure
-from tamis.selectors.base import Arrival, FeatureStreamSelector, Foresight, Kept
+from tamis.selectors.arrivals import Arrival, Foresight, Kept
+from tamis.selectors.base import FeatureStreamSelector
 
 
 class SAOLA(FeatureStreamSelector):
