@@ -297,6 +297,11 @@ class DecisionLog:
                 out[a - lo : b - lo] = (
                     level[a - start : b - start] if isinstance(level, np.ndarray) else level
                 )
+        # A constant column, say, has no level, whatever the rest of its block shares.
+        silent = [
+            code for code, r in enumerate(self.reasons.values()) if "{level}" not in r.sentence
+        ]
+        out[np.isin(self._reason.view[lo:hi], silent)] = np.nan
         return out
 
     def _decision(self, i: int) -> Decision:

@@ -1,0 +1,138 @@
+"""Everything public, times every check: a new selector, measure or source gets them for free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tamis
+from tamis.checks import checks_of
+from tamis.measures.base import Measure
+from tamis.selectors import BY_METHOD
+from tamis.selectors.base import FeatureStreamSelector
+from tamis.sources import FORMATS, MemorySource, Source, open_source
+from tamis.sources.synthetic import SparseStream
+from tamis.sources.transpose import write_store
+
+
+def public(kind: type) -> Iterator[type]:
+    """Every public class of a kind."""
+    for name in tamis.__all__:
+        thing = getattr(tamis, name)
+        if isinstance(thing, type) and issubclass(thing, kind):
+            yield thing
+
+
+SELECTORS = [cls() for cls in public(FeatureStreamSelector)]
+# Settings that change the rule are selectors of their own.
+SELECTORS += [
+    tamis.SAOLA(bound="max"),
+    tamis.SAOLA(ties="neither"),
+    tamis.SAOLA(variant="program"),
+    tamis.SAOLA(tamis.SymmetricUncertainty()),
+    tamis.SAOLA(tamis.MutualInformation(threshold=0.0)),
+    tamis.SAOLA(tamis.FisherZ(alpha=0.1, classes="numeric")),
+]
+MEASURES = [cls() for cls in public(Measure)] + [
+    tamis.MutualInformation(alpha=0.01),
+    tamis.SymmetricUncertainty(alpha=0.01),
+    tamis.FisherZ(classes="numeric"),
+]
+
+
+def named(thing: Any) -> str:
+    return repr(thing) if isinstance(thing, (FeatureStreamSelector, Measure)) else thing.__name__
+
+
+def pairs(things: list[Any]) -> list[tuple[Any, Callable[[Any], None]]]:
+    return [(thing, check) for thing in things for check in checks_of(thing)]
+
+
+@pytest.mark.parametrize(("selector", "check"), pairs(SELECTORS), ids=named)
+def test_selector(selector: FeatureStreamSelector, check: Callable[[Any], None]) -> None:
+    check(selector)
+
+
+@pytest.mark.parametrize(("measure", "check"), pairs(MEASURES), ids=named)
+def test_measure(measure: Measure, check: Callable[[Any], None]) -> None:
+    check(measure)
+
+
+# --- sources: one small file of each format ----------------------------------------------------
+
+
+def table(seed: int = 0) -> tuple[Any, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(70, 90)), 3) * (rng.random((70, 90)) < 0.2)
+    X[:, -1] = 1.5  # the last column is never empty, so a text file knows of it
+    X[:, 4] = 0.0
+    return sp.csr_matrix(X), rng.integers(0, 3, 70)
+
+
+def make_svmlight(folder: Path) -> Source:
+    dump_svmlight_file(*table(), str(folder / "data.svm"), zero_based=False)
+    return open_source(folder / "data.svm")
+
+
+def make_npz(folder: Path) -> Source:
+    X, y = table()
+    sp.save_npz(folder / "data.npz", X)
+    np.save(folder / "y.npy", y)
+    return open_source(folder / "data.npz")
+
+
+def make_cols(folder: Path) -> Source:
+    write_store(folder / "data.cols", MemorySource(*table()))
+    return open_source(folder / "data.cols")
+
+
+def make_dense_cols(folder: Path) -> Source:
+    X, y = table()
+    write_store(folder / "dense.cols", MemorySource(X.toarray(), y))
+    return open_source(folder / "dense.cols")
+
+
+MAKERS: dict[str, Callable[[Path], Source]] = {
+    "svmlight": make_svmlight,
+    "npz": make_npz,
+    "cols": make_cols,
+    "cols, dense": make_dense_cols,
+    "memory": lambda folder: MemorySource(*table()),
+    "memory, dense": lambda folder: MemorySource(table()[0].toarray(), table()[1]),
+    "synthetic": lambda folder: SparseStream(n_rows=60, n_columns=5000, informative=4),
+}
+
+
+def test_every_format_has_a_maker() -> None:
+    assert set(FORMATS) <= set(MAKERS), "add a maker for the new format, to get its checks"
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("check", checks_of(MemorySource(np.eye(2))), ids=named)
+def test_source(maker: str, check: Callable[[Any], None], tmp_path: Path) -> None:
+    check(MAKERS[maker](tmp_path))
+
+
+# --- the names -----------------------------------------------------------------------------------
+
+
+def test_every_public_selector_has_a_word_on_the_command_line() -> None:
+    assert set(BY_METHOD.values()) == set(public(FeatureStreamSelector))
+    assert all(word == cls.method for word, cls in BY_METHOD.items())
+
+
+# --- scikit-learn's own contract -----------------------------------------------------------------
+
+
+# Some of its checks fit pure noise, in which there is nothing to select.
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+@parametrize_with_checks([cls() for cls in public(FeatureStreamSelector)])
+def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
