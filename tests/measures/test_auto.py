@@ -1,0 +1,155 @@
+"""Picking a measure: what the data are decides, and the reason is said."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import ParameterError
+from tamis.core.names import Names
+from tamis.core.target import Target
+from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+from tamis.measures.auto import BY_NAME, LOOK_AT, choose, resolve
+from tamis.measures.base import Pairwise, Relevance, require
+
+N = 400
+CLASSES = Target.of(np.arange(N) % 2)
+
+
+def picked(block: ColumnBlock, target: Target):
+    return choose([block], target)
+
+
+def whole_numbers(levels: int, width: int = 6) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, levels, (N, width)).astype(float)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
+def test_whole_numbers_with_few_levels_get_information(layout):
+    measure, why = picked(ColumnBlock.of(layout(whole_numbers(3))), CLASSES)
+    assert measure == MutualInformation(alpha=0.01)
+    assert why == "every value is a whole number, and a column has 3.0 different values on average"
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
+def test_numbers_that_are_not_whole_get_correlation_and_the_column_is_named(layout):
+    X = whole_numbers(3)
+    X[7, 4] = 0.5
+    measure, why = picked(ColumnBlock.of(layout(X), first=10), CLASSES)
+    assert measure == FisherZ(alpha=0.01)
+    assert why == "column 14 holds numbers that are not whole"
+    named = ColumnBlock.of(layout(X), names=Names.of("abcdef"))
+    assert picked(named, CLASSES)[1] == "column 'e' holds numbers that are not whole"
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
+def test_many_levels_get_correlation(layout):
+    measure, why = picked(ColumnBlock.of(layout(whole_numbers(40))), CLASSES)
+    assert measure == FisherZ(alpha=0.01)
+    assert why == (
+        "a column has 40 different values on average, too many for 400 rows to be categories"
+    )
+
+
+def test_columns_that_the_source_calls_categories_get_information_all_the_same():
+    block = ColumnBlock(0, N, np.asfortranarray(whole_numbers(40)), kind="discrete")
+    assert picked(block, CLASSES)[0] == MutualInformation(alpha=0.01)
+
+
+def test_a_number_to_predict_gets_correlation():
+    target = Target.of(np.linspace(0.1, 1, N))
+    measure, why = picked(ColumnBlock.of(whole_numbers(2)), target)
+    assert measure == FisherZ(alpha=0.01)
+    assert why == "the target is a number, not a class"
+
+
+def test_with_few_rows_to_a_level_whole_numbers_are_numbers():
+    X = np.array([[0.0], [1.0], [2.0], [0.0]])
+    assert picked(ColumnBlock.of(X), Target.of([0, 1, 0, 1]))[0] == FisherZ(alpha=0.01)
+
+
+@pytest.mark.parametrize("empty", [np.zeros((N, 3)), np.zeros((N, 0)), sp.csc_matrix((N, 5))])
+def test_columns_that_say_nothing_get_information(empty):
+    measure, why = picked(ColumnBlock.of(empty), CLASSES)
+    assert measure == MutualInformation(alpha=0.01)
+    assert why.endswith("a column has 1.0 different values on average")
+
+
+def test_constant_and_empty_columns_do_not_hide_columns_of_many_levels():
+    X = np.zeros((N, 50))
+    X[:, 3] = 1.0
+    X[:, [0, 49]] = whole_numbers(60, 2)
+    for layout in (np.asarray, sp.csc_matrix):
+        assert picked(ColumnBlock.of(layout(X)), CLASSES)[0] == FisherZ(alpha=0.01)
+    # Among many empty columns the few that hold something are looked at, wherever they are.
+    wide = sp.hstack([sp.csc_matrix((N, 40 * LOOK_AT + 1)), sp.csc_matrix(X[:, :1])])
+    assert picked(ColumnBlock.of(wide), CLASSES)[0] == FisherZ(alpha=0.01)
+
+
+def test_dense_and_sparse_columns_are_seen_alike():
+    rng = np.random.default_rng(1)
+    for levels in range(2, 30, 3):
+        X = rng.integers(0, levels, (N, 20)) * (rng.random((N, 20)) < 0.8)
+        assert picked(ColumnBlock.of(X), CLASSES) == picked(
+            ColumnBlock.of(sp.csr_matrix(X)), CLASSES
+        )
+
+
+def test_numbers_that_are_not_whole_are_found_in_any_block():
+    X = whole_numbers(3)
+    X[7, 4] = 0.5
+    whole = ColumnBlock.of(X)
+    for cuts in ([0, 3, 6], [0, 1, 5, 6], [0, 6]):
+        blocks = (whole.part(a, b) for a, b in itertools.pairwise(cuts))
+        assert choose(blocks, CLASSES)[1] == "column 4 holds numbers that are not whole"
+
+
+def test_without_any_block_there_is_nothing_to_look_at():
+    assert choose([], CLASSES) == (FisherZ(alpha=0.01), "there is no column to look at")
+
+
+def test_measures_are_known_by_name_and_taken_as_they_are():
+    assert resolve("auto") is None
+    given = FisherZ(alpha=0.2)
+    assert resolve(given) is given
+    for name, family in BY_NAME.items():
+        assert resolve(name) == family()
+    assert set(BY_NAME) == {"mutual_information", "symmetric_uncertainty", "fisher_z"}
+
+
+@pytest.mark.parametrize("wrong", ["mutual", 3, None, FisherZ])
+def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
+    with pytest.raises(ParameterError) as error:
+        resolve(wrong)
+    assert str(error.value) == (
+        f"measure={wrong!r} is not known; give one of 'auto', 'mutual_information', "
+        "'symmetric_uncertainty', 'fisher_z', or a measure such as FisherZ()"
+    )
+
+
+def test_a_measure_without_a_method_is_refused_with_its_name():
+    class OnlyRelevance:
+        def relevance(self, columns, target, out=None): ...
+
+    require(OnlyRelevance(), Relevance, "SAOLA")
+    require(SymmetricUncertainty(), Pairwise, "SAOLA")
+    with pytest.raises(ParameterError) as error:
+        require(OnlyRelevance(), Pairwise, "SAOLA")
+    assert str(error.value) == (
+        "SAOLA needs a measure with between and panel(); OnlyRelevance has none"
+    )
+
+
+def test_a_measure_brings_the_words_for_its_sentences():
+    words = FisherZ(alpha=0.05).words(Target.of([0.5, 1.0]))
+    assert words["relevance_symbol"] == "|r({name}, target)|"
+    assert words["gate"] == "the 5% level of its test"
+    words = SymmetricUncertainty().words(CLASSES)
+    assert words["pair_symbol"] == "SU({name}, {because})"
+    assert (words["target"], words["gate"]) == ("class", "the threshold")
+    gate = MutualInformation(alpha=0.001).gate()
+    assert gate == "the 0.1% level of its G-squared test"

@@ -1,0 +1,157 @@
+"""Panels: after any adds and drops, a newcomer meets what a fresh panel would show it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.target import Target
+from tamis.kernels.threads import threads
+from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+
+MEASURES = [MutualInformation(), SymmetricUncertainty(alpha=0.05), FisherZ()]
+each = pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)
+
+
+def pool(n: int, seed: int) -> np.ndarray:
+    """Thirty columns: rare, half full, full, with many levels, negative, constant."""
+    rng = np.random.default_rng(seed)
+    width = 5
+    return np.hstack(
+        [
+            (rng.random((n, width)) < 0.1) * 1.0,
+            np.where(rng.random((n, width)) < 0.5, rng.integers(-3, 4, (n, width)), 0),
+            rng.integers(1, 4, (n, width)) * 0.5,
+            rng.integers(0, 90, (n, width)) * 1.0,
+            rng.normal(size=(n, width)),
+            np.tile([0.0, 1.0, -2.5, 0.1, 7.0], (n, 1)),
+        ]
+    )
+
+
+def fresh(measure, X, kept):
+    panel = measure.panel(Target.of(np.zeros(len(X), dtype=int)))
+    for column in panel.prepare(ColumnBlock.of(X[:, kept]), np.arange(len(kept))):
+        panel.add(column)
+    return panel
+
+
+@each
+@given(
+    n=st.sampled_from([1, 2, 40]),
+    sparse=st.booleans(),
+    steps=st.lists(st.tuples(st.integers(0, 29), st.integers(0, 5)), max_size=60),
+    seed=st.integers(0, 9),
+)
+@settings(deadline=None, max_examples=25)
+def test_adds_and_drops_leave_what_a_fresh_panel_would_hold(measure, n, sparse, steps, seed):
+    X = pool(n, seed)
+    block = ColumnBlock.of(sp.csc_matrix(X) if sparse else X)
+    panel = measure.panel(Target.of(np.zeros(n, dtype=int)))
+    ready = panel.prepare(block, np.arange(block.width))
+    kept: list[int] = []
+    for column, drops in steps:
+        panel.add(ready[column])
+        kept.append(column)
+        if drops >= 4:
+            gone = np.unique(np.linspace(0, len(kept) - 1, drops).astype(np.intp))
+            panel.drop(gone)
+            kept = [c for i, c in enumerate(kept) if i not in gone]
+    assert len(panel) == len(kept)
+    many = panel.between_many(ready, 0, len(ready))
+    again = fresh(measure, X, kept)
+    for i, column in enumerate(ready):
+        assert np.array_equal(panel.between(column), many[i])
+        assert np.array_equal(again.between(column), many[i])
+        assert np.array_equal(panel.levels(column), again.levels(column))
+    assert np.array_equal(many, measure.between(X, X[:, kept]))
+    assert np.array_equal(panel.between_many(ready, 7, 12), many[7:12])
+
+
+@each
+def test_a_panel_is_swept_when_the_dead_outnumber_the_living(measure):
+    X = pool(60, seed=1)[:, :25]
+    panel = fresh(measure, X, list(range(25)))
+    ready = panel.prepare(ColumnBlock.of(X), np.arange(25))
+    wanted = panel.between_many(ready, 0, 25)
+    nodes = panel._used
+    panel.drop(np.arange(3, 11, dtype=np.intp))
+    assert len(panel._alive) == 25
+    panel.drop(np.arange(5, 15, dtype=np.intp))
+    assert len(panel._alive) == len(panel) == 7
+    assert panel._used < nodes
+    left = np.delete(np.delete(np.arange(25), np.arange(3, 11)), np.arange(5, 15))
+    assert np.array_equal(panel.between_many(ready, 0, 25), wanted[:, left])
+    panel.add(ready[3])
+    assert np.array_equal(panel.between_many(ready, 0, 25), wanted[:, [*left, 3]])
+    panel.drop(np.arange(8, dtype=np.intp))
+    assert len(panel) == 0
+    assert panel.between(ready[0]).shape == (0,)
+
+
+@each
+def test_an_endless_stream_of_adds_and_drops_does_not_grow_the_panel(measure):
+    X = pool(50, seed=2)[:, :25]
+    panel = fresh(measure, X, [0, 1, 2])
+    ready = panel.prepare(ColumnBlock.of(X), np.arange(25))
+    for i in range(600):
+        panel.add(ready[i % 25])
+        panel.drop(np.array([0], dtype=np.intp))
+    assert len(panel) == 3
+    assert len(panel._alive) <= 2 * 3 + 9
+    kept = [597 % 25, 598 % 25, 599 % 25]
+    assert np.array_equal(panel.between_many(ready, 0, 25), measure.between(X, X[:, kept]))
+    assert len(panel._nodes) <= 20 * X.size / 14
+
+
+@each
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_are_readied_in_the_order_they_are_picked(measure, sparse):
+    X = pool(40, seed=3)
+    block = ColumnBlock.of(sp.csc_matrix(X) if sparse else X)
+    panel = fresh(measure, X, [2, 8, 16, 22])
+    whole = panel.between_many(panel.prepare(block, np.arange(30)), 0, 30)
+    for picks in (np.arange(29, -1, -1), np.array([4, 20, 9]), np.array([], dtype=np.intp)):
+        ready = panel.prepare(block, picks)
+        assert len(ready) == len(picks)
+        assert np.array_equal(panel.between_many(ready, 0, len(picks)), whole[picks])
+
+
+@each
+def test_pair_values_are_counted(measure):
+    X = pool(20, seed=4)
+    panel = fresh(measure, X, [0, 1, 2])
+    ready = panel.prepare(ColumnBlock.of(X), np.arange(30))
+    panel.between(ready[0])
+    assert panel.pairs == 3
+    panel.between_many(ready, 5, 10)
+    assert panel.pairs == 3 + 5 * 3
+    panel.drop(np.array([1], dtype=np.intp))
+    panel.between(ready[0])
+    assert panel.pairs == 3 + 5 * 3 + 2
+
+
+@each
+def test_one_thread_and_three_give_the_same_bits(measure):
+    X = np.hstack([pool(300, seed=s)[:, :25] for s in range(12)])
+    panel = fresh(measure, X, list(range(0, 300, 9)))
+    ready = panel.prepare(ColumnBlock.of(X), np.arange(300))
+    with threads(1):
+        one = panel.between_many(ready, 10, 290)
+    with threads(3):
+        three = panel.between_many(ready, 10, 290)
+    assert np.array_equal(one, three)
+
+
+@each
+def test_an_empty_panel_has_nothing_to_say(measure):
+    panel = measure.panel(Target.of([0, 1]))
+    ready = panel.prepare(ColumnBlock.of(np.eye(2)), np.arange(2))
+    assert panel.between(ready[0]).shape == (0,)
+    assert panel.between_many(ready, 0, 2).shape == (2, 0)
+    assert panel.levels(ready[0]).shape == (0,)
+    assert panel.pairs == 0
