@@ -1,0 +1,277 @@
+"""Data in memory: every container gives the same blocks, and stays as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from tamis.core.blocks import Compressed
+from tamis.core.errors import InputError
+from tamis.core.names import Names
+from tamis.selectors.features.saola import SAOLA
+from tamis.sources.memory import MemorySource, is_frame
+
+RNG = np.random.default_rng(0)
+TABLE = np.where(RNG.random((23, 11)) < 0.4, RNG.integers(-3, 4, (23, 11)), 0)
+NAMES = [f"c{j}" for j in range(10)] + ["🧬 'odd'"]
+
+
+def with_index(matrix, dtype):
+    matrix.indices, matrix.indptr = matrix.indices.astype(dtype), matrix.indptr.astype(dtype)
+    return matrix
+
+
+def frame_dict():
+    return {name: TABLE[:, j] for j, name in enumerate(NAMES)}
+
+
+CONTAINERS = {
+    "C order": lambda: np.ascontiguousarray(TABLE, dtype=float),
+    "F order": lambda: np.asfortranarray(TABLE, dtype=float),
+    "ints": lambda: TABLE.astype(np.int16),
+    "float32": lambda: TABLE.astype(np.float32),
+    "a view": lambda: np.repeat(np.repeat(TABLE, 2, axis=0), 3, axis=1)[::2, ::3],
+    "lists": lambda: TABLE.tolist(),
+    "CSR": lambda: sp.csr_matrix(TABLE),
+    "CSC": lambda: sp.csc_matrix(TABLE.astype(float)),
+    "COO": lambda: sp.coo_array(TABLE),
+    "CSC with int64": lambda: with_index(sp.csc_matrix(TABLE), np.int64),
+    "CSR with int64": lambda: with_index(sp.csr_array(TABLE.astype(float)), np.int64),
+    "pandas": lambda: pd.DataFrame(frame_dict()),
+    "pandas nullable": lambda: pd.DataFrame(frame_dict()).astype("Int64"),
+    "pandas arrow": lambda: pd.DataFrame(frame_dict()).astype("int64[pyarrow]"),
+    "polars": lambda: pl.DataFrame(frame_dict()),
+    "Arrow": lambda: pa.table(frame_dict()),
+}
+every_container = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTAINERS.keys())
+
+
+def dense(values, n_rows):
+    if not isinstance(values, Compressed):
+        return values
+    csc = (values.values, values.places, values.pointers)
+    return sp.csc_matrix(csc, shape=(n_rows, len(values))).toarray()
+
+
+@every_container
+@pytest.mark.parametrize("width", [None, 1, 4, 11, 500])
+def test_blocks_of_every_width_hold_the_table(make, width):
+    source = MemorySource(make(), first=100)
+    blocks = list(source.columns(width))
+    assert (source.n_rows, source.n_columns) == TABLE.shape
+    assert np.array_equal(np.hstack([dense(b.values, 23) for b in blocks]), TABLE)
+    firsts = np.cumsum([100, *(b.width for b in blocks)])
+    assert [b.first for b in blocks] == firsts[:-1].tolist()
+    assert all(b.width == (width or 11) for b in blocks[:-1])
+    for block in blocks:
+        if block.is_sparse:
+            v = block.values
+            types = (v.pointers.dtype, v.places.dtype, v.values.dtype)
+            assert types == (np.int64, np.int32, np.float64)
+        else:
+            assert block.values.dtype == np.float64
+            assert block.values.flags.f_contiguous
+    assert np.array_equal(dense(source.whole().values, 23), TABLE)
+
+
+@every_container
+@pytest.mark.parametrize("size", [None, 1, 5, 500])
+def test_blocks_of_rows_of_every_size_hold_the_table(make, size):
+    y = np.arange(23)
+    blocks = list(MemorySource(make(), y).rows(size))
+    for block in blocks:
+        values = block.values.values if block.is_sparse else block.values
+        assert values.dtype == np.float64
+    rows = [
+        dense(b.values, 11).T if b.is_sparse else b.values  # compressed vectors are rows here
+        for b in blocks
+    ]
+    assert np.array_equal(np.vstack(rows), TABLE)
+    assert np.concatenate([b.y for b in blocks]).tolist() == y.tolist()
+    assert [b.first for b in blocks] == np.cumsum([0, *(b.height for b in blocks)])[:-1].tolist()
+    assert {b.n_columns for b in blocks} == {11}
+
+
+def content(data) -> str:
+    """A hash of every number held, their order and their types."""
+    held = [data]
+    if sp.issparse(data):
+        held = [getattr(data, a, None) for a in ("data", "indices", "indptr", "row", "col")]
+    elif isinstance(data, pd.DataFrame):
+        # Pickled, a pandas frame would hold its caches too.
+        held = [data.to_dict("list"), data.dtypes.astype(str).tolist()]
+    return hashlib.sha256(pickle.dumps(held)).hexdigest()
+
+
+@every_container
+def test_the_data_given_are_never_changed(make):
+    data = make()
+    before = content(data)
+    source = MemorySource(data, np.arange(23) % 2)
+    list(source.columns(3))
+    list(source.rows(3))
+    source.info()
+    source.load()
+    SAOLA().fit(data, np.arange(23) % 2)
+    assert content(data) == before
+
+
+@every_container
+def test_equal_data_have_equal_fingerprints_and_other_data_others(make):
+    data = make()
+    info = MemorySource(data).info()
+    twin = sp.csc_matrix(TABLE) if sp.issparse(data) else TABLE
+    assert info.fingerprint == MemorySource(twin).info().fingerprint
+    assert info.layout == ("sparse" if sp.issparse(data) else "dense")
+    assert info.stored == (np.count_nonzero(TABLE) if sp.issparse(data) else None)
+    changed = TABLE.copy()
+    changed[22, 10] += 1
+    for other in (changed, TABLE[::-1], TABLE[:, :10]):
+        again = sp.csc_matrix(other) if sp.issparse(data) else other
+        assert info.fingerprint != MemorySource(again).info().fingerprint
+
+
+def test_shapes_tell_tables_of_zeros_apart():
+    shapes = [(2, 6), (6, 2), (3, 4), (0, 3), (3, 0)]
+    for layout in (np.zeros, sp.csc_matrix):
+        prints = {MemorySource(layout(shape)).info().fingerprint for shape in shapes}
+        assert len(prints) == len(shapes)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "Arrow"])
+def test_frames_keep_their_names_in_every_block(kind):
+    source = MemorySource(CONTAINERS[kind]())
+    names = [name for block in source.columns(4) for name in block.names]
+    assert names == NAMES
+    given = Names.of(f"n{j}" for j in range(11))
+    renamed = MemorySource(CONTAINERS[kind](), names=given).whole()
+    assert list(renamed.names) == list(given)
+
+
+def test_arrays_have_no_names_of_their_own():
+    assert MemorySource(TABLE).whole().names is None
+    assert MemorySource(sp.csc_matrix(TABLE)).whole().names is None
+
+
+def test_a_frame_whose_names_are_numbers_is_read_by_columns():
+    block = MemorySource(pd.DataFrame(TABLE)).whole()
+    assert np.array_equal(block.values, TABLE)
+    assert list(block.names) == [str(j) for j in range(11)]
+    backwards = pd.DataFrame(TABLE, columns=range(10, -1, -1))
+    assert np.array_equal(MemorySource(backwards).whole().values, TABLE)
+
+
+WORDS = ["pear", "apple", "", "pear", "🍐"]
+CODES = [2.0, 1.0, 0.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"w": WORDS}),
+        pd.DataFrame({"w": pd.Series(WORDS, dtype=object)}),
+        pd.DataFrame({"w": pd.Categorical(WORDS, categories=["🍐", "pear", "apple", ""])}),
+        pl.DataFrame({"w": WORDS}),
+        pl.DataFrame({"w": WORDS}, schema={"w": pl.Categorical}),
+        pl.DataFrame({"w": WORDS}, schema={"w": pl.Enum(["🍐", "pear", "apple", ""])}),
+        pa.table({"w": WORDS}),
+        pa.table({"w": pa.array(WORDS).dictionary_encode()}),
+    ],
+    ids=lambda f: type(f).__module__.split(".")[0],
+)
+def test_words_and_categories_become_codes_by_sorted_word(frame):
+    block = MemorySource(frame).whole()
+    assert block.values[:, 0].tolist() == CODES
+    assert block.kind == "discrete"
+
+
+def test_truth_values_are_zero_and_one_and_numbers_make_a_block_of_unknown_kind():
+    for frame in (pd.DataFrame({"t": [True, False]}), pl.DataFrame({"t": [True, False]})):
+        block = MemorySource(frame).whole()
+        assert (block.values[:, 0].tolist(), block.kind) == ([1.0, 0.0], "discrete")
+    mixed = MemorySource(pl.DataFrame({"t": [True, False], "x": [1, 2]}))
+    assert mixed.whole().kind == "unknown"
+    assert MemorySource(np.array([[True], [False]])).whole().values.tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1, 2, 3], "gap 'b'": pd.array([1, None, 3], dtype="Int64")}),
+        pd.DataFrame({"a": [1, 2, 3], "gap 'b'": pd.array([True, None, False], dtype="boolean")}),
+        pd.DataFrame({"a": [1, 2, 3], "gap 'b'": [1.0, np.nan, 2.0]}),
+        pd.DataFrame({"a": [1, 2, 3], "gap 'b'": ["u", None, "v"]}),
+        pd.DataFrame({"a": [1, 2, 3], "gap 'b'": pd.Categorical(["u", None, "v"])}),
+        pl.DataFrame({"a": [1, 2, 3], "gap 'b'": [1, None, 2]}),
+        pl.DataFrame({"a": [1, 2, 3], "gap 'b'": ["u", None, "v"]}),
+        pa.table({"a": [1, 2, 3], "gap 'b'": [True, None, False]}),
+    ],
+)
+def test_a_gap_is_refused_in_a_sentence_that_names_its_column(frame):
+    with pytest.raises(InputError, match=r"Input X contains NaN .*in column \"gap 'b'\""):
+        SAOLA().fit(frame, [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: MemorySource(np.zeros(3)), "expected a table of rows and columns"),
+        (lambda: MemorySource(pl.Series([1, 2])), "an array of 1 dimensions"),
+        (lambda: MemorySource(TABLE, names=Names.of("ab")), "2 names were given for 11 columns"),
+        (lambda: MemorySource(TABLE, [0, 1]), "X has 23 rows but y has 2"),
+        (lambda: MemorySource(np.array([["a"]])).whole(), "columns 0 to 0 hold something that is"),
+        (
+            lambda: MemorySource(pd.DataFrame({"day": pd.to_datetime(["2020-01-01"])})).whole(),
+            "column 'day' is of type Datetime",
+        ),
+        (
+            lambda: MemorySource(pd.DataFrame([[1, 2]], columns=["a", "a"])),
+            "two columns have the same name",
+        ),
+    ],
+)
+def test_what_cannot_be_a_table_is_refused_in_one_sentence(make, sentence):
+    with pytest.raises(InputError, match=sentence):
+        make()
+
+
+def test_what_only_streams_arrow_is_a_frame_and_arrays_are_not():
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table(frame_dict()).__arrow_c_stream__(requested_schema)
+
+    assert is_frame(Stream())
+    assert np.array_equal(MemorySource(Stream()).whole().values, TABLE)
+    assert not is_frame(TABLE)
+    assert not is_frame(sp.csc_matrix(TABLE))
+    assert not is_frame(pl.Series([1]))
+
+
+def test_everything_at_once_is_the_data_and_canonical_columns_are_shared():
+    y = np.arange(23) % 3
+    matrix = sp.csc_matrix(TABLE.astype(float))
+    loaded, target = MemorySource(matrix, y).load()
+    assert np.shares_memory(loaded.data, matrix.data)
+    assert np.array_equal(loaded.toarray(), TABLE)
+    assert target is y
+    assert np.array_equal(MemorySource(pl.DataFrame(frame_dict())).load()[0], TABLE)
+    assert np.shares_memory(MemorySource(matrix).whole().values.values, matrix.data)
+
+
+def test_progress_is_reported_in_columns_and_in_rows():
+    steps = []
+    source = MemorySource(TABLE, np.arange(23) % 2)
+    list(source.columns(4, report=lambda *step: steps.append(step)))
+    list(source.rows(10, report=lambda *step: steps.append(step)))
+    assert steps == [
+        ("reading columns", 4, 11), ("reading columns", 8, 11), ("reading columns", 11, 11),
+        ("reading rows", 10, 23), ("reading rows", 20, 23), ("reading rows", 23, 23),
+    ]  # fmt: skip
+    assert source.info().target == "2 classes: 0 (12), 1 (11)"
