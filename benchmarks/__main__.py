@@ -1,0 +1,50 @@
+"""Runs benchmarks: all of them, or those named on the command line.
+
+A benchmark is a module of this folder with a ``main()``; the first line of its docstring describes
+it. Put a file here and it is found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def discover(folder: Path = Path(__file__).parent) -> dict[str, str]:
+    """Name and description of every benchmark, without importing any of them."""
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        has_main = any(
+            isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body
+        )
+        if has_main and not path.name.startswith("_"):
+            found[path.stem] = (ast.get_docstring(tree) or path.stem).splitlines()[0]
+    return found
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmarks asked for, one after the other."""
+    known = discover()
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Run benchmarks (default: all). Tables also go to bench-results/.",
+        epilog="benchmarks:\n" + "\n".join(f"  {name:18} {text}" for name, text in known.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark listed below")
+    asked = parser.parse_args(arguments).names or list(known)
+    for name in asked:
+        if name not in known:
+            parser.error(f"no benchmark is called {name!r}; give one of {', '.join(known)}")
+    for name in asked:
+        importlib.import_module(f"benchmarks.{name}").main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())

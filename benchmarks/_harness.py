@@ -1,0 +1,157 @@
+"""What the benchmarks share: clocks, memory, processes of their own, tables, result files."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench-results"
+
+Row = Mapping[str, Any]
+
+
+def best_of(rounds: int, *jobs: Callable[[], object]) -> list[float]:
+    """Best seconds of each job, taken in turn so that a busy moment meets all of them.
+
+    One round before the clock starts compiles, fills caches and touches memory.
+    """
+    seconds: list[list[float]] = [[] for _ in jobs]
+    for round_ in range(rounds + 1):
+        for job, times in zip(jobs, seconds, strict=True):
+            start = time.perf_counter()
+            job()
+            if round_:
+                times.append(time.perf_counter() - start)
+    return [min(times) for times in seconds]
+
+
+def clear_peak() -> None:
+    """Let the peak start again from what is held now, where the system can (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_megabytes() -> float:
+    """Most memory held so far by this process; NaN where the system does not say.
+
+    Not ru_maxrss, which a new process inherits from the one that started it.
+    """
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
+    except OSError:
+        return float("nan")
+
+
+def in_own_process(module: str, function: str, *arguments: Any) -> Any:
+    """Call ``module.function(*arguments)`` in a fresh process: its memory is then its own.
+
+    Arguments and answer travel as JSON.
+    """
+    code = (
+        "import importlib, json, sys\n"
+        "module, function, arguments = sys.argv[1:]\n"
+        "call = getattr(importlib.import_module(module), function)\n"
+        "print(json.dumps(call(*json.loads(arguments))))\n"
+    )
+    command = [sys.executable, "-c", code, module, function, json.dumps(arguments)]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Rows as a Markdown table that is also readable as it stands: numbers flush right."""
+    heads = list(rows[0])
+    cells = [[_cell(row.get(head, "")) for head in heads] for row in rows]
+    numeric = [not isinstance(rows[0][head], str) for head in heads]
+    widths = [max(3, len(head), *(len(line[i]) for line in cells)) for i, head in enumerate(heads)]
+
+    def line(words: Sequence[str]) -> str:
+        padded = [
+            word.rjust(width) if right else word.ljust(width)
+            for word, width, right in zip(words, widths, numeric, strict=True)
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = [
+        "-" * (width - right) + ":" * right for width, right in zip(widths, numeric, strict=True)
+    ]
+    return "\n".join([line(heads), line(rule), *map(line, cells)])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)
+
+
+class Report:
+    """Prints tables as they come, and writes them as Markdown and JSON at the end."""
+
+    def __init__(self, name: str, description: str, folder: Path = RESULTS) -> None:
+        self.name = name
+        self._folder = folder
+        self._markdown = [f"# {name}", "", description.splitlines()[0]]
+        self._tables: dict[str, Sequence[Row]] = {}
+        self._notes: list[str] = []
+        print(f"\n# {name}\n\n{description.splitlines()[0]}", flush=True)
+        self.note(f"load average before: {_load()}")
+
+    def table(self, title: str, rows: Sequence[Row]) -> None:
+        """Show a table."""
+        self._tables[title] = rows
+        self._say(f"\n## {title}\n\n{table(rows)}")
+
+    def note(self, sentence: str) -> None:
+        """Show a sentence."""
+        self._notes.append(sentence)
+        self._say(f"\n{sentence}")
+
+    def save(self) -> Path:
+        """Write NAME.md and NAME.json; give the Markdown file."""
+        self.note(f"load average after: {_load()}")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        content = {
+            "name": self.name,
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": _machine(),
+            "tables": self._tables,
+            "notes": self._notes,
+        }
+        (self._folder / f"{self.name}.json").write_text(json.dumps(content, indent=1) + "\n")
+        path = self._folder / f"{self.name}.md"
+        path.write_text("\n".join(self._markdown) + "\n", encoding="utf-8")
+        return path
+
+    def _say(self, text: str) -> None:
+        self._markdown.append(text)
+        print(text, flush=True)
+
+
+def _load() -> str:
+    if not hasattr(os, "getloadavg"):
+        return "not known here"
+    return f"{os.getloadavg()[0]:.2f} on {os.cpu_count()} cores"
+
+
+def _machine() -> dict[str, str]:
+    packages = ("numpy", "scipy", "numba", "scikit-learn")
+    return {"platform": platform.platform(), "python": platform.python_version()} | {
+        package: version(package) for package in packages
+    }
