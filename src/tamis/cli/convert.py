@@ -25,7 +25,7 @@ def command(
     memory: int,
     force: bool,
 ) -> None:
-    r"""Turn DATA into a column STORE that can be selected from again and again.
+    """Turn DATA into a column STORE that can be selected from again and again.
 
     A store is a folder of plain NumPy files. `tamis select` makes one by itself when DATA is stored
     by rows; convert by hand to choose where it lies.
@@ -33,7 +33,7 @@ def command(
     \b
     Example:
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
-    """
+    """  # noqa: D301  (click wants the backspace itself)
     source = open_data(data, format_, zero_based)
     with progress() as report:
         made = write_store(store, source, memory=memory, report=report, overwrite=force)

@@ -17,13 +17,13 @@ from tamis.engine.record import open_run
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(data: str, format_: str | None, zero_based: bool | None, as_json: bool) -> None:
-    r"""Say what DATA holds: a data file, a column store, or the folder of a run.
+    """Say what DATA holds: a data file, a column store, or the folder of a run.
 
     \b
     Examples:
       tamis info news20.svm
       tamis info run/ --json
-    """
+    """  # noqa: D301  (click wants the backspace itself)
     facts = (
         _of_run(data)
         if (Path(data) / "run.json").is_file()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from typing import NoReturn
 
 import click
 
@@ -45,40 +46,62 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="tamis")
-def cli() -> None:
-    r"""Pick the features worth keeping from data that keeps growing.
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Pick the features worth keeping from data that keeps growing.
 
     \b
     A first run:
       tamis select data.svm --method saola --out run/
       tamis why run/ 17
       cat run/selected.csv
-    """
+    """  # noqa: D301  (click wants the backspace itself)
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def run() -> None:
     """Run the command line and exit with its code."""
+    if "_TAMIS_COMPLETE" in os.environ:  # a shell asks what could be typed next
+        cli.main(prog_name="tamis")
+    if hasattr(sys.stdout, "reconfigure"):  # a name the terminal cannot show must not stop us
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        cli.main(standalone_mode=False)
+        # Not cli.main(), which has exit codes of its own.
+        with cli.make_context("tamis", sys.argv[1:]) as ctx:
+            cli.invoke(ctx)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+        _stop(_usage(error), 2)
     except TamisError as error:
-        click.echo(f"tamis: {error}", err=True)
-        sys.exit(2)
+        _stop(str(error), 2)
     except (KeyboardInterrupt, click.Abort):
-        click.echo(
-            "tamis: stopped; nothing was written but what an earlier step had finished", err=True
-        )
-        sys.exit(130)
+        if sys.stderr.isatty():
+            click.echo(err=True)  # the terminal has written ^C
+        _stop("stopped; nothing was written but what an earlier step had finished", 130)
     except BrokenPipeError:
         # The reader of our output has gone (`tamis info | head`); that is no error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except MemoryError:
-        click.echo("tamis: there is not enough memory; try a smaller --width or --memory", err=True)
-        sys.exit(2)
+        _stop("there is not enough memory; try a smaller --width or --memory", 2)
+
+
+def _stop(sentence: str, code: int) -> NoReturn:
+    """Say one sentence on one line, and exit."""
+    click.echo(f"tamis: {' '.join(sentence.splitlines())}", err=True)
+    sys.exit(code)
+
+
+def _usage(error: click.ClickException) -> str:
+    """What is wrong with the words given, and where to read about them."""
+    sentence = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    return sentence if context is None else f"{sentence}; see {context.command_path} --help"

@@ -70,7 +70,7 @@ def command(
     force: bool,
     quiet: bool,
 ) -> None:
-    r"""Select features from DATA and write what was kept, and why, to a folder.
+    """Select features from DATA and write what was kept, and why, to a folder.
 
     DATA is a svmlight file (.svm, also .gz, .bz2, .zst), a scipy matrix (.npz) or a column store
     (.cols). Features are taken in column order, as if they arrived one by one.
@@ -87,7 +87,7 @@ def command(
       tamis select news20.svm --out run/
       tamis select genes.npz --out run/ --measure fisher_z --alpha 0.001
       tamis select data.svm.gz --out run/ --threshold 0 --param bound=max
-    """
+    """  # noqa: D301  (click wants the backspace itself)
     begun = time.perf_counter()
     check_free(out, force=force)
     selector = make_selector(

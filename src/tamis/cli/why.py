@@ -11,14 +11,14 @@ from tamis.engine.record import open_run
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 def command(run: str, features: tuple[str, ...]) -> None:
-    r"""Say why each FEATURE of a RUN was kept or dropped.
+    """Say why each FEATURE of a RUN was kept or dropped.
 
     FEATURE is a name as in selected.csv; for svmlight files, the index it has in the file.
 
     \b
     Example:
       tamis why run/ 17 2301
-    """
+    """  # noqa: D301  (click wants the backspace itself)
     opened = open_run(run)
     for feature in features:
         click.echo(opened.why(feature))
