@@ -13,8 +13,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -40,37 +40,35 @@ _RUN_FIELDS = (
 
 def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise one sentence if a run cannot be written to `folder`."""
-    path = Path(folder)
-    if path.exists() and not force:
-        raise OutputError(f"{path} is there already; choose another folder, or use --force")
-    if path.exists() and not _is_run(path) and (not path.is_dir() or any(path.iterdir())):
-        raise OutputError(f"{path} is there and is no run folder; it will not be replaced")
-    if not path.absolute().parent.is_dir():
-        raise OutputError(f"the folder {path.absolute().parent} does not exist; make it first")
+    path = _real(folder)
+    if os.path.lexists(path):
+        if not force:
+            raise OutputError(
+                f"{folder} is there already; choose another folder, or use --force (force=True)"
+            )
+        if not _is_run(path) and not (path.is_dir() and not any(path.iterdir())):
+            raise OutputError(f"{folder} is there and is no run folder; it will not be replaced")
+    _make_beside(path).rmdir()
 
 
 def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a run: into a hidden folder beside, then into place with one rename."""
-    path = Path(folder)
-    check_free(path, force=force)
-    try:
-        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
-    except OSError as error:
-        raise OutputError(
-            f"{path.absolute().parent} cannot be written: {error.strerror}"
-        ) from error
+    check_free(folder, force=force)
+    path = _real(folder)
+    work = _make_beside(path)
     try:
         _write_selected(run, work / "selected.csv")
         _write_log(run.log, work / "log.parquet")
         _write_events(run.log, work / "events.parquet")
-        (work / "run.json").write_text(_record(run), encoding="utf-8")
-        os.chmod(work, 0o755)
+        (work / "run.json").write_bytes(_record(run))
         _move_into_place(work, path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+    except (OSError, pa.ArrowException) as error:
+        raise OutputError(
+            f"{folder} cannot be written ({_reason(error)}); nothing was kept"
+        ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return path
+    return Path(folder)
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:
@@ -80,22 +78,47 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
         raise SourceError(f"{path} is no run folder; it has no run.json written by tamis select")
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        if record["format_version"] != FORMAT_VERSION:
-            raise SourceError(
-                f"{path} was written in format {record['format_version']}, and this tamis reads "
-                f"format {FORMAT_VERSION}; use the tamis that wrote it"
-            )
-        log = _read_log(path, record)
-        return Run(log=log, **{key: record[key] for key in _RUN_FIELDS})
-    except (KeyError, json.JSONDecodeError, pa.ArrowException, OSError) as error:
-        raise SourceError(f"{path} is damaged ({error}); run tamis select again") from error
+        if record["format_version"] == FORMAT_VERSION:
+            log = _read_log(path, record)
+            return Run(log=log, **{key: record[key] for key in _RUN_FIELDS})
+    except (LookupError, ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as e:
+        raise SourceError(f"{path} is damaged ({_reason(e)}); run tamis select again") from e
+    raise SourceError(
+        f"{path} was written in format {record['format_version']!r} and this tamis reads format "
+        f"{FORMAT_VERSION}; use the tamis that wrote it"
+    )
+
+
+def _real(folder: str | os.PathLike[str]) -> Path:
+    """The place itself, behind links and dots."""
+    return Path(os.path.realpath(folder))
+
+
+def _make_beside(path: Path) -> Path:
+    """Make a hidden folder beside `path`, where its content can grow."""
+    if not os.path.isdir(path.parent):
+        raise OutputError(f"there is no folder {path.parent} to write to; make it first")
+    work = path.with_name(f".{path.name}.partial-{secrets.token_hex(4)}")
+    try:
+        work.mkdir()
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({_reason(error)})") from error
+    return work
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, on one line."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _is_run(path: Path) -> bool:
-    return (path / "run.json").is_file()
+    return os.path.isfile(path / "run.json")
 
 
-def _record(run: Run) -> str:
+def _record(run: Run) -> bytes:
     log = run.log
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: getattr(run, key) for key in _RUN_FIELDS}
@@ -106,11 +129,13 @@ def _record(run: Run) -> str:
         key: {"verdict": reason.verdict.name.lower(), "sentence": reason.sentence}
         for key, reason in log.reasons.items()
     }
-    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _write_selected(run: Run, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.DictWriter(file, ["feature", "name", "relevance", "arrival"])
         writer.writeheader()
         writer.writerows(run.kept())
@@ -152,8 +177,13 @@ def _write_log(log: DecisionLog, path: Path) -> None:
                 "level": pa.array(table["level"], mask=np.isnan(table["level"])),
             }
             if named:
-                columns["name"] = [log.names[i] for i in table["feature"].tolist()]
+                columns["name"] = [_plain(log.names[i]) for i in table["feature"].tolist()]
             writer.write_table(pa.table({k: columns[k] for k in schema.names}, schema=schema))
+
+
+def _plain(name: str) -> str:
+    """A name in characters that every reader of Parquet takes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _write_events(log: DecisionLog, path: Path) -> None:
@@ -206,20 +236,24 @@ def _read_log(path: Path, record: dict[str, Any]) -> DecisionLog:
             state[key] = values[at]
         elif key != "because":
             state[f"event_{key}"] = events[key].to_numpy()
-    return DecisionLog.from_state(state, reasons, names, record["words"])
+    log = DecisionLog.from_state(state, reasons, names, record["words"])
+    kept = log.counts()["kept"]
+    if log.counts() != record["verdicts"] or len(log.replay()) != kept:
+        raise ValueError("its files do not belong together")
+    return log
 
 
 def _move_into_place(work: Path, path: Path) -> None:
-    """Put the finished folder where it belongs; an old one goes only after the new one is there."""
-    if not path.exists():
-        os.rename(work, path)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{path.name}.old.", dir=path.absolute().parent))
-    os.rename(path, old / "run")
+    """Put the finished folder where it belongs; an old one goes only after the new one is there.
+
+    Ctrl-C may come between any two steps, so what to do next is read from the disk.
+    """
+    old = path.with_name(f".{path.name}.old-{secrets.token_hex(4)}")
     try:
+        if os.path.lexists(path):
+            os.rename(path, old)
         os.rename(work, path)
-    except OSError:
-        os.rename(old / "run", path)
-        raise
     finally:
+        if not os.path.lexists(path) and os.path.lexists(old):
+            os.rename(old, path)
         shutil.rmtree(old, ignore_errors=True)
