@@ -14,13 +14,14 @@ import click
 
 from tamis.cli.options import Size, open_data, parameters, source_options
 from tamis.cli.progress import progress
-from tamis.core.errors import ParameterError
+from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
 from tamis.engine.record import check_free, save_run
 from tamis.engine.run import Run
 from tamis.engine.select import make_selector, select
 from tamis.measures.auto import BY_NAME
 from tamis.selectors import BY_METHOD
+from tamis.sources import Source
 
 
 @click.command("select")
@@ -73,7 +74,8 @@ def command(
     """Select features from DATA and write what was kept, and why, to a folder.
 
     DATA is a svmlight file (.svm, also .gz, .bz2, .zst), a scipy matrix (.npz) or a column store
-    (.cols). Features are taken in column order, as if they arrived one by one.
+    (.cols). The target of NAME.npz is NAME.y.npy or y.npy beside it. Features are taken in column
+    order, as if they arrived one by one.
 
     \b
     Writes into the folder, all or nothing:
@@ -94,12 +96,16 @@ def command(
         method, **_known(method, parameters(params)), measure=_measure(measure, alpha, threshold)
     )
     source = open_data(data, format_, zero_based)
-    cache = Path(out).absolute().parent / f"{Path(data).name}.cols"
+    cache = Path(os.path.abspath(out)).parent / f"{os.path.basename(os.path.normpath(data))}.cols"
+    if os.path.abspath(out) == str(cache):
+        raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
     with progress(quiet) as report:
-        columns, note = as_columns(source, cache, memory=memory, report=report)
+        columns = as_columns(
+            source, cache, memory=memory, report=report,
+            say=lambda sentence: None if quiet else click.echo(sentence, err=True),
+        )  # fmt: skip
         converted = time.perf_counter()
-        if note and not quiet:
-            click.echo(note, err=True)
+        _need_target(columns, data)
         run = select(
             columns, selector, width=width, n_threads=n_threads, report=report,
             command=shlex.join(["tamis", *sys.argv[1:]]),
@@ -130,6 +136,17 @@ def _auto_with_alpha() -> str:
         "--alpha needs to know the measure; add --measure mutual_information for categories "
         "or --measure fisher_z for numbers"
     )
+
+
+def _need_target(source: Source, data: str) -> None:
+    if source.target() is not None:
+        return
+    if source.format == "npz":
+        stem = os.path.splitext(os.path.basename(data))[0]
+        raise InputError(
+            f"{data} has no target; save one with numpy.save as {stem}.y.npy beside it"
+        )
+    raise InputError(f"{data} has no target; convert it again from data that has one")
 
 
 def _known(method: str, given: dict[str, Any]) -> dict[str, Any]:

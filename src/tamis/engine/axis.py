@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Callable
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import OutputError, SourceError
+from tamis.sources._store_writer import META
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.store import ColumnStore
 from tamis.sources.transpose import MEMORY, write_store
@@ -17,38 +18,47 @@ def as_columns(
     *,
     memory: int = MEMORY,
     report: Report = silent,
-) -> tuple[Source, str]:
-    """Give a source that streams columns, and a sentence about what that took ("" for nothing).
+    say: Callable[[str], object] = lambda sentence: None,
+) -> Source:
+    """Give a source that streams columns, and say beforehand what that takes.
 
     A source of columns is given back as it is. Rows are turned into a column store at `cache`; a
     store found there is used again if it was made from the same file, unchanged.
     """
     if source.axis == "columns":
-        return source, ""
-    kept = _same_store(source, Path(cache))
+        return source
+    name = os.path.basename(getattr(source, "path", source.format))
+    kept = _same_store(source, os.fspath(cache))
     if kept is not None:
-        return kept, f"using the column store {cache}, made from the same file before"
-    store = write_store(cache, source, memory=memory, report=report, overwrite=True)
-    return store, (
-        f"this format is stored by rows, so it was turned into the column store {cache}, "
-        "which is kept for next time"
+        say(f"using the column store {cache}, made from {name} before")
+        return kept
+    if os.path.lexists(cache) and not os.path.isfile(os.path.join(cache, META)):
+        raise OutputError(
+            f"{cache} is in the way: the columns of {name} would be kept there, and it is no "
+            "column store; move it, or write to another folder"
+        )
+    say(
+        f"{name} is stored by rows; turning it into the column store {cache}, which is kept for "
+        "next time"
     )
+    return write_store(cache, source, memory=memory, report=report, overwrite=True)
 
 
-def _same_store(source: Source, cache: Path) -> ColumnStore | None:
-    """The store at `cache` if it was made from this very file."""
+def _same_store(source: Source, cache: str) -> ColumnStore | None:
+    """The store at `cache` if it was made from this very file, read in the same way."""
     path = getattr(source, "path", None)
-    if path is None or not cache.exists():
+    if path is None or not os.path.exists(cache):
         return None
     try:
         store = ColumnStore(cache)
     except SourceError:
         return None
-    made_from = store.meta["source"]
+    made_from = store.meta["source"] or {}
     status = os.stat(path)
     same = (
         made_from.get("path") == os.path.basename(os.path.normpath(path))
         and made_from.get("size") == status.st_size
         and made_from.get("mtime_ns") == status.st_mtime_ns
+        and made_from.get("zero_based") == getattr(source, "zero_based", None)
     )
     return store if same else None

@@ -35,6 +35,11 @@ from tamis.sources._matrix import block_ranges, row_blocks
 from tamis.sources._store_writer import FORMAT, HEADER, META, VERSION, npy_header
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
 
+_KEYS = {
+    "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
+    "stored_zeros", "name_prefix", "name_base", "source", "files",
+}  # fmt: skip
+
 
 class ColumnStore(Source):
     """A column store on disk.
@@ -211,6 +216,7 @@ def _read_meta(path: str) -> dict[str, Any]:
         with open(os.path.join(path, META), encoding="utf-8") as file:
             meta: dict[str, Any] = json.load(file)
         version = (meta["format"], meta["version"])
+        complete = version != (FORMAT, VERSION) or set(meta) >= _KEYS
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SourceError(f"{path} is not a column store: it has no {META} of one") from error
     if version != (FORMAT, VERSION):
@@ -218,4 +224,6 @@ def _read_meta(path: str) -> dict[str, Any]:
             f"{path} is a column store of version {version[1]} and this tamis reads version "
             f"{VERSION}; rebuild the store"
         )
+    if not complete:
+        raise SourceError(f"{path} is damaged: {META} lacks {min(_KEYS - set(meta))}; rebuild it")
     return meta

@@ -369,4 +369,6 @@ def _origin(source: Source) -> dict[str, Any]:
         status = os.stat(path)
         record |= {"path": os.path.basename(os.path.normpath(path))}
         record |= {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    if hasattr(source, "zero_based"):
+        record["zero_based"] = source.zero_based
     return record
