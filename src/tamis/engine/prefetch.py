@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -14,11 +14,11 @@ B = TypeVar("B")
 AHEAD = 2
 
 
-def ahead(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
+def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:
     """Map `function` over `items` in a thread of its own, in order, a little ahead of the reader.
 
     What the thread raises is raised here. Closing the iterator, or an exception in the reader,
-    stops the thread after the item it is at.
+    stops the thread after the item it is at, and closes `items` if they come from a generator.
 
     >>> list(ahead(str.upper, "abc"))
     ['A', 'B', 'C']
@@ -35,6 +35,9 @@ def ahead(function: Callable[[A], B], items: Iterable[A]) -> Iterator[B]:
             _put(done, (False, None), stop)
         except BaseException as error:  # raised again in the reader's thread
             _put(done, (False, error), stop)
+        finally:
+            if isinstance(items, Generator):
+                items.close()
 
     thread = threading.Thread(target=work, name="tamis-ahead", daemon=True)
     thread.start()

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from tamis._version import __version__
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.params import Nothing, Number, check
 from tamis.engine.prefetch import ahead
 from tamis.engine.run import Run
 from tamis.kernels.threads import thread_count, threads
@@ -72,12 +73,22 @@ def select(
     >>> [row["name"] for row in run.kept()]
     ['x7']
     """
+    check("select", "width", width, (Number(1, integer=True), Nothing()))
+    check("select", "n_threads", n_threads, (Number(1, integer=True), Nothing()))
     begun = time.perf_counter()
     source = open_source(data)
     target = _target(source, y)
     chosen = make_selector(selector) if isinstance(selector, str) else clone(selector)
-    with threads(n_threads) if n_threads is not None else contextlib.nullcontext():
-        examined = map if thread_count() == 1 else ahead
+    with contextlib.ExitStack() as stack:
+        if n_threads is not None:
+            stack.enter_context(threads(n_threads))
+
+        def examined(function: Any, blocks: Any) -> Any:
+            """Examine ahead of the rule where there are threads; whatever happens, they end."""
+            if thread_count() == 1:
+                return map(function, blocks)
+            return stack.enter_context(contextlib.closing(ahead(function, blocks)))
+
         chosen.run(source, target, examined, width, report)
     selected = time.perf_counter()
     info = source.info()
