@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from tamis.cli.options import Size, open_data, source_options
 from tamis.cli.progress import progress
+from tamis.core.errors import OutputError
 from tamis.sources.transpose import write_store
 
 
@@ -34,6 +37,8 @@ def command(
     Example:
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
     """  # noqa: D301  (click wants the backspace itself)
+    if os.path.lexists(store) and not force:
+        raise OutputError(f"{store} is there already; choose another name, or use --force")
     source = open_data(data, format_, zero_based)
     with progress() as report:
         made = write_store(store, source, memory=memory, report=report, overwrite=force)

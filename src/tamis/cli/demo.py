@@ -29,7 +29,13 @@ from tamis.sources.synthetic import SparseStream
 @click.option("--columns", default=1_000_000, show_default=True, type=click.IntRange(1000),
               help="Features in the generated stream.")  # fmt: skip
 def command(out: str, columns: int) -> None:
-    """Select features from a real data set and from a generated stream whose answer is known."""
+    """Select features from a real data set and from a generated stream whose answer is known.
+
+    \b
+    Examples:
+      tamis demo
+      tamis demo --columns 100000 --out /tmp/demo
+    """  # noqa: D301  (click wants the backspace itself)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

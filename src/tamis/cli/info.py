@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def command(data: str, format_: str | None, zero_based: bool | None, as_json: bo
     """  # noqa: D301  (click wants the backspace itself)
     facts = (
         _of_run(data)
-        if (Path(data) / "run.json").is_file()
+        if os.path.isfile(os.path.join(data, "run.json"))
         else _of_source(data, format_, zero_based)
     )
     if as_json:

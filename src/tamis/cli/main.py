@@ -6,6 +6,7 @@ Exit codes: 0 done, 2 something the user can mend, 130 stopped with Ctrl-C.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import NoReturn
@@ -70,7 +71,7 @@ def run() -> None:
     """Run the command line and exit with its code."""
     if "_TAMIS_COMPLETE" in os.environ:  # a shell asks what could be typed next
         cli.main(prog_name="tamis")
-    if hasattr(sys.stdout, "reconfigure"):  # a name the terminal cannot show must not stop us
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name the terminal cannot show must not stop us
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         # Not cli.main(), which has exit codes of its own.

@@ -66,6 +66,6 @@ def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
             raise ParameterError(f"--param {pair!r} is not of the form name=value")
         try:
             found[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             found[name] = text
     return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tamis.sources.base import Report, silent
 
@@ -18,7 +19,7 @@ def progress(quiet: bool = False) -> Iterator[Report]:
     """Give a function to report to; what it shows depends on where standard error goes."""
     if quiet:
         yield silent
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         with _bar() as report:
             yield report
     else:
@@ -40,7 +41,7 @@ def _bar() -> Iterator[Report]:
     tasks: dict[str, TaskID] = {}
     begun: dict[str, float] = {}
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"),
@@ -81,16 +82,21 @@ class _PlainLines:
         if total:
             left = (total - done) / max(rate, 1e-9)
             line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
-        print(f"{line}, {short(rate)}/s", file=sys.stderr, flush=True)
+        with suppress(OSError):  # nobody reads it: no reason to stop the run
+            print(f"{line}, {short(rate)}/s", file=sys.stderr, flush=True)
 
 
 def short(number: float) -> str:
     """A large number in a few characters.
 
-    >>> short(34_796_249), short(950)
-    ('34.8M', '950')
+    >>> short(34_796_249), short(950), short(999_999)
+    ('34.8M', '950', '1M')
     """
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.3g}{letter}"
-    return f"{number:.3g}"
+        if number >= 0.9995 * size:  # what rounds to a thousand of a unit is one of the next
+            return f"{_three_digits(number / size)}{letter}"
+    return _three_digits(number)
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:.0f}" if number >= 999.5 else f"{number:.3g}"

@@ -88,6 +88,10 @@ def _format_of(path: str) -> str:
             return format
     if not os.path.exists(path):
         raise SourceError(f"{path}: there is no such file or folder")
+    if os.path.isfile(os.path.join(path, "meta.json")):
+        return "cols"
+    if os.path.isdir(path):
+        raise SourceError(f"{path} is a folder and no column store; give a file of data")
     known = ", ".join(sorted(FORMATS))
     raise SourceError(
         f"{path}: the extension does not tell the format; say which it is with format= "
