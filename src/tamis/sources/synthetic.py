@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.core.params import Number, check
+from tamis.core.params import Nothing, Number, check
 from tamis.sources.base import (
     Report,
     Source,
@@ -68,6 +68,8 @@ class SparseStream(Source):
         check("SparseStream", "n_rows", n_rows, Number(20, integer=True))
         check("SparseStream", "n_columns", n_columns, Number(4, integer=True))
         check("SparseStream", "informative", informative, Number(0, n_columns // 4, integer=True))
+        check("SparseStream", "nonzeros", nonzeros, Number(0, n_rows))
+        check("SparseStream", "seed", seed, Number(0, integer=True))
         self._n_rows, self._n_columns = n_rows, n_columns
         self.nonzeros = nonzeros
         self.seed = seed
@@ -93,6 +95,7 @@ class SparseStream(Source):
 
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream the columns; nothing is kept."""
+        check("columns", "width", width, (Number(1, integer=True), Nothing()))
         stored = int(self.nonzeros * self.n_columns)
         step = width or default_width(self.n_rows, self.n_columns, stored)
         waiting: list[Compressed] = []
