@@ -1,4 +1,4 @@
-"""Shared fixtures: where the authors' outputs and the real data sets lie, if they lie anywhere."""
+"""Shared fixtures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+from tests_shared import SHARED
 
 
 @pytest.fixture(scope="session")

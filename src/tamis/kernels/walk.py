@@ -19,7 +19,7 @@ def foresee_walk(
         for y in range(len(kept_relevance)):
             mine, other = relevance[i], kept_relevance[y]
             bound = max(mine, other) if use_max else min(mine, other)
-            if pairs[i, y] < bound:
+            if pairs[i, y] < bound - resolution:
                 continue
             tied = abs(mine - other) <= resolution
             if (tied and older_takes_ties) or (not tied and other > mine):

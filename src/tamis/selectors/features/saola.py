@@ -101,12 +101,13 @@ class SAOLA(FeatureStreamSelector):
         values = kept.panel.between(arrival.column)
         lower = np.minimum(kept.relevance, arrival.relevance)
         bound = lower if self.bound == "min" else np.maximum(kept.relevance, arrival.relevance)
+        rounding = self.measure_.resolution
         if self.variant == "paper":
-            redundant = values >= bound
+            redundant = values >= bound - rounding
         else:
-            redundant = (values > bound) & (values > kept.panel.levels(arrival.column))
+            redundant = (values > bound + rounding) & (values > kept.panel.levels(arrival.column))
 
-        tied = np.abs(kept.relevance - arrival.relevance) <= self.measure_.resolution
+        tied = np.abs(kept.relevance - arrival.relevance) <= rounding
         older_wins = ~tied & (kept.relevance > arrival.relevance)
         newer_wins = ~tied & ~older_wins
         if self._older_takes_ties():
