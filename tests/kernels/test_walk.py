@@ -13,7 +13,8 @@ from tamis.kernels.walk import foresee_walk
 def walk_of_one(pairs, kept, mine, use_max, older_takes_ties, resolution):
     evicts = False
     for y, other in enumerate(kept):
-        if pairs[y] < (max(mine, other) if use_max else min(mine, other)):
+        bound = max(mine, other) if use_max else min(mine, other)
+        if pairs[y] < bound - resolution:
             continue
         if abs(mine - other) <= resolution:
             if older_takes_ties:
