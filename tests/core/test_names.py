@@ -133,6 +133,16 @@ def test_what_only_looks_like_a_number_is_not_found(name):
     assert book.find(name) is None
 
 
+def test_of_a_named_and_a_numbered_feature_of_one_name_the_newer_is_found():
+    book = NameBook()
+    book.append(2, Names.of(["x3", "x1"]))
+    book.append(3, None)
+    assert book.find("x3") == 3
+    assert book.find("x1") == 1
+    book.append(1, Names.of(["x3"]))
+    assert book.find("x3") == 5
+
+
 def test_a_book_without_named_blocks_says_so():
     book = NameBook()
     book.append(3, None)
