@@ -1,0 +1,232 @@
+"""select(): the same answer for every width, thread count and kind of data, and a full record."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+import tamis
+from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.engine.select import make_selector, select
+from tamis.kernels.threads import thread_count
+from tamis.measures import FisherZ, MutualInformation
+from tamis.selectors import SAOLA
+from tamis.selectors.base import FeatureStreamSelector
+from tamis.sources.memory import MemorySource
+from tamis.sources.transpose import write_store
+
+N_ROWS, N_COLUMNS = 200, 150
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Rare flags, some that follow the class and copies of them: every verdict occurs."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, N_ROWS)
+    X = (rng.random((N_ROWS, N_COLUMNS)) < 0.1).astype(float)
+    for k in range(0, N_COLUMNS, 5):
+        like = X[:, k - 10] if k % 10 == 0 and k else X[:, k]
+        X[:, k] = np.where(rng.random(N_ROWS) < 0.1 + 0.3 * rng.random(), y, like)
+    X[:, 7] = 0.0
+    return X, y
+
+
+def events_of(log):
+    """Every decision, exactly: the repr of a float is the float, and NaN equals NaN."""
+    return [repr(event) for event in log.events()]
+
+
+def told(run):
+    """All that a run says about its features."""
+    log = run.log
+    return [log.why(k) for k in range(len(log))], run.kept(), events_of(log)
+
+
+def test_the_table_brings_every_verdict(table):
+    assert min(select(table[0], "saola", table[1]).log.counts().values()) >= 3
+
+
+@pytest.mark.parametrize("measure", ["mutual_information", FisherZ(alpha=0.01)])
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("width", [1, 7, 64, N_COLUMNS, 10 * N_COLUMNS])
+def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_threads, width):
+    X, y = table
+    plain = SAOLA(measure).run(MemorySource(X), y, map, N_COLUMNS)
+    run = select(sp.csc_matrix(X), SAOLA(measure), y, width=width, n_threads=n_threads)
+    assert events_of(run.log) == events_of(plain.log_)
+    assert [run.why(k) for k in range(N_COLUMNS)] == [plain.log_.why(k) for k in range(N_COLUMNS)]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_threads):
+    names = set()
+
+    class Watched(SAOLA):
+        def examine(self, block):
+            names.add(threading.current_thread().name)
+            return super().examine(block)
+
+    select(table[0], Watched(), table[1], n_threads=n_threads, width=10)
+    assert names == ({threading.current_thread().name} if n_threads == 1 else {"tamis-ahead"})
+
+
+def test_the_thread_count_holds_for_the_call_only(table):
+    before = thread_count()
+    select(table[0], "saola", table[1], n_threads=before + 3)
+    assert thread_count() == before
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        np.asfortranarray,
+        lambda X: X.astype(np.int8),
+        lambda X: X.astype(np.float32),
+        sp.csr_matrix,
+        sp.coo_array,
+        lambda X: pd.DataFrame(X, columns=[f"x{k}" for k in range(N_COLUMNS)]),
+        lambda X: pl.DataFrame(X, schema=[f"x{k}" for k in range(N_COLUMNS)]),
+        lambda X: pl.DataFrame(X, schema=[f"x{k}" for k in range(N_COLUMNS)]).to_arrow(),
+    ],
+    ids=["fortran", "int8", "float32", "csr", "coo", "pandas", "polars", "arrow"],
+)
+def test_arrays_and_frames_give_the_same_features_and_sentences(table, turn):
+    X, y = table
+    assert told(select(turn(X), "saola", y)) == told(select(X, "saola", y))
+
+
+def test_files_give_the_same_features_and_sentences(table, tmp_path):
+    X, y = table
+    dump_svmlight_file(X, y, str(tmp_path / "t.svm"), zero_based=True)
+    sp.save_npz(tmp_path / "t.npz", sp.csr_matrix(X))
+    np.save(tmp_path / "t.y.npy", y)
+    write_store(tmp_path / "t.cols", tamis.open(tmp_path / "t.svm", zero_based=True))
+    wanted = told(select(X, "saola", y))
+    npz = select(tmp_path / "t.npz")
+    assert told(npz) == wanted
+    # Names of svmlight columns are their numbers in the file; the sentences are otherwise equal.
+    rows = select(str(tmp_path / "t.svm"))
+    assert told(rows) == told(select(tmp_path / "t.cols"))
+    assert [row["feature"] for row in rows.kept()] == [row["feature"] for row in wanted[1]]
+    assert events_of(rows.log) == wanted[2]
+
+
+def test_names_of_frames_stand_in_the_sentences(table):
+    X, y = table
+    names = [f"gene {k}" for k in range(N_COLUMNS)]
+    run = select(pd.DataFrame(X, columns=names), "saola", y)
+    plain = select(X, "saola", y)
+    assert [row["name"] for row in run.kept()] == [f"gene {r['feature']}" for r in plain.kept()]
+    assert run.why("gene 7").startswith("gene 7 was dropped as irrelevant")
+
+
+def test_a_target_given_goes_before_the_one_in_the_data(table, tmp_path):
+    X, y = table
+    sp.save_npz(tmp_path / "t.npz", sp.csc_matrix(X))
+    np.save(tmp_path / "t.y.npy", y)
+    other = np.roll(y, 1)
+    assert told(select(tmp_path / "t.npz", "saola", other)) == told(select(X, "saola", other))
+
+
+def test_data_without_a_target_is_refused_in_one_sentence(table):
+    with pytest.raises(InputError, match=r"^the data has no target; give one with y=$"):
+        select(table[0])
+
+
+def test_a_target_of_another_length_is_refused(table):
+    with pytest.raises(InputError, match=r"200 rows but the target has 199"):
+        select(table[0], "saola", table[1][1:])
+
+
+def test_an_unknown_method_is_refused_and_the_known_ones_named(table):
+    with pytest.raises(ParameterError, match=r"method 'sieve' is not known; give one of .*saola"):
+        select(table[0], "sieve", table[1])
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(SourceError, match=r"nothing\.svm does not exist"):
+        select(tmp_path / "nothing.svm")
+
+
+@pytest.mark.parametrize("parameter", ["width", "n_threads"])
+@pytest.mark.parametrize("value", [0, -1, 2.5, "8", True])
+def test_widths_and_thread_counts_that_make_no_sense_are_refused(table, parameter, value):
+    with pytest.raises(ParameterError, match=rf"^select: {parameter}={value!r} is not a whole"):
+        select(table[0], "saola", table[1], **{parameter: value})
+
+
+def test_the_selector_given_is_left_as_it_is(table):
+    given = SAOLA(bound="max")
+    run = select(table[0], given, table[1])
+    assert not hasattr(given, "log_")
+    assert run.selector is not given
+    assert run.selector.kept_.tolist() == [row["feature"] for row in run.kept()]
+
+
+def test_a_run_records_what_was_asked_on_what_and_at_what_cost(table):
+    X, y = table
+    run = select(X, SAOLA(MutualInformation(alpha=0.05), bound="max"), y, command="tamis test")
+    assert run.method == "saola"
+    assert run.parameters["bound"] == "'max'"
+    assert run.parameters["measure"] == run.measure == repr(MutualInformation(alpha=0.05))
+    assert run.measure_reason == "it was given"
+    assert run.source["n_rows"] == N_ROWS
+    assert run.source["n_columns"] == N_COLUMNS
+    assert run.source["target"].startswith("2 classes: 0 (")
+    assert len(run.source["fingerprint"]) == 16
+    assert run.work["features"] == N_COLUMNS
+    relevant = run.log.counts()
+    assert run.work["relevant"] == N_COLUMNS - relevant["irrelevant"]
+    assert run.work["pair_values"] > 0
+    assert set(run.seconds) == {"select", "fingerprint"}
+    assert run.versions["tamis"] == tamis.__version__
+    assert run.versions["python"] == sys.version.split()[0]
+    assert run.peak_megabytes > 10
+    assert run.command == "tamis test"
+
+
+def test_the_reason_for_a_picked_measure_is_recorded(table):
+    run = select(table[0], "saola", table[1])
+    assert run.parameters["measure"] == "'auto'"
+    assert run.measure.startswith("MutualInformation(")
+    assert "whole number" in run.measure_reason
+
+
+def test_another_value_gives_another_fingerprint(table):
+    X, y = table
+    other = X.copy()
+    other[0, 0] = 1 - other[0, 0]
+    prints = {select(data, "saola", y).source["fingerprint"] for data in (X, other, X.copy())}
+    assert len(prints) == 2
+
+
+def test_progress_is_reported_up_to_the_end(table):
+    seen = []
+    select(table[0], "saola", table[1], width=40, report=lambda *args: seen.append(args))
+    assert [done for _, done, _ in seen] == [40, 80, 120, 150]
+    assert {total for *_, total in seen} == {N_COLUMNS}
+
+
+@pytest.mark.parametrize("where", ["decide", "examine"])
+def test_an_exception_leaves_no_thread_behind(table, where, monkeypatch):
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SAOLA, where, fail)
+    with pytest.raises(KeyboardInterrupt) as caught:  # held on to: nothing is collected meanwhile
+        select(table[0], "saola", table[1], width=3, n_threads=2)
+    assert caught.tb is not None
+    assert "tamis-ahead" not in [t.name for t in threading.enumerate()]
+
+
+def test_make_selector_passes_parameters_on():
+    chosen = make_selector("saola", bound="max")
+    assert isinstance(chosen, FeatureStreamSelector)
+    assert chosen.bound == "max"
