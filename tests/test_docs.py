@@ -1,0 +1,85 @@
+"""Every snippet in the README and the docs is run, and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OPTIONS = doctest.ELLIPSIS
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_snippets_print_what_they_say(page: Path, in_tmp: Path) -> None:
+    text = "\n".join(b for b in blocks(page, "python") if ">>>" in b)
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    said: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
+def console_sessions() -> list[tuple[str, str]]:
+    return [(p.name, block) for p in PAGES for block in blocks(p, "console")]
+
+
+@pytest.mark.parametrize(("page", "session"), console_sessions())
+def test_commands_print_what_they_say(page: str, session: str, in_tmp: Path) -> None:
+    steps = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
+    assert steps, f"{page}: a console block without a command"
+    scripts = str(Path(sys.executable).parent)
+    env = {**os.environ, "PATH": scripts + os.pathsep + os.environ["PATH"]}
+    for step in steps:
+        command, _, expected = step.partition("\n")
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, env=env, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        matches = doctest.OutputChecker().check_output(expected, done.stdout, OPTIONS)
+        assert matches, f"$ {command}\n{done.stdout}\ninstead of\n{expected}"
+
+
+def test_code_shown_as_the_real_thing_is_the_real_thing() -> None:
+    shown = 0
+    for page in PAGES:
+        found = re.findall(
+            r"<!-- class: ([\w.]+) -->\n```python\n(.*?)```", page.read_text(), re.DOTALL
+        )
+        for where, code in found:
+            module, cls, method = where.rsplit(".", 2)
+            real = getattr(getattr(importlib.import_module(module), cls), method)
+            assert code == textwrap.dedent(inspect.getsource(real)), f"{page.name}: {where}"
+            shown += 1
+    assert shown, "docs/add-a-selector.md shows a real class"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_method_table_lists_what_exists() -> None:
+    from tamis.selectors import BY_METHOD
+
+    listed = set(re.findall(r"^\| `\w+` \| `([\w-]+)` \|", PAGES[0].read_text(), re.MULTILINE))
+    assert listed == set(BY_METHOD)
