@@ -13,6 +13,9 @@ from tamis.kernels._jit import jit
 from tamis.kernels.levels import gather_nonzeros
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
+#: Strengths of columns of fewer ones than this are remembered.
+FEW_ONES = 64
+
 
 @jit
 def moments(values, first, last, n):
@@ -49,16 +52,10 @@ def column_strength(rows, values, first, last, groups, weights, totals, norms, s
     mean, squares = moments(values, first, last, n)
     if squares < 0.0:
         return -1.0
-    weighted = len(weights) > 0
-    for g in range(len(norms)):
-        sums[g] = 0.0
-        seen[g] = 0.0
-    for t in range(first, last):
-        row = rows[t]
-        group = groups[row]
-        weight = weights[row] if weighted else 1.0
-        sums[group] += (values[t] - mean) * weight
-        seen[group] += weight
+    if len(norms) == 2 and len(weights) == 0:
+        _two_class_sums(rows, values, first, last, groups, mean, sums, seen)
+    else:
+        _group_sums(rows, values, first, last, groups, weights, mean, sums, seen)
     explained = 0.0
     for g in range(len(norms)):
         if norms[g] > 0.0:
@@ -72,21 +69,70 @@ def column_strength(rows, values, first, last, groups, weights, totals, norms, s
 
 
 @jit
+def _group_sums(rows, values, first, last, groups, weights, mean, sums, seen):
+    """Sums of the centred entries, and of their weights, by group."""
+    weighted = len(weights) > 0
+    for g in range(len(sums)):
+        sums[g] = 0.0
+        seen[g] = 0.0
+    for t in range(first, last):
+        row = rows[t]
+        group = groups[row]
+        weight = weights[row] if weighted else 1.0
+        sums[group] += (values[t] - mean) * weight
+        seen[group] += weight
+
+
+@jit
+def _two_class_sums(rows, values, first, last, groups, mean, sums, seen):
+    """Do as `_group_sums`, for two classes: two sums that stay in registers.
+
+    Adding 0.0 to the other sum changes none of its bits.
+    """
+    in_zero, in_one, ones = 0.0, 0.0, 0
+    for t in range(first, last):
+        group = groups[rows[t]]
+        centred = values[t] - mean
+        in_zero += 0.0 if group else centred
+        in_one += centred if group else 0.0
+        ones += group
+    sums[0], sums[1] = in_zero, in_one
+    seen[0], seen[1] = last - first - ones, ones
+
+
+@jit
 def relevance_compressed(
     pointers, rows, values, groups, weights, totals, norms, gate, lo, hi,
     strength, level,
 ):  # fmt: skip
     """Strength of compressed columns lo..hi-1 towards the target."""
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
+    # Nearly all columns of big sparse data are a few ones. With two classes their strength depends
+    # on two small numbers only, so it is worked out once for each and remembered (2: not yet).
+    known = np.full((FEW_ONES, FEW_ONES), 2.0)
+    two_classes = len(norms) == 2 and len(weights) == 0
+    last = pointers[lo]
     for j in range(lo, hi):
-        first, last = pointers[j], pointers[j + 1]
+        first, last = last, pointers[j + 1]
+        count = last - first
         strength[j], level[j] = 0.0, np.nan
-        if first < last:
+        if count == 0:
+            continue
+        few = two_classes and count < FEW_ONES
+        ones = 0
+        if few:
+            for t in range(first, last):
+                few &= values[t] == 1.0
+                ones += groups[rows[t]]
+        value = known[count, ones] if few else 2.0
+        if value > 1.0:
             value = column_strength(
                 rows, values, first, last, groups, weights, totals, norms, sums, seen
             )
-            if value >= 0.0:
-                strength[j], level[j] = value, gate
+            if few:
+                known[count, ones] = value
+        if value >= 0.0:
+            strength[j], level[j] = value, gate
 
 
 @jit

@@ -17,6 +17,9 @@ from tamis.kernels._jit import jit
 from tamis.kernels.levels import FEW_LEVELS, code_by_sorting, gather_nonzeros, whole_top
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
+#: Results of two-level columns with fewer entries than this are remembered.
+FEW_ENTRIES = 64
+
 #: A table entry is off by at most one unit; sums smaller than this much a lookup are zero.
 ROUNDING = 2
 
@@ -51,28 +54,28 @@ def relevance_compressed(
     n, n_classes = len(y), len(class_counts)
     class_entropy = table[n] - table[class_counts].sum()
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
-    zeros_in, ones_in = class_counts[0], class_counts[-1]
+    # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
+    # always two classes. The answer then depends on two small numbers only: it is remembered.
+    known = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1.0)
+    last = pointers[lo]
     for j in range(lo, hi):
-        first, last = pointers[j], pointers[j + 1]
+        first, last = last, pointers[j + 1]
         count = last - first
         if count == 0:
             strength[j], level[j] = 0.0, np.nan
             continue
-        # Nearly all columns of big sparse data hold one value and there are nearly always two
-        # classes: that case is written out here, because a call would cost more than the sum.
         value = values[first]
         same = value != 0.0 and n_classes == 2 and count < n
         ones = 0
         for t in range(first, last):
             same &= values[t] == value
             ones += y[rows[t]]
+        few = same and count < FEW_ENTRIES
+        if few and known[count, ones, 0] >= 0.0:
+            strength[j], level[j] = known[count, ones, 0], known[count, ones, 1]
+            continue
         if same:
-            entropy = table[n] - table[count] - table[n - count]
-            joint = table[ones] + table[count - ones]
-            joint += table[ones_in - ones] + table[zeros_in - (count - ones)]
-            information = entropy + class_entropy - table[n] + joint
-            if information <= ROUNDING * 9:
-                information = 0
+            information, entropy = _two_by_two(count, ones, class_counts, table, class_entropy)
             levels = 2
         else:
             information, entropy, levels = column_information(
@@ -81,8 +84,21 @@ def relevance_compressed(
         strength[j], level[j] = _scaled(
             information, entropy + class_entropy, levels, units, symmetric, level_table
         )
+        if few:
+            known[count, ones, 0], known[count, ones, 1] = strength[j], level[j]
         if levels >= len(level_table):
             many[0] = True
+
+
+@jit
+def _two_by_two(count, ones, class_counts, table, class_entropy):
+    """Information and entropy of a column with `count` entries of one value, `ones` in class 1."""
+    n = class_counts[0] + class_counts[1]
+    entropy = table[n] - table[count] - table[n - count]
+    joint = table[ones] + table[count - ones]
+    joint += table[class_counts[1] - ones] + table[class_counts[0] - (count - ones)]
+    information = entropy + class_entropy - table[n] + joint
+    return (information if information > ROUNDING * 9 else 0), entropy
 
 
 @jit
