@@ -77,8 +77,11 @@ def table(seed: int = 0) -> tuple[Any, np.ndarray]:
 
 
 def make_svmlight(folder: Path) -> Source:
-    dump_svmlight_file(*table(), str(folder / "data.svm"), zero_based=False)
-    return open_source(folder / "data.svm")
+    path = folder / "data.svm"
+    dump_svmlight_file(*table(), str(path), zero_based=False)
+    with path.open("a") as file:
+        file.write("1 3:0 7:2.5 90:1.5\n")  # a stored zero
+    return open_source(path)
 
 
 def make_npz(folder: Path) -> Source:

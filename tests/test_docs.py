@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,18 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_snippets_print_what_they_say(page: Path, in_tmp: Path) -> None:
+def test_python_snippets_print_what_they_say(
+    page: Path, in_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "\n".join(b for b in blocks(page, "python") if ">>>" in b)
+    # A module of its own, so that classes defined in a page can be pickled.
+    module = types.ModuleType(f"snippets_of_{page.stem.replace('-', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    test.globs = module.__dict__
     said: list[str] = []
-    doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(test, out=said.append)
+    runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
+    runner.run(test, out=said.append, clear_globs=False)
     assert not said, "".join(said)
 
 

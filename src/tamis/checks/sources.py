@@ -67,12 +67,13 @@ def info_tells_the_truth(source: Source) -> None:
 
 
 def blocks_hold_what_kernels_take(source: Source) -> None:
-    """Float64 values, int32 rows, int64 pointers that begin at 0; dense in Fortran order."""
+    """Float64 values, none of them 0, int32 rows, int64 pointers; dense in Fortran order."""
     for block in source.columns(5):
         v = block.values
         if isinstance(v, Compressed):
             types = [str(a.dtype) for a in (v.pointers, v.places, v.values)]
             assert types == ["int64", "int32", "float64"], f"a block holds {types}"
+            assert v.values.all(), "a block stores a zero"
             assert v.pointers[0] == 0, "pointers do not begin at 0"
             assert v.pointers[-1] == len(v.values), "pointers do not end where the values do"
         else:

@@ -46,9 +46,9 @@ class Compressed:
 
     def without_zeros(self) -> Compressed:
         """The same without stored zeros; itself where there are none."""
-        filled = self.values != 0
-        if filled.all():
+        if np.count_nonzero(self.values) == len(self.values):
             return self
+        filled = self.values != 0
         kept_before = np.concatenate([[0], np.cumsum(filled)])
         return Compressed(kept_before[self.pointers], self.places[filled], self.values[filled])
 
@@ -119,6 +119,10 @@ class ColumnBlock:
         dense = np.asarray(columns, dtype=np.float64)
         if dense.ndim == 1:
             dense = dense.reshape(-1, 1)
+        if dense.ndim != 2:
+            raise InputError(
+                f"expected a table of rows and columns, got an array of {dense.ndim} dimensions"
+            )
         return cls(first, dense.shape[0], np.asfortranarray(dense), names)
 
     @property

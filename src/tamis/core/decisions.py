@@ -410,8 +410,8 @@ class DecisionLog:
         }
         arrays |= {f"event_{key}": self._events.view[key] for key in EVENT.names or ()}
         for key, (places, numbers) in self._evidence.items():
-            arrays[f"evidence_at_{key}"] = places.view
-            arrays[f"evidence_{key}"] = numbers.view
+            arrays[f"evidence:{key}:at"] = places.view
+            arrays[f"evidence:{key}"] = numbers.view
         return arrays
 
     @classmethod
@@ -433,11 +433,11 @@ class DecisionLog:
             events[key] = state[f"event_{key}"]
         log._events = Growable(EVENT, events)
         for key in state:
-            if key.startswith("evidence_at_"):
-                name = key.removeprefix("evidence_at_")
+            if key.startswith("evidence:") and key.endswith(":at"):
+                name = key.removeprefix("evidence:").removesuffix(":at")
                 log._evidence[name] = (
                     Growable(np.int64, state[key]),
-                    Growable(np.float64, state[f"evidence_{name}"]),
+                    Growable(np.float64, state[f"evidence:{name}"]),
                 )
         return log
 

@@ -197,11 +197,11 @@ def _write_events(log: DecisionLog, path: Path) -> None:
     }
     columns["because"] = pa.LargeListArray.from_arrays(offsets, pa.array(state["because"]))
     for key in state:
-        if key.startswith("evidence_at_"):
-            name = key.removeprefix("evidence_at_")
+        if key.startswith("evidence:") and key.endswith(":at"):
+            name = key.removeprefix("evidence:").removesuffix(":at")
             values = np.full(len(ends), np.nan)
-            values[state[key]] = state[f"evidence_{name}"]
-            columns[f"evidence_{name}"] = pa.array(values, mask=np.isnan(values))
+            values[state[key]] = state[f"evidence:{name}"]
+            columns[f"evidence:{name}"] = pa.array(values, mask=np.isnan(values))
     pq.write_table(pa.table(columns), path, compression="zstd")
 
 
@@ -229,10 +229,10 @@ def _read_log(path: Path, record: dict[str, Any]) -> DecisionLog:
     state["because"] = because.flatten().to_numpy()
     state["event_because_end"] = np.asarray(because.offsets.to_numpy()[1:], dtype=np.int64)
     for key in events.column_names:
-        if key.startswith("evidence_"):
+        if key.startswith("evidence:"):
             values = events[key].to_numpy()
             at = np.flatnonzero(~np.isnan(values))
-            state[f"evidence_at_{key.removeprefix('evidence_')}"] = at
+            state[f"{key}:at"] = at
             state[key] = values[at]
         elif key != "because":
             state[f"event_{key}"] = events[key].to_numpy()

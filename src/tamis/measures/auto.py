@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from tamis.measures.information import MutualInformation, SymmetricUncertainty
 MANY_LEVELS = 16
 #: And so are columns with fewer rows than this to a level.
 ROWS_A_LEVEL = 5
-#: Levels are counted on at most this many columns, spread over the block.
-LOOK_AT = 256
+#: Levels are counted on at most this many columns, spread over all of them.
+LOOK_AT = 1024
 
 BY_NAME: dict[str, type[Measure]] = {
     m.name: m for m in (MutualInformation, SymmetricUncertainty, FisherZ)
@@ -40,53 +41,50 @@ def resolve(measure: Measure | str) -> Measure | None:
     )
 
 
-def choose(blocks: Iterable[ColumnBlock], target: Target) -> tuple[Measure, str]:
+def choose(
+    blocks: Iterable[ColumnBlock], target: Target, n_columns: int | None = None
+) -> tuple[Measure, str]:
     """Pick a measure for columns like these and say why.
 
     Discrete columns (whole numbers with few levels) with a class target get
-    ``MutualInformation(alpha=0.01)``; everything else gets ``FisherZ(alpha=0.01)``. All blocks are
-    looked at for numbers that are not whole, the first for its levels.
+    ``MutualInformation(alpha=0.01)``; everything else gets ``FisherZ(alpha=0.01)``. Every block is
+    looked at for numbers that are not whole. Levels are counted on columns picked by their arrival
+    number, spread over all `n_columns`, so that how columns are cut into blocks does not matter.
     """
     if not target.is_classes:
         return FisherZ(alpha=0.01), "the target is a number, not a class"
-    block = None
-    for seen in blocks:
-        _, not_whole = scan(seen.entries)
+    levels: list[int] = []
+    words = True
+    for block in blocks:
+        _, not_whole = scan(block.entries)
         if not_whole >= 0:
-            name = seen.name_of(seen.column_of_entry(not_whole))
+            name = block.name_of(block.column_of_entry(not_whole))
             return FisherZ(alpha=0.01), f"column {name} holds numbers that are not whole"
-        block = block or seen
-    if block is None:
+        words &= block.kind == "discrete"
+        levels += _levels(block, n_columns or block.first + block.width)
+    if not levels:
         return FisherZ(alpha=0.01), "there is no column to look at"
-    levels = _mean_levels(block)
-    if block.kind != "discrete" and (levels > MANY_LEVELS or levels * ROWS_A_LEVEL > block.n_rows):
+    several = [count for count in levels if count > 1]
+    mean = float(np.mean(several)) if several else 1.0
+    if not words and (mean > MANY_LEVELS or mean * ROWS_A_LEVEL > target.n_rows):
         return FisherZ(alpha=0.01), (
-            f"a column has {levels:.0f} different values on average, too many for "
-            f"{block.n_rows} rows to be categories"
+            f"a column has {mean:.0f} different values on average, too many for "
+            f"{target.n_rows} rows to be categories"
         )
     return MutualInformation(alpha=0.01), (
-        f"every value is a whole number, and a column has {levels:.1f} different values on average"
+        f"every value is a whole number, and a column has {mean:.1f} different values on average"
     )
 
 
-def _mean_levels(block: ColumnBlock) -> float:
-    """Mean number of levels over some columns that are not constant; 1 if there are none."""
-    picks = np.unique(np.linspace(0, block.width - 1, min(LOOK_AT, block.width)).astype(np.intp))
-    values = block.values
+def _levels(block: ColumnBlock, n_columns: int) -> list[int]:
+    """Numbers of levels of those columns of a block that are looked at."""
+    spread = np.unique(np.linspace(0, n_columns - 1, min(LOOK_AT, n_columns)).astype(np.int64))
+    inside = spread[(spread >= block.first) & (spread < block.first + block.width)] - block.first
+    values = block.without_zeros().values
     if isinstance(values, Compressed):
-        # Empty columns say nothing: look at those that hold something.
-        filled = np.flatnonzero(np.diff(values.pointers))
-        picks = (
-            filled[np.unique(np.linspace(0, len(filled) - 1, LOOK_AT).astype(np.intp))]
-            if len(filled)
-            else filled
-        )
-        picked = values.pick(picks)
-        counts = [
-            len(np.unique(picked.values[lo:hi])) + (hi - lo < block.n_rows)
-            for lo, hi in zip(picked.pointers[:-1], picked.pointers[1:], strict=True)
+        picked = values.pick(inside)
+        return [
+            len(np.unique(picked.values[lo:hi])) + bool(hi - lo < block.n_rows)
+            for lo, hi in pairwise(picked.pointers.tolist())
         ]
-    else:
-        counts = [len(np.unique(values[:, j])) for j in picks]
-    several = [c for c in counts if c > 1]
-    return float(np.mean(several)) if several else 1.0
+    return [len(np.unique(values[:, j])) for j in inside]

@@ -104,7 +104,7 @@ class FisherZ(Measure):
         return CorrelationPanel(target.n_rows, self)
 
     def level(self, n: int) -> float:
-        """The |r| above which two columns of n rows count as dependent; never below 5 rows."""
+        """The |r| above which two columns of n rows count as dependent; never below 4 rows."""
         if n - 3 < 1:
             return math.inf
         return math.tanh(float(ndtri(1 - self.alpha / 2)) / math.sqrt(n - 3))

@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +33,7 @@ from tamis.measures.auto import choose, resolve
 from tamis.measures.base import Measure, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Foresight, Kept
 from tamis.sources.base import Report, Source, silent
-from tamis.sources.memory import MemorySource, is_frame
+from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
 
 Floats = npt.NDArray[np.float64]
 
@@ -136,9 +135,7 @@ class FeatureStreamSelector(Selector):
     ) -> Self:
         """Select from a whole source; `examined` maps `examine` over its blocks, in order."""
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
-        # Where the source knows that all its numbers are whole, the first block is enough to see.
-        look = islice(source.columns(), 1) if source.whole_numbers else source.columns()
-        self._pick_measure(look)
+        self._pick_measure(source.columns(), source.n_columns)
         if source.n_columns is not None:
             self.log_.reserve(source.n_columns)
         for block in examined(self.examine, source.columns(width, report)):
@@ -175,10 +172,10 @@ class FeatureStreamSelector(Selector):
 
         Parameters
         ----------
-        columns : array, scipy sparse matrix, data frame, Arrow table or ColumnBlock
+        columns : array, scipy sparse matrix, data frame, Arrow table, series or ColumnBlock
             One or more columns with as many rows as the target. A 1-d array is one column.
         names : sequence of str, optional
-            Their names; a data frame brings its own.
+            Their names; a data frame or a series brings its own.
         """
         if not hasattr(self, "_target"):
             raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
@@ -340,9 +337,9 @@ class FeatureStreamSelector(Selector):
             {**COMMON_REASONS, **self.reasons()}, self._names, measure.words(self._target)
         )
 
-    def _pick_measure(self, blocks: Iterable[ColumnBlock]) -> None:
+    def _pick_measure(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         if not hasattr(self, "measure_"):
-            self._use(*choose(blocks, self._target))
+            self._use(*choose(blocks, self._target, n_columns))
 
     def _blocks_of(self, columns: Any, names: Sequence[str] | None) -> Iterator[ColumnBlock]:
         given = None if names is None else Names.of(names)
@@ -352,7 +349,9 @@ class FeatureStreamSelector(Selector):
                 given or columns.names, columns.kind, columns.group,
             )  # fmt: skip
             return
-        if getattr(columns, "ndim", 2) == 1 and not is_frame(columns):
+        if is_series(columns):
+            columns, given = one_column(columns, given)
+        elif getattr(columns, "ndim", 2) == 1:
             columns = np.asarray(columns).reshape(-1, 1)
         yield from MemorySource(columns, None, names=given, first=self.n_features_in_).columns()
 

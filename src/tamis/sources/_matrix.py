@@ -31,7 +31,7 @@ def column_blocks(matrix: Any, width: int | None, report: Report) -> Iterator[Co
     n_rows, n_columns = matrix.shape
     whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
     for lo, hi in block_ranges("columns", width, n_columns, n_rows, matrix.nnz):
-        yield ColumnBlock(lo, n_rows, _as_float(whole.part(lo, hi)))
+        yield ColumnBlock(lo, n_rows, whole.part(lo, hi).widened().without_zeros())
         report("reading columns", hi, n_columns)
 
 

@@ -56,15 +56,12 @@ class Source(ABC):
         The axis along which streaming costs no extra pass.
     name_prefix, name_base : str, int
         How features without a name are called: prefix + (arrival number + base).
-    whole_numbers : bool or None
-        Whether all values are whole numbers, where the source knows without looking.
     """
 
     format: ClassVar[str]
     axis: ClassVar[Literal["columns", "rows"]]
     name_prefix: str = "x"
     name_base: int = 0
-    whole_numbers: bool | None = None
 
     @property
     @abstractmethod

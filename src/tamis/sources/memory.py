@@ -33,6 +33,19 @@ def is_frame(data: Any) -> bool:
     )
 
 
+def is_series(data: Any) -> bool:
+    """True for a pandas or polars series."""
+    return bool(nw.dependencies.is_into_series(data))
+
+
+def one_column(series: Any, names: Names | None) -> tuple[Any, Names | None]:
+    """A series as a table of one column, with its name unless another is given."""
+    column = nw.from_native(series, series_only=True)
+    if names is None and column.name:
+        names = Names.of([column.name])
+    return column.alias("column").to_frame().to_native(), names
+
+
 class MemorySource(Source):
     """Columns of something in memory.
 

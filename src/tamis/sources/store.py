@@ -64,7 +64,6 @@ class ColumnStore(Source):
         self.meta = _read_meta(self.path)
         self.name_prefix = str(self.meta["name_prefix"])
         self.name_base = int(self.meta["name_base"])
-        self.whole_numbers = bool(self.meta["integer_values"])
         self._stored: int | None = self.meta["stored"]
         for name, record in self.meta["files"].items():
             self._check_file(name, record)
@@ -90,7 +89,8 @@ class ColumnStore(Source):
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; row numbers are a view of the file."""
         for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, self._stored):
-            yield ColumnBlock(lo, self.n_rows, self._values(lo, hi), self._names(lo, hi))
+            block = ColumnBlock(lo, self.n_rows, self._values(lo, hi), self._names(lo, hi))
+            yield block.without_zeros() if self.meta["stored_zeros"] else block
             report("reading columns", hi, self.n_columns)
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
