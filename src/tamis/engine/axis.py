@@ -20,7 +20,7 @@ def as_columns(
     report: Report = silent,
     say: Callable[[str], object] = lambda sentence: None,
 ) -> Source:
-    """Give a source that streams columns, and say beforehand what that takes.
+    """Give a source that streams columns, and say in a sentence what that took, if anything.
 
     A source of columns is given back as it is. Rows are turned into a column store at `cache`; a
     store found there is used again if it was made from the same file, unchanged.
@@ -37,11 +37,12 @@ def as_columns(
             f"{cache} is in the way: the columns of {name} would be kept there, and it is no "
             "column store; move it, or write to another folder"
         )
+    store = write_store(cache, source, memory=memory, report=report, overwrite=True)
     say(
-        f"{name} is stored by rows; turning it into the column store {cache}, which is kept for "
-        "next time"
+        f"{name} is stored by rows, so it was turned into the column store {cache}, which is kept "
+        "for next time"
     )
-    return write_store(cache, source, memory=memory, report=report, overwrite=True)
+    return store
 
 
 def _same_store(source: Source, cache: str) -> ColumnStore | None:

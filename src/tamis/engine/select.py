@@ -16,6 +16,7 @@ from sklearn.base import clone
 from tamis._version import __version__
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
+from tamis.core.target import Target
 from tamis.engine.prefetch import ahead
 from tamis.engine.run import Run
 from tamis.kernels.threads import thread_count, threads
@@ -30,7 +31,9 @@ def make_selector(method: str, **parameters: Any) -> FeatureStreamSelector:
         raise ParameterError(
             f"method {method!r} is not known; give one of {', '.join(sorted(BY_METHOD))}"
         )
-    return BY_METHOD[method](**parameters)
+    chosen = BY_METHOD[method](**parameters)
+    chosen._check_parameters()  # now, not when the data have been read
+    return chosen
 
 
 def select(
@@ -99,7 +102,7 @@ def select(
         parameters={k: repr(v) for k, v in chosen.get_params(deep=False).items()},
         measure=repr(chosen.measure_),
         measure_reason=chosen.measure_reason_,
-        source=asdict(info) | {"target": describe_target(np.asarray(target))},
+        source=asdict(info) | {"target": describe_target(_labels(target))},
         work=chosen.work_,
         seconds={"select": selected - begun, "fingerprint": finished - selected},
         peak_megabytes=_peak_megabytes(),
@@ -109,13 +112,24 @@ def select(
     )
 
 
-def _target(source: Source, y: Any) -> Any:
-    if y is not None:
-        return y
-    target = source.target()
+def _target(source: Source, y: Any) -> Target:
+    target = source.target() if y is None else y
     if target is None:
         raise InputError("the data has no target; give one with y=")
-    return target
+    encoded = Target.of(target)
+    if encoded.n_rows > 1 and np.all(encoded.values == encoded.values[0]):
+        raise InputError(
+            f"the target is {np.ravel(target)[0]} in every row, so no feature can tell anything "
+            "about it; give a target with two classes or more"
+        )
+    return encoded
+
+
+def _labels(target: Target) -> Any:
+    """The target as it was given: classes by name, or numbers."""
+    if target.codes is None or target.classes is None:
+        return target.values
+    return target.classes[target.codes]
 
 
 def _peak_megabytes() -> float:
