@@ -45,21 +45,9 @@ def test_rows_become_a_store_that_is_kept_and_this_is_said(svm, tmp_path):
     assert store.load()[0].toarray().tolist() == [[1, 0, 2], [0, 1, 0], [5, 0, 0]]
     assert store.target().tolist() == [1, -1, 1]
     (sentence,) = said
-    assert sentence.startswith("t.svm is stored by rows; turning it into the column store")
+    assert sentence.startswith("t.svm is stored by rows, so it was turned into the column store")
     assert str(tmp_path / "c.cols") in sentence
     assert sorted(os.listdir(tmp_path)) == ["c.cols", "t.svm"]
-
-
-def test_it_is_said_before_the_work_begins(svm, tmp_path):
-    order = []
-    as_columns(
-        open_source(svm),
-        tmp_path / "c.cols",
-        say=lambda _: order.append("said"),
-        report=lambda *_: order.append("work"),
-    )
-    assert order[0] == "said"
-    assert "work" in order
 
 
 def test_the_store_is_used_again(svm, tmp_path):

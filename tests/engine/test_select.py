@@ -140,6 +140,23 @@ def test_data_without_a_target_is_refused_in_one_sentence(table):
         select(table[0])
 
 
+@pytest.mark.parametrize(("y", "shown"), [([7] * N_ROWS, "7"), (["a"] * N_ROWS, "a")])
+def test_a_target_with_one_value_is_refused(table, y, shown):
+    with pytest.raises(InputError, match=rf"^the target is {shown} in every row, so no feature"):
+        select(table[0], "saola", y)
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [
+        (["ham", "spam"] * (N_ROWS // 2), "2 classes: ham (100), spam (100)"),
+        (np.arange(N_ROWS) / 8, "numbers from 0 to 24.875"),
+    ],
+)
+def test_the_record_describes_the_target_given(table, y, told):
+    assert select(table[0], "saola", y).source["target"] == told
+
+
 def test_a_target_of_another_length_is_refused(table):
     with pytest.raises(InputError, match=r"200 rows but the target has 199"):
         select(table[0], "saola", table[1][1:])

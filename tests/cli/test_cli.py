@@ -1,0 +1,225 @@
+"""The commands, as a user meets them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+import tamis as library
+from tamis.cli.main import COMMANDS
+
+
+def kept(folder):
+    with (folder / "selected.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_select_writes_a_folder_and_says_what_it_kept(tamis, svm, tmp_path):
+    done = tamis("select", "t.svm", "--out", "run")
+    assert done.code == 0
+    assert sorted(os.listdir(tmp_path)) == ["run", "t.svm", "t.svm.cols"]
+    assert sorted(os.listdir("run")) == [
+        "events.parquet",
+        "log.parquet",
+        "run.json",
+        "selected.csv",
+    ]
+    assert [row["name"] for row in kept(tmp_path / "run")] == ["3", "20"]
+    summary, measure, where = done.out.splitlines()
+    assert summary.startswith("saola kept 2 of 30 features (")
+    assert " on 200 rows in " in summary
+    assert measure.startswith("measure: MutualInformation(")
+    assert ", because every value is a whole number" in measure
+    assert where.endswith("tamis why run FEATURE")
+    assert done.err.startswith("t.svm is stored by rows, so it was turned into the column store ")
+    assert pq.read_table("run/log.parquet").num_rows == 30
+
+
+def test_run_json_records_the_command_the_file_and_the_times(tamis, svm, tmp_path):
+    tamis("select", "t.svm", "--out", "my run", "--param", "bound=max", "--threads", "1")
+    facts = json.loads((tmp_path / "my run" / "run.json").read_text())
+    assert facts["command"] == "tamis select t.svm --out 'my run' --param bound=max --threads 1"
+    assert facts["parameters"]["bound"] == "'max'"
+    assert facts["source"]["name"] == "t.svm"
+    assert facts["source"]["details"]["source"]["fingerprint"]
+    assert list(facts["seconds"]) == ["columns", "select", "fingerprint"]
+    assert facts["versions"]["tamis"] == library.__version__
+    assert facts["work"]["features"] == 30
+
+
+def test_the_column_store_is_used_again_and_another_base_is_not_mixed_up(tamis, svm, tmp_path):
+    tamis("select", "t.svm", "--out", "a")
+    assert "using the column store" in tamis("select", "t.svm", "--out", "b").err
+    forced = tamis("select", "t.svm", "--out", "c", "--zero-based")
+    assert "is stored by rows" in forced.err
+    assert "of 31 features" in forced.out
+    names = [[row["name"] for row in kept(tmp_path / run)] for run in "abc"]
+    assert names == [["3", "20"]] * 3
+    assert [row["feature"] for row in kept(tmp_path / "c")] == ["3", "20"]
+    assert [row["feature"] for row in kept(tmp_path / "a")] == ["2", "19"]
+
+
+def test_every_format_gives_the_same_features(tamis, svm, tmp_path):
+    with gzip.open("z.svm.gz", "wb") as file:
+        file.write(svm.read_bytes())
+    matrix, y = library.open(svm).load()
+    sp.save_npz("m.npz", matrix)
+    np.save("m.y.npy", y)
+    assert tamis("convert", "t.svm", "store").code == 0
+    shutil.copy(svm, "rows.txt")
+    for k, words in enumerate(
+        [["t.svm"], ["z.svm.gz"], ["m.npz"], ["store"], ["rows.txt", "--format", "svmlight"]]
+    ):
+        assert tamis("select", *words, "--out", f"run{k}").code == 0
+        features = [row["feature"] for row in kept(tmp_path / f"run{k}")]
+        assert features == ["2", "19"]
+
+
+@pytest.mark.parametrize(
+    ("options", "measure"),
+    [
+        (["--measure", "fisher_z", "--alpha", "0.001"], "FisherZ(alpha=0.001"),
+        (["--measure", "mutual_information"], "MutualInformation("),
+        (["--measure", "symmetric_uncertainty", "--threshold", "0.1"],
+         "SymmetricUncertainty(threshold=0.1"),
+        (["--threshold", "0"], "MutualInformation(threshold=0.0, alpha=None)"),
+    ],
+)  # fmt: skip
+def test_the_measure_is_the_one_asked_for(tamis, svm, options, measure):
+    done = tamis("select", "t.svm", "--out", "run", *options)
+    assert f"measure: {measure}" in done.out
+    assert "because it was given" in done.out
+
+
+def test_force_replaces_a_run_and_quiet_says_nothing(tamis, svm, tmp_path):
+    tamis("select", "t.svm", "--out", "run")
+    done = tamis("select", "t.svm", "--out", "run", "--force", "--quiet", "--threshold", "0.5")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert kept(tmp_path / "run") == []
+
+
+def test_width_and_threads_do_not_change_a_byte_of_the_log(tamis, svm, tmp_path):
+    logs = set()
+    for width, n_threads in ((1, 1), (7, 2), (1000, 2)):
+        tamis("select", "t.svm", "--out", "r", "--force", "--width", width, "--threads", n_threads)
+        logs.add(tuple((tmp_path / "r" / f"{n}.parquet").read_bytes() for n in ("log", "events")))
+    assert len(logs) == 1
+
+
+def test_why_answers_for_each_feature(tamis, svm):
+    tamis("select", "t.svm", "--out", "run")
+    done = tamis("why", "run/", "20", "21", "5")
+    assert (done.code, done.err) == (0, "")
+    strong, copy, weak = done.out.splitlines()
+    assert strong.startswith("20 is kept: I(20; class)=")
+    assert copy.startswith("21 was dropped as redundant: I(21; class)=")
+    assert "on 20 (" in copy
+    assert weak.startswith("5 was dropped as irrelevant: I(5; class)=")
+
+
+def test_info_tells_what_a_file_a_store_and_a_run_hold(tamis, svm):
+    tamis("select", "t.svm", "--out", "run")
+    for path, facts in {
+        "t.svm": ["format       svmlight", "n_rows       200", "zero_based   no"],
+        "t.svm.cols": ["format          cols", "n_columns       30", "integer_values  yes"],
+        "run": ["method               saola", "features             30", "kept                 2"],
+    }.items():
+        done = tamis("info", path)
+        assert done.code == 0
+        assert set(facts) <= set(done.out.splitlines())
+        as_json = tamis("info", path, "--json")
+        assert len(json.loads(as_json.out)) == len(done.out.splitlines())
+
+
+def test_convert_writes_a_store_and_replaces_it_only_by_force(tamis, svm):
+    done = tamis("convert", "t.svm", "s.cols", "--memory", "1MB")
+    assert done.code == 0
+    stored = library.open(svm).load()[0].nnz
+    assert done.out == f"wrote s.cols: 200 rows, 30 columns, {stored:,} stored values\n"
+    said = tamis("convert", "t.svm", "s.cols").one_sentence()
+    assert said == "s.cols is there already; choose another name, or use --force"
+    assert tamis("convert", "t.svm", "s.cols", "--force").code == 0
+
+
+def test_demo_finds_what_was_planted_and_writes_a_report(tamis, tmp_path):
+    done = tamis("demo", "--out", "d/e", "--columns", "20000")
+    assert done.code == 0
+    assert "found 10 of the 10 planted features and 0 others" in done.out
+    assert done.out.rstrip().endswith("report.md")
+    page = (tmp_path / "d" / "e" / "report.md").read_text()
+    assert "## A stream of 20,000 features, generated" in page
+    assert tamis("why", "d/e/stream", "x750").out.startswith("x750 is kept: ")
+    again = tamis("demo", "--out", "d/e", "--columns", "1000")
+    assert again.code == 0
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_the_help_of_every_command_shows_examples(tamis, command):
+    done = tamis(command, "--help")
+    assert done.code == 0
+    heading, _, examples = done.out.partition("Example")
+    assert heading.startswith(f"Usage: tamis {command}")
+    assert examples.partition("\n")[2].startswith(f"    tamis {command}")
+    assert "\\b" not in done.out
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_lists_every_command_and_a_first_run(tamis, words):
+    done = tamis(*words)
+    assert done.code == 0
+    assert all(f"\n  {command} " in done.out for command in COMMANDS)
+    assert "\n    tamis select data.svm --method saola --out run/\n" in done.out
+
+
+def test_version(tamis):
+    assert tamis("--version").out == f"tamis, version {library.__version__}\n"
+
+
+def test_python_m_tamis_is_the_same_command(tmp_path, svm):
+    done = subprocess.run(
+        [sys.executable, "-m", "tamis", "info", "t.svm"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("name         t.svm\n")
+
+
+def test_help_does_not_wait_for_the_numeric_libraries():
+    code = (
+        "import sys; from tamis.cli import main; sys.argv = ['tamis', '--help']\n"
+        "try: main.run()\nexcept SystemExit: pass\n"
+        "print([m for m in ('numpy', 'numba', 'sklearn', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path, svm):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m tamis info t.svm | head -1; echo ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["name         t.svm", "0"]
+    assert done.stderr == ""
+
+
+def test_a_file_name_in_another_encoding_is_read_and_recorded(tmp_path, svm):
+    odd = os.fsencode(tmp_path) + b"/\xff.svm"
+    os.rename(svm, odd)
+    done = subprocess.run(
+        [sys.executable, "-m", "tamis", "select", odd, "--out", "run"],
+        cwd=tmp_path, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert facts["source"]["name"] == "\udcff.svm"

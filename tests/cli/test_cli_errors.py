@@ -1,0 +1,264 @@
+"""Whatever is wrong, the user reads one sentence, the code is 2, and nothing is written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tamis.cli import main, select
+from tamis.cli.options import parameters
+from tamis.core.errors import ParameterError
+
+
+def everything(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+@pytest.fixture
+def refused(tamis, tmp_path):
+    """Run a command that must fail, and give its sentence."""
+
+    def run(*words):
+        before = everything(tmp_path)
+        sentence = tamis(*words).one_sentence()
+        assert everything(tmp_path) == before
+        return sentence
+
+    return run
+
+
+def no_file(_):
+    pass
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def folder(path):
+    path.mkdir()
+
+
+def text(content):
+    return lambda path: path.write_bytes(content)
+
+
+def truncated(path):
+    rng = np.random.default_rng(0)
+    lines = "".join(f"1 1:{v}\n" for v in rng.random(5000))
+    path.write_bytes(gzip.compress(lines.encode())[:-2000])
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "said"),
+    [
+        ("t.svm", no_file, "t.svm does not exist; check the path"),
+        ("t.npz", no_file, "t.npz does not exist; check the path"),
+        ("t.cols", no_file, "t.cols does not exist; check the path"),
+        ("nothing", no_file, "nothing: there is no such file or folder"),
+        ("t.svm", folder, "t.svm is a folder; give the path of a text file in it"),
+        ("t.npz", folder, "t.npz is a folder"),
+        ("data", folder, "data is a folder and no column store; give a file of data"),
+        ("t.cols", folder, "t.cols is not a column store: it has no meta.json"),
+        ("t.svm", empty, "t.svm is empty; give a file with at least one row"),
+        ("t.npz", empty, "t.npz is empty"),
+        ("t.svm", text(b"# only a comment\n"), "t.svm holds no rows; give a file with at least"),
+        ("t.svm", text(b"1 1:1\n-1 2:x\n"), "t.svm, line 2, byte 6: 'x' is not a number"),
+        ("t.svm", text(b"1 1:1\n-1 7\n"), "t.svm, line 2, byte 4: '7' has no colon; expected"),
+        ("t.svm", text(b"1 1:1\nspam 1:1\n"), "t.svm, line 2, byte 1: 'spam' is not a number"),
+        ("t.svm", text(b"1 3:1 2:1\n"), "t.svm, line 1, byte 7: '2:1' does not follow in order"),
+        ("t.svm", text(b"1 1:nan\n"), "t.svm, line 1, byte 5: 'nan' is not a finite value"),
+        ("t.svm", text(bytes(range(256)) * 9), "t.svm, line 1, byte 1: '"),
+        ("t.npz", text(bytes(range(256)) * 9), "t.npz is not a sparse matrix in .npz form;"),
+        ("t.svm.gz", truncated, "t.svm.gz is a truncated or damaged gzip file near byte"),
+        ("t.svm.bz2", text(b"BZh9 no more"), "t.svm.bz2 is a truncated or damaged bzip2 file"),
+        ("t.doc", text(b"1 1:1\n"), "t.doc: the extension does not tell the format; say which"),
+        ("t.svm", text(b"-1 1:1\n1 4000000000:1\n"), "4000000001 columns need memory of at"),
+    ],
+)  # fmt: skip
+def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
+    make(tmp_path / name)
+    assert refused("select", name, "--out", "run").startswith(said)
+    assert refused("convert", name, "store").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "Missing option '--out'; see tamis select --help"),
+        (["--out", "run", "--method", "sieve"], "Invalid value for '--method': 'sieve' is not "),
+        (["--out", "run", "--measure", "gini"], "Invalid value for '--measure': 'gini' is not on"),
+        (["--out", "run", "--fast"], "No such option"),
+        (["--out", "run", "--alpha", "0.05"], "--alpha needs to know the measure; add --measure"),
+        (["--out", "run", "--measure", "fisher_z", "--alpha", "2"], "FisherZ: alpha=2.0 is not a"),
+        (["--out", "run", "--measure", "fisher_z", "--alpha", "nan"], "FisherZ: alpha=nan is no"),
+        (["--out", "run", "--measure", "fisher_z", "--alpha", "x"], "Invalid value for '--alpha'"),
+        (["--out", "run", "--threshold", "-1"], "MutualInformation: threshold=-1.0 is not a num"),
+        (["--out", "run", "--measure", "fisher_z", "--threshold", "0"],
+         "the measure fisher_z has no threshold"),
+        (["--out", "run", "--threshold", "0.1", "--alpha", "0.1"], "MutualInformation: give thre"),
+        (["--out", "run", "--param", "bound=mean"], "SAOLA: bound='mean' is not one of 'min', '"),
+        (["--out", "run", "--param", "gamma=1"], "saola has no parameter 'gamma'; it has bound, "),
+        (["--out", "run", "--param", "bound"], "--param 'bound' is not of the form name=value"),
+        (["--out", "run", "--width", "0"], "Invalid value for '--width': 0 is not in the range"),
+        (["--out", "run", "--threads", "0"], "Invalid value for '--threads': 0 is not in the"),
+        (["--out", "run", "--memory", "much"], "Invalid value for '--memory': 'much' is not a s"),
+        (["--out", "run", "--format", "csv"], "Invalid value for '--format': 'csv' is not one o"),
+        (["--out", "a/b"], "there is no folder "),
+        (["--out", "t.svm"], "t.svm is there already; choose another folder, or use --force"),
+        (["--out", "t.svm", "--force"], "t.svm is there and is no run folder; it will not be re"),
+        (["--out", "t.svm.cols"], "--out t.svm.cols is where the columns of t.svm go; choose an"),
+        (["--out", "t.svm/run"], "there is no folder "),
+        (["--out", "r" * 300], "cannot be written (File name too long)"),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_meant(refused, svm, options, said):
+    assert said in refused("select", "t.svm", *options)
+
+
+def test_a_run_that_is_there_stays(refused, tamis, svm, tmp_path):
+    tamis("select", "t.svm", "--out", "run")
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    said = refused("select", "t.svm", "--out", "run", "--threshold", "0")
+    assert said.startswith("run is there already; choose another folder, or use --force")
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "said"),
+    [
+        ((1, 1, 1), [], "the target is 1 in every row, so no feature can tell anything"),
+        ((0.5, 1.5, 2), ["--measure", "mutual_information"], "needs classes"),
+    ],
+)
+def test_targets_that_do_not_fit_leave_the_column_store_only(
+    tamis, tmp_path, labels, options, said
+):
+    lines = [f"{label} 1:{k % 2} 2:1\n" for k, label in enumerate(labels)]
+    (tmp_path / "t.svm").write_text("".join(lines))
+    done = tamis("select", "t.svm", "--out", "run", "--quiet", *options)
+    assert said in done.one_sentence()
+    assert sorted(os.listdir(tmp_path)) == ["t.svm", "t.svm.cols"]
+
+
+def test_data_without_a_target_say_where_to_put_one(refused, tamis, tmp_path):
+    sp.save_npz("m.npz", sp.eye(5, format="csc"))
+    said = refused("select", "m.npz", "--out", "run")
+    assert said == "m.npz has no target; save one with numpy.save as m.y.npy beside it"
+    tamis("convert", "m.npz", "m.cols")
+    said = refused("select", "m.cols", "--out", "run")
+    assert said == "m.cols has no target; convert it again from data that has one"
+    np.save("m.y.npy", np.arange(4))
+    assert "y has shape (4,) and" in refused("select", "m.npz", "--out", "run")
+
+
+def test_why_names_the_feature_it_does_not_know(refused, tamis, svm):
+    tamis("select", "t.svm", "--out", "run")
+    said = refused("why", "run", "31")
+    assert said == "no feature is called '31' among the 30 seen; the first is called '1'"
+    assert "no feature is called 'age'" in refused("why", "run", "age")
+
+
+def test_why_needs_a_run(refused, svm, tmp_path):
+    for place in ("nothing", ".", "t.svm"):
+        said = refused("why", place, "1")
+        assert said == f"{place} is no run folder; it has no run.json written by tamis select"
+    assert refused("why") == "Missing argument 'RUN'; see tamis why --help"
+    assert "Missing argument 'FEATURE...'" in refused("why", "run")
+
+
+@pytest.mark.parametrize(
+    "command", [["why", "run", "1"], ["info", "run"], ["info", "run", "--json"]]
+)
+def test_a_damaged_run_is_told(refused, tamis, svm, tmp_path, command):
+    tamis("select", "t.svm", "--out", "run")
+    os.truncate("run/log.parquet", 100)
+    assert refused(*command).startswith("run is damaged (")
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps(facts | {"format_version": 9}))
+    assert refused(*command).startswith("run was written in format 9 and this tamis reads format 1")
+
+
+def test_a_command_that_is_none(refused):
+    assert refused("sieve") == "No such command 'sieve'; see tamis --help"
+    assert "No such option" in refused("--fast")
+
+
+def test_convert_needs_a_place(refused, svm):
+    assert "the folder " in refused("convert", "t.svm", "a/b.cols")
+    assert refused("convert", "t.svm") == "Missing argument 'STORE'; see tamis convert --help"
+    said = refused("convert", "t.svm", "t.svm", "--force")
+    assert said == "t.svm exists and is not a column store; give another name"
+
+
+def test_demo_needs_a_folder_to_write_to(refused, svm):
+    assert refused("demo", "--out", "t.svm").startswith("t.svm cannot be made: ")
+
+
+def test_an_option_of_another_format_is_told(refused, tamis, tmp_path):
+    sp.save_npz("m.npz", sp.eye(5, format="csc"))
+    said = refused("info", "m.npz", "--zero-based")
+    assert said == "m.npz: the npz reader has no option 'zero_based'"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MemoryError, 2, "there is not enough memory; try a smaller --width or --memory"),
+        (KeyboardInterrupt, 130, "stopped; nothing was written but what an earlier step had fin"),
+    ],
+)
+def test_what_stops_a_run_is_told_without_a_traceback(tamis, svm, monkeypatch, error, code, said):
+    def stop(*_, **__):
+        raise error
+
+    monkeypatch.setattr(select, "select", stop)
+    done = tamis("select", "t.svm", "--out", "run", "--quiet")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(f"tamis: {said}")
+    assert not os.path.exists("run")
+
+
+def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
+    def bug(*_, **__):
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(select, "select", bug)
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        tamis("select", "t.svm", "--out", "run")
+
+
+def test_a_sentence_stays_on_one_line_whatever_the_name(refused):
+    assert refused("info", "two\nlines.svm") == "two lines.svm does not exist; check the path"
+
+
+def test_parameters_are_values_where_they_can_be_and_words_otherwise():
+    given = (
+        "a=1",
+        "b=0.5",
+        "c=max",
+        "d=[1, 2]",
+        "e=None",
+        "f=",
+        "g=a=b",
+        "h={[]: 1}",
+    )
+    wanted = {"a": 1, "b": 0.5, "c": "max", "d": [1, 2], "e": None, "f": "", "g": "a=b"}
+    found = parameters(given)
+    assert {k: found[k] for k in wanted} == wanted
+    assert found["h"] == "{[]: 1}"
+    assert parameters(("deep=" + "(" * 500,)) == {"deep": "(" * 500}
+    with pytest.raises(ParameterError):
+        parameters(("=1",))
+
+
+def test_every_command_named_is_there():
+    context = main.cli.make_context("tamis", [])
+    assert [main.cli.get_command(context, name).name for name in main.COMMANDS] == list(
+        main.COMMANDS
+    )
