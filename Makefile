@@ -34,7 +34,6 @@ check: $(READY)
 	$(BIN)/python -m pytest --doctest-modules -q -p no:cacheprovider src/tamis
 
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python -m benchmarks
 
 format: $(READY)
