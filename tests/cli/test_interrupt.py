@@ -1,0 +1,75 @@
+"""Ctrl-C: the code is 130, no traceback, and nothing half-made is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tamis.engine.record import save_run
+from tamis.engine.select import select
+from tamis.sources.store import ColumnStore
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    """A file that takes a second to parse, and many columns to select from."""
+    folder = tmp_path_factory.mktemp("big")
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(400):
+        places = np.unique(rng.integers(1, 1_000_000, 4000))
+        rows.append(f"{k % 2} " + ":0.5 ".join(map(str, places.tolist())) + ":0.5\n")
+    (folder / "big.svm").write_text("".join(rows))
+    return folder / "big.svm"
+
+
+def start(folder, *words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tamis", *map(str, words)],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def wait_for(is_true, program, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not is_true():
+        assert program.poll() is None, program.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def stopped(program):
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=30)
+    assert program.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.splitlines()[-1].startswith("tamis: stopped; nothing was written but what")
+
+
+def test_ctrl_c_while_rows_are_turned_into_columns_leaves_nothing(big, tmp_path):
+    program = start(tmp_path, "select", big, "--out", "run")
+    wait_for(lambda: any(name.startswith(".big") for name in os.listdir(tmp_path)), program)
+    stopped(program)
+    assert os.listdir(tmp_path) == []
+
+
+def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(big, tmp_path):
+    rng = np.random.default_rng(0)
+    save_run(select(rng.normal(size=(50, 5)), "saola", np.arange(50) % 2), tmp_path / "run")
+    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    cache = tmp_path / "big.svm.cols"
+    # one column a block: slow enough to be caught in the middle
+    program = start(tmp_path, "select", big, "--out", "run", "--force", "--width", "1")
+    wait_for(cache.exists, program)
+    time.sleep(0.4)
+    stopped(program)
+    assert sorted(os.listdir(tmp_path)) == ["big.svm.cols", "run"]
+    ColumnStore(cache).verify()
+    assert {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()} == before
