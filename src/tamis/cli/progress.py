@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from tamis.kernels._jit import on_first_compilation
 from tamis.sources.base import Report, silent
 
 #: Seconds between two plain lines.
@@ -17,6 +18,14 @@ PLAIN_EVERY = 5.0
 @contextmanager
 def progress(quiet: bool = False) -> Iterator[Report]:
     """Give a function to report to; what it shows depends on where standard error goes."""
+    if not quiet:
+        on_first_compilation(
+            lambda: print(
+                "compiling for this machine, which takes half a minute and happens once",
+                file=sys.stderr,
+                flush=True,
+            )
+        )
     if quiet:
         yield silent
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core import event
 
 CACHE = os.environ.get("TAMIS_NO_CACHE", "") in ("", "0")
 
@@ -28,3 +29,24 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a small helper of kernels; LLVM decides whether to copy it into its callers."""
     return jit(function)
+
+
+class _Once(event.Listener):
+    """Says something when a kernel is compiled for the first time in this process."""
+
+    def __init__(self, say: Callable[[], None]) -> None:
+        self._say: Callable[[], None] | None = say
+
+    def on_start(self, event: Any) -> None:
+        """Speak, once."""
+        if self._say is not None:
+            say, self._say = self._say, None
+            say()
+
+    def on_end(self, event: Any) -> None:
+        """Say nothing more."""
+
+
+def on_first_compilation(say: Callable[[], None]) -> None:
+    """Call `say` if a kernel has to be compiled, which takes seconds and happens once a machine."""
+    event.register("numba:compile", _Once(say))
