@@ -247,3 +247,11 @@ def test_make_selector_passes_parameters_on():
     chosen = make_selector("saola", bound="max")
     assert isinstance(chosen, FeatureStreamSelector)
     assert chosen.bound == "max"
+
+
+def test_kept_features_carry_the_relevance_the_log_holds(table):
+    run = select(table[0], "saola", table[1])
+    assert len(run.kept()) > 3
+    for row in run.kept():
+        assert row["relevance"] == run.log.relevance_of(row["feature"])
+        assert row["arrival"] == row["feature"]

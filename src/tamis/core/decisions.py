@@ -281,6 +281,16 @@ class DecisionLog:
         at = np.flatnonzero(events["feature"] == feature)
         return float(events["relevance"][at[-1]] if len(at) else self._relevance.view[feature])
 
+    def relevances_of(self, features: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """`relevance_of` for many features, given in rising order."""
+        values = self._relevance.view[features].astype(np.float64)
+        events = self._events.view
+        mine = np.flatnonzero(np.isin(events["feature"], features))
+        # A later event of the same feature overwrites an earlier one: assignment keeps the last.
+        where = np.searchsorted(features, events["feature"][mine])
+        values[where] = events["relevance"][mine]
+        return values
+
     def _bulk_level(self, feature: int) -> float:
         # As float32, like the relevance: a sentence must not say that 0.80000001 is not above 0.8.
         start, level = self._levels[bisect_right(self._levels, feature, key=lambda s: s[0]) - 1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tamis.core.decisions import DecisionLog
 
 
@@ -47,9 +49,11 @@ class Run:
     def kept(self) -> list[dict[str, Any]]:
         """The kept features: number, name, relevance and arrival of each, in order of arrival."""
         log = self.log
+        kept = log.replay()
+        relevance = log.relevances_of(np.array(kept, dtype=np.int64)).tolist()
         return [
-            {"feature": f, "name": log.names[f], "relevance": log.relevance_of(f), "arrival": f}
-            for f in log.replay()
+            {"feature": f, "name": log.names[f], "relevance": r, "arrival": f}
+            for f, r in zip(kept, relevance, strict=True)
         ]
 
     def why(self, feature: int | str) -> str:
