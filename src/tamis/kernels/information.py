@@ -65,11 +65,12 @@ def relevance_compressed(
             strength[j], level[j] = 0.0, np.nan
             continue
         value = values[first]
-        same = value != 0.0 and n_classes == 2 and count < n
+        same = n_classes == 2 and count < n and value != 0.0 and values[last - 1] == value
         ones = 0
-        for t in range(first, last):
-            same &= values[t] == value
-            ones += y[rows[t]]
+        if same:
+            for t in range(first, last):
+                same &= values[t] == value
+                ones += y[rows[t]]
         few = same and count < FEW_ENTRIES
         if few and known[count, ones, 0] >= 0.0:
             strength[j], level[j] = known[count, ones, 0], known[count, ones, 1]

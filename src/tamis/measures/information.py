@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -105,10 +106,7 @@ class _Information(Measure):
 
     def _level_table(self, target: Target) -> Floats:
         """Levels for 0 to FEW levels; entry 0 says whether they are tests, entry 1 is not used."""
-        df = (np.arange(FEW) - 1) * (target.n_classes - 1)
-        table = self._bits(np.maximum(df, 0), target.n_rows)
-        table[0] = 0.0 if self.alpha is None else 1.0
-        return table
+        return _levels(self, target.n_rows, target.n_classes)
 
     def _look_up_many_levels(self, level: Floats, block: ColumnBlock, target: Target) -> None:
         """Fill in levels that the kernel's table does not reach, where it left minus a number."""
@@ -316,6 +314,15 @@ class InformationPanel(RowListPanel):
         self._entropy = self._entropy[self._live]
         self._levels = self._levels[self._live]
         return np.where(cell_lives, np.cumsum(cell_lives) - 1, -1).astype(np.int32)
+
+
+@lru_cache(maxsize=16)
+def _levels(measure: _Information, n_rows: int, n_classes: int) -> Floats:
+    """`_Information._level_table`, worked out once for all blocks."""
+    df = (np.arange(FEW) - 1) * (n_classes - 1)
+    table = measure._bits(np.maximum(df, 0), n_rows)
+    table[0] = 0.0 if measure.alpha is None else 1.0
+    return table
 
 
 _tables: dict[int, tuple[Ints, float]] = {}
