@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import open_data, source_options
+from tamis.cli.text import one_line
 from tamis.engine.record import open_run
 
 
@@ -37,7 +38,7 @@ def command(data: str, format_: str | None, zero_based: bool | None, as_json: bo
         return
     width = max(map(len, facts))
     for key, value in facts.items():
-        click.echo(f"{key:<{width}}  {_text(value)}")
+        click.echo(f"{key:<{width}}  {one_line(_text(value))}")
 
 
 def _of_source(data: str, format_: str | None, zero_based: bool | None) -> dict[str, Any]:

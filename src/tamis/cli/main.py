@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 
 from tamis._version import __version__
+from tamis.cli.text import one_line
 from tamis.core.errors import TamisError
 
 #: Sub-commands in the order a user meets them: the module that holds each as `command`, and what it
@@ -97,7 +98,7 @@ def run() -> None:
 
 def _stop(sentence: str, code: int) -> NoReturn:
     """Say one sentence on one line, and exit."""
-    click.echo(f"tamis: {' '.join(sentence.splitlines())}", err=True)
+    click.echo(f"tamis: {one_line(sentence)}", err=True)
     sys.exit(code)
 
 

@@ -14,6 +14,7 @@ import click
 
 from tamis.cli.options import Size, open_data, parameters, source_options
 from tamis.cli.progress import progress
+from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
 from tamis.engine.record import check_free, save_run
@@ -102,7 +103,7 @@ def command(
     with progress(quiet) as report:
         columns = as_columns(
             source, cache, memory=memory, report=report,
-            say=lambda sentence: None if quiet else click.echo(sentence, err=True),
+            say=lambda sentence: None if quiet else click.echo(one_line(sentence), err=True),
         )  # fmt: skip
         converted = time.perf_counter()
         _need_target(columns, data)
@@ -114,7 +115,8 @@ def command(
         run.seconds = {"columns": converted - begun, **run.seconds}
         save_run(run, out, force=force)
     if not quiet:
-        click.echo(_summary(run, out, time.perf_counter() - begun))
+        for line in _summary(run, out, time.perf_counter() - begun):
+            click.echo(one_line(line))
 
 
 def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:
@@ -158,13 +160,13 @@ def _known(method: str, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _summary(run: Run, out: str, seconds: float) -> str:
+def _summary(run: Run, out: str, seconds: float) -> list[str]:
     counts, source = run.log.counts(), run.source
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
-    return (
+    return [
         f"{run.method} kept {counts['kept']:,} of {len(run.log):,} features "
-        f"({dropped or 'none dropped'}) on {source['n_rows']:,} rows in {seconds:.1f} s\n"
-        f"measure: {run.measure}, because {run.measure_reason}\n"
+        f"({dropped or 'none dropped'}) on {source['n_rows']:,} rows in {seconds:.1f} s",
+        f"measure: {run.measure}, because {run.measure_reason}",
         f"wrote {Path(out) / 'selected.csv'}; ask about any feature with: "
-        f"tamis why {shlex.quote(out)} FEATURE"
-    )
+        f"tamis why {shlex.quote(out)} FEATURE",
+    ]

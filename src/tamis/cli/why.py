@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tamis.cli.text import one_line
 from tamis.engine.record import open_run
 
 
@@ -21,4 +22,4 @@ def command(run: str, features: tuple[str, ...]) -> None:
     """  # noqa: D301  (click wants the backspace itself)
     opened = open_run(run)
     for feature in features:
-        click.echo(opened.why(feature))
+        click.echo(one_line(opened.why(feature)))
