@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
@@ -125,6 +126,19 @@ def test_why_answers_for_each_feature(tamis, svm):
     assert copy.startswith("21 was dropped as redundant: I(21; class)=")
     assert "on 20 (" in copy
     assert weak.startswith("5 was dropped as irrelevant: I(5; class)=")
+
+
+def test_odd_names_stay_on_their_line_and_move_no_cursor(tamis, tmp_path):
+    names = ["two\nlines", "\x1b[2Jclear", "🧬 <gène>"]
+    y = np.arange(100) % 2
+    X = np.column_stack([y, np.arange(100) % 3, np.arange(100) // 50])
+    frame = pd.DataFrame(X, columns=names)
+    library.save_run(library.select(frame, "saola", y), tmp_path / "run")
+    done = tamis("why", "run", *names)
+    assert [line.split(" ")[0] for line in done.out.splitlines()] == [
+        r"two\nlines", r"\x1b[2Jclear", "🧬",
+    ]  # fmt: skip
+    assert "\x1b" not in done.out
 
 
 def test_info_tells_what_a_file_a_store_and_a_run_hold(tamis, svm):

@@ -234,7 +234,8 @@ def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
 
 
 def test_a_sentence_stays_on_one_line_whatever_the_name(refused):
-    assert refused("info", "two\nlines.svm") == "two lines.svm does not exist; check the path"
+    said = refused("info", "two\nlines\x1b[2J.svm")
+    assert said == r"two\nlines\x1b[2J.svm does not exist; check the path"
 
 
 def test_parameters_are_values_where_they_can_be_and_words_otherwise():
