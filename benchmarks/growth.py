@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._harness import Report, best_of
-from tamis.selectors import SAOLA
+from tamis import SAOLA
 from tamis.sources.synthetic import SparseStream
 
 ROUNDS = 3

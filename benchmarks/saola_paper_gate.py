@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from benchmarks._data import SHARED, WORKLOADS, load_real, table_of_codes
 from benchmarks._harness import Report, best_of
+from tamis import SAOLA
 from tamis.measures import MutualInformation
-from tamis.selectors import SAOLA
 
 ROUNDS = 3
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks._data import WORKLOADS, megabytes
 from benchmarks._harness import Report, best_of, clear_peak, in_own_process, peak_megabytes
-from tamis.selectors import SAOLA
+from tamis import SAOLA
 
 ROUNDS = 3
 #: What we set out to reach: so many times faster than the papers print.

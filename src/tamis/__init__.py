@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from tamis.engine.select import select
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
-    from tamis.selectors import SAOLA
+    from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
 
 _WHERE = {
-    "SAOLA": "tamis.selectors",
+    "SAOLA": "tamis.selectors.features.saola",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
     "FisherZ": "tamis.measures",

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 import tamis
+from tamis import SAOLA
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine.select import make_selector, select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
-from tamis.selectors import SAOLA
 from tamis.selectors.base import FeatureStreamSelector
 from tamis.sources.memory import MemorySource
 from tamis.sources.transpose import write_store

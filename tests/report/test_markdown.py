@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from tamis import SAOLA
 from tamis.core.errors import OutputError
 from tamis.core.names import Names
 from tamis.engine.record import open_run, save_run
 from tamis.engine.select import select
 from tamis.report.markdown import MOST, cell, code, write_markdown
-from tamis.selectors import SAOLA
 from tamis.sources.memory import MemorySource
 
 

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 
+from tamis import SAOLA
 from tamis.core.decisions import Verdict
 from tamis.core.errors import ParameterError
 from tamis.engine.select import select
 from tamis.measures import MutualInformation
-from tamis.selectors import SAOLA
 from tamis.sources.synthetic import LOT, SparseStream
 
 #: More than two lots, and the last one is not whole.

@@ -20,7 +20,7 @@ from tamis.engine.run import Run
 from tamis.engine.select import select
 from tamis.measures import MutualInformation
 from tamis.report.markdown import write_markdown
-from tamis.selectors import SAOLA
+from tamis.selectors.features.saola import SAOLA
 from tamis.sources import MemorySource
 from tamis.sources.synthetic import SparseStream
 

@@ -12,10 +12,10 @@ from tamis.core.params import OneOf, Range
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.base import Floats, Measure
 from tamis.selectors.arrivals import Arrival, Foresight, Kept
-from tamis.selectors.base import FeatureStreamSelector
+from tamis.selectors.measured import MeasuredSelector
 
 
-class SAOLA(FeatureStreamSelector):
+class SAOLA(MeasuredSelector):
     """Scalable and accurate online approach for feature selection.
 
     A newcomer F that is relevant to the class C meets every kept feature Y, oldest first:
@@ -158,7 +158,7 @@ class SAOLA(FeatureStreamSelector):
             return self.measure_.kind == "continuous"
         return self.ties == "kept"
 
-    def reasons(self) -> dict[str, Reason]:
+    def why(self) -> dict[str, Reason]:
         """Say why, for each bound."""
         if self.bound == "min":
             weaker = (

@@ -1,0 +1,218 @@
+"""Feature-stream selectors that score features with a measure.
+
+Such a selector is defined by `decide`: what it does with one arriving feature that is relevant,
+given what is kept. Irrelevant features are logged in bulk and never meet the rule.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.errors import InputError
+from tamis.kernels.scan import sift
+from tamis.measures.auto import choose, resolve
+from tamis.measures.base import Measure, Strength
+from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
+from tamis.selectors.base import FeatureStreamSelector
+
+#: What a measure alone can say. These come first among the reasons, so 0 and 1 are their codes.
+COMMON_REASONS = {
+    "irrelevant": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: {relevance_symbol}={relevance} is not above {level}, "
+        "{gate}",
+    ),
+    "constant": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: it has the same value in every row",
+    ),
+}
+
+_scratch = threading.local()
+
+
+def _room_for(width: int) -> Strength:
+    """Room for strengths that is used again and again by the same thread."""
+    room: Strength | None = getattr(_scratch, "room", None)
+    if room is None or len(room) < width:
+        room = _scratch.room = Strength.room(width)
+    return room
+
+
+class MeasuredSelector(FeatureStreamSelector):
+    """A feature-stream selector with a measure and a rule.
+
+    Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
+    (`why`), and what to do with one arriving feature (`decide`).
+    """
+
+    #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
+    look_ahead: ClassVar[int] = 256
+
+    measure: Measure | str
+    measure_: Measure
+    measure_reason_: str
+
+    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+        """Decide about one relevant feature: keep it, drop it, evict others."""
+        raise NotImplementedError
+
+    def why(self) -> dict[str, Reason]:
+        """The reasons of the rule."""
+        raise NotImplementedError
+
+    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
+        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
+
+        `pairs` are their strengths with the kept features. This may only say earlier what `decide`
+        would say; the contract tests compare the two.
+        """
+        return None
+
+    def reasons(self) -> dict[str, Reason]:
+        """The reasons of the measure, then those of the rule."""
+        return {**COMMON_REASONS, **self.why()}
+
+    # --- beginning -------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._relevant = 0
+        for stale in ("measure_", "measure_reason_", "_kept"):
+            if hasattr(self, stale):
+                delattr(self, stale)
+        measure = resolve(self.measure)
+        self._picked_by_auto = measure is None
+        if measure is not None:
+            self._use(measure, "it was given")
+
+    def look_at(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
+        """Pick a measure if it was left to us."""
+        if not hasattr(self, "measure_"):
+            self._use(*choose(blocks, self._target, n_columns))
+
+    def _use(self, measure: Measure, why: str) -> None:
+        measure.check_target(self._target)
+        self.measure_ = measure
+        self.measure_reason_ = why
+        self._kept = Kept(measure.panel(self._target))
+        self._new_log(measure.words(self._target))
+
+    # --- the two halves of feeding ---------------------------------------------------------
+
+    def examine(self, block: ColumnBlock) -> Examined:
+        """Work out all that does not depend on what is kept: a pure function, in any order."""
+        block = self._ready(block)
+        width = block.width
+        strength = self.measure_.relevance(block, self._target, out=_room_for(width))
+        relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
+        survivors = np.empty(width, np.int64)
+        found, level = sift(strength.value, strength.level, relevance, constant, survivors)
+        survivors = survivors[:found].copy()
+        return Examined(
+            block.first,
+            block.names,
+            relevance,
+            strength.level.copy() if np.isnan(level) else level,
+            constant,
+            survivors + block.first,
+            strength.value[survivors],
+            strength.level[survivors],
+            self._kept.panel.prepare(block, survivors),
+        )
+
+    def absorb(self, examined: Examined) -> None:
+        """Take an examined block into the stream; blocks must come in order."""
+        self._in_order(examined.first, examined.width)
+        # The reasons "irrelevant" and "constant" come first, so the marks 0 and 1 are their codes.
+        self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
+        self._relevant += len(examined.features)
+        for lo in range(0, len(examined.features), self.look_ahead):
+            self._absorb_some(examined, lo, min(lo + self.look_ahead, len(examined.features)))
+
+    def _absorb_some(self, examined: Examined, lo: int, hi: int) -> None:
+        """Take survivors lo..hi-1: those whose fate is foreseen in bulk, the others by the rule."""
+        foresight = None
+        if hi - lo > 1 and len(self._kept) and self._foresees():
+            pairs = self._kept.panel.between_many(examined.columns, lo, hi)
+            foresight = self.foresee(examined.strengths[lo:hi], pairs, self._kept)
+        if foresight is None:
+            for i in range(lo, hi):
+                self._ask(examined.arrival(i))
+            return
+        waiting: list[int] = []
+        still_kept = set(self._kept.features.tolist())
+        for i, because in enumerate(foresight.because.tolist()):
+            if because in still_kept:
+                waiting.append(i)
+                continue
+            self._record(examined, lo, foresight, waiting)
+            waiting.clear()
+            if self._ask(examined.arrival(lo + i)).evicts:
+                still_kept.intersection_update(self._kept.features.tolist())
+        self._record(examined, lo, foresight, waiting)
+
+    def _ask(self, arrival: Arrival) -> Decision:
+        """Let the rule decide about one feature, and do as it says."""
+        decision = self.decide(arrival, self._kept)
+        self.log_.append(decision)
+        if decision.evicts:
+            self._kept.drop([e.feature for e in decision.evicts])
+        if self.log_.keeps(decision):
+            self._kept.add(arrival)
+        return decision
+
+    def _record(self, examined: Examined, lo: int, seen: Foresight, some: list[int]) -> None:
+        """Log foreseen drops, in order, one run of equal reasons at a time."""
+        if not some:
+            return
+        picks = np.array(some)
+        reason = seen.reason[picks]
+        for run in np.split(picks, np.flatnonzero(np.diff(reason)) + 1):
+            self.log_.append_many(
+                seen.reasons[int(seen.reason[run[0]])],
+                examined.features[lo + run],
+                examined.strengths[lo + run],
+                seen.value[run],
+                seen.level[run],
+                seen.because[run],
+            )
+
+    def _foresees(self) -> bool:
+        return type(self).foresee is not MeasuredSelector.foresee
+
+    # --- what can be read ------------------------------------------------------------------
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
+        return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
+
+    @property
+    def work_(self) -> dict[str, int]:
+        """Counted work: what was computed, whatever the machine."""
+        return {
+            **super().work_,
+            "relevant": self._relevant,
+            "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
+        }
+
+    def _refuse_bad_values(self, block: ColumnBlock) -> int:
+        not_whole = super()._refuse_bad_values(block)
+        if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
+            name = block.name_of(block.column_of_entry(not_whole))
+            raise InputError(
+                f"column {name} holds numbers that are not whole, but measure='auto' had picked "
+                f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
+                "the column into categories"
+            )
+        return not_whole
