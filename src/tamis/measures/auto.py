@@ -22,6 +22,10 @@ ROWS_A_LEVEL = 5
 #: Levels are counted on at most this many columns, spread over all of them.
 LOOK_AT = 1024
 
+#: What "auto" picks between, unless a selector needs something else.
+DISCRETE = MutualInformation(alpha=0.01)
+CONTINUOUS = FisherZ(alpha=0.01)
+
 BY_NAME: dict[str, type[Measure]] = {
     m.name: m for m in (MutualInformation, SymmetricUncertainty, FisherZ)
 }
@@ -42,36 +46,40 @@ def resolve(measure: Measure | str) -> Measure | None:
 
 
 def choose(
-    blocks: Iterable[ColumnBlock], target: Target, n_columns: int | None = None
+    blocks: Iterable[ColumnBlock],
+    target: Target,
+    n_columns: int | None = None,
+    discrete: Measure = DISCRETE,
+    continuous: Measure = CONTINUOUS,
 ) -> tuple[Measure, str]:
     """Pick a measure for columns like these and say why.
 
-    Discrete columns (whole numbers with few levels) with a class target get
-    ``MutualInformation(alpha=0.01)``; everything else gets ``FisherZ(alpha=0.01)``. Every block is
+    Discrete columns (whole numbers with few levels) with a class target get the measure
+    `discrete`; everything else gets `continuous`. Every block is
     looked at for numbers that are not whole. Levels are counted on columns picked by their arrival
     number, spread over all `n_columns`, so that how columns are cut into blocks does not matter.
     """
     if not target.is_classes:
-        return FisherZ(alpha=0.01), "the target is a number, not a class"
+        return continuous, "the target is a number, not a class"
     levels: list[int] = []
     words = True
     for block in blocks:
         _, not_whole = scan(block.entries)
         if not_whole >= 0:
             name = block.name_of(block.column_of_entry(not_whole))
-            return FisherZ(alpha=0.01), f"column {name} holds numbers that are not whole"
+            return continuous, f"column {name} holds numbers that are not whole"
         words &= block.kind == "discrete"
         levels += _levels(block, n_columns or block.first + block.width)
     if not levels:
-        return FisherZ(alpha=0.01), "there is no column to look at"
+        return continuous, "there is no column to look at"
     several = [count for count in levels if count > 1]
     mean = float(np.mean(several)) if several else 1.0
     if not words and (mean > MANY_LEVELS or mean * ROWS_A_LEVEL > target.n_rows):
-        return FisherZ(alpha=0.01), (
+        return continuous, (
             f"a column has {mean:.0f} different values on average, too many for "
             f"{target.n_rows} rows to be categories"
         )
-    return MutualInformation(alpha=0.01), (
+    return discrete, (
         f"every value is a whole number, and a column has {mean:.1f} different values on average"
     )
 

@@ -18,7 +18,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.kernels.scan import sift
-from tamis.measures.auto import choose, resolve
+from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, resolve
 from tamis.measures.base import Measure, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import FeatureStreamSelector
@@ -56,6 +56,10 @@ class MeasuredSelector(FeatureStreamSelector):
 
     #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
     look_ahead: ClassVar[int] = 256
+
+    #: What ``measure="auto"`` picks between.
+    discrete_measure: ClassVar[Measure] = DISCRETE
+    continuous_measure: ClassVar[Measure] = CONTINUOUS
 
     measure: Measure | str
     measure_: Measure
@@ -96,7 +100,8 @@ class MeasuredSelector(FeatureStreamSelector):
     def look_at(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Pick a measure if it was left to us."""
         if not hasattr(self, "measure_"):
-            self._use(*choose(blocks, self._target, n_columns))
+            between = (self.discrete_measure, self.continuous_measure)
+            self._use(*choose(blocks, self._target, n_columns, *between))
 
     def _use(self, measure: Measure, why: str) -> None:
         measure.check_target(self._target)
