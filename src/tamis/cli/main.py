@@ -90,10 +90,19 @@ def run() -> None:
         _stop("stopped; nothing was written but what an earlier step had finished", 130)
     except BrokenPipeError:
         # The reader of our output has gone (`tamis info | head`); that is no error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(0)
     except MemoryError:
         _stop("there is not enough memory; try a smaller --width or --memory", 2)
+    except OSError as error:  # a full disk under standard output, a drive that was pulled out
+        _drop_output()
+        where = "" if error.filename is None else f"{error.filename}: "
+        _stop(f"{where}{error.strerror or error}; mend that and try again", 2)
+
+
+def _drop_output() -> None:
+    """Let what standard output still holds go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(sentence: str, code: int) -> NoReturn:
