@@ -41,6 +41,10 @@ class TextFile:
         self.done = 0
         if os.path.isdir(path):
             raise SourceError(f"{path} is a folder; give the path of a text file in it")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise SourceError(
+                f"{path} is a pipe or a device, which cannot be read twice; save it to a file first"
+            )
         try:
             with open(path, "rb") as raw:
                 head = raw.read(4)
