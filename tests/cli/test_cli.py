@@ -219,12 +219,14 @@ def test_help_does_not_wait_for_the_numeric_libraries():
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path, svm):
+    there, here = os.pipe()
+    os.close(there)
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m tamis info t.svm | head -1; echo ${{PIPESTATUS[0]}}"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "tamis", "info", "t.svm"],
+        cwd=tmp_path, stdout=here, stderr=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.splitlines() == ["name         t.svm", "0"]
-    assert done.stderr == ""
+    os.close(here)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_file_name_in_another_encoding_is_read_and_recorded(tmp_path, svm):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -30,6 +32,10 @@ def refused(tamis, tmp_path):
         return sentence
 
     return run
+
+
+def pipe(path):
+    os.mkfifo(path)
 
 
 def no_file(_):
@@ -65,6 +71,7 @@ def truncated(path):
         ("t.npz", folder, "t.npz is a folder"),
         ("data", folder, "data is a folder and no column store; give a file of data"),
         ("t.cols", folder, "t.cols is not a column store: it has no meta.json"),
+        ("t.svm", pipe, "t.svm is a pipe or a device, which cannot be read twice; save it to a"),
         ("t.svm", empty, "t.svm is empty; give a file with at least one row"),
         ("t.npz", empty, "t.npz is empty"),
         ("t.svm", text(b"# only a comment\n"), "t.svm holds no rows; give a file with at least"),
@@ -222,6 +229,17 @@ def test_what_stops_a_run_is_told_without_a_traceback(tamis, svm, monkeypatch, e
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"tamis: {said}")
     assert not os.path.exists("run")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_under_standard_output_is_told(tmp_path, svm):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tamis", "info", "t.svm"],
+            cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "tamis: No space left on device; mend that and try again\n"
 
 
 def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
