@@ -266,8 +266,7 @@ def pair_information(
     are touched; the rest of each table follows from the margins.
     """
     width = len(level_counts) - 1
-    n_slots = len(slot_cells) - 1
-    counts = np.zeros(slot_cells[n_slots] * width, np.int32)
+    counts = np.zeros(slot_cells[-1] * width, np.int32)
     for t in range(len(rows)):
         node = heads[rows[t]]
         code = codes[t] - 1
@@ -275,8 +274,53 @@ def pair_information(
             for i in range(nodes[node, NODE_COUNT]):
                 counts[nodes[node, NODE_CELLS + i] * width + code] += 1
             node = nodes[node, NODE_NEXT]
+    rest = entropy - table[n]
+    if width == 1:
+        _slots_of_two_levels(
+            counts, level_counts[1], rest, slot_cells, cell_counts, slot_entropy, alive, table, n,
+            out,
+        )  # fmt: skip
+    else:
+        _slots_of_many_levels(
+            counts, level_counts, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
+        )
+
+
+@jit
+def _slots_of_two_levels(
+    counts, mine, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
+):
+    """Do as `_slots_of_many_levels`, for a newcomer that leaves its background for one level."""
+    last = slot_cells[0]
+    for s in range(len(slot_cells) - 1):
+        first, last = last, slot_cells[s + 1]
+        if not alive[s]:
+            continue
+        left = mine
+        both_background = n - mine
+        joint = 0
+        for cell in range(first, last):
+            both = counts[cell]
+            other_left = cell_counts[cell] - both
+            joint += table[both] + table[other_left]
+            left -= both
+            both_background -= other_left
+        joint += table[left] + table[both_background]
+        value = joint + slot_entropy[s] + rest
+        out[s] = value if value > ROUNDING * 3 * (last - first + 2) else 0
+
+
+@jit
+def _slots_of_many_levels(
+    counts, level_counts, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
+):
+    """Information with each slot, from the counts of cells outside both backgrounds.
+
+    `rest` is what the newcomer brings: its entropy, less g(n).
+    """
+    width = len(level_counts) - 1
     left = np.empty(width, np.int64)
-    for s in range(n_slots):
+    for s in range(len(slot_cells) - 1):
         if not alive[s]:
             continue
         left[:] = level_counts[1:]
@@ -295,7 +339,7 @@ def pair_information(
             joint += table[left[a]]
             both_background -= left[a]
         joint += table[both_background]
-        value = joint + entropy + slot_entropy[s] - table[n]
+        value = joint + slot_entropy[s] + rest
         lookups = (width + 2) * (slot_cells[s + 1] - slot_cells[s] + 2)
         out[s] = value if value > ROUNDING * lookups else 0
 
