@@ -10,11 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_digits
 
 import tamis
 from tamis import SAOLA
 from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.engine import axis
 from tamis.engine.select import make_selector, select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
@@ -255,3 +256,19 @@ def test_kept_features_carry_the_relevance_the_log_holds(table):
     for row in run.kept():
         assert row["relevance"] == run.log.relevance_of(row["feature"])
         assert row["arrival"] == row["feature"]
+
+
+def test_a_file_of_rows_is_turned_into_columns_once_and_nothing_is_left(
+    tmp_path, monkeypatch
+) -> None:
+    X, y = load_digits(return_X_y=True)
+    dump_svmlight_file(X, y, str(tmp_path / "digits.svm"), zero_based=False)
+    made = []
+    write = axis.write_store
+    monkeypatch.setattr(axis, "write_store", lambda *a, **k: made.append(1) or write(*a, **k))
+
+    run = select(str(tmp_path / "digits.svm"), "saola")
+
+    assert run.log.replay() == SAOLA().fit(X, y).kept_.tolist()
+    assert made == [1]
+    assert [p.name for p in tmp_path.iterdir()] == ["digits.svm"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tamis.core.errors import OutputError, SourceError
 from tamis.sources._store_writer import META
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.store import ColumnStore
+from tamis.sources.svmlight import SvmlightSource
 from tamis.sources.transpose import MEMORY, write_store
 
 
@@ -43,6 +46,21 @@ def as_columns(
         "for next time"
     )
     return store
+
+
+@contextmanager
+def columns_for_now(source: Source, report: Report = silent) -> Iterator[Source]:
+    """Give a source that streams columns as often as needed; what is made for it goes afterwards.
+
+    Rows are turned into a column store in a hidden folder beside the file.
+    """
+    if source.axis == "columns":
+        yield source
+        return
+    folder = source.work_folder() if isinstance(source, SvmlightSource) else os.getcwd()
+    with tempfile.TemporaryDirectory(prefix=".tamis-", dir=folder) as work:
+        memory = source.memory if isinstance(source, SvmlightSource) else MEMORY
+        yield write_store(os.path.join(work, "now.cols"), source, memory=memory, report=report)
 
 
 def _same_store(source: Source, cache: str) -> ColumnStore | None:

@@ -17,6 +17,7 @@ from tamis._version import __version__
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
+from tamis.engine.axis import columns_for_now
 from tamis.engine.prefetch import ahead
 from tamis.engine.run import Run
 from tamis.kernels.threads import thread_count, threads
@@ -92,7 +93,8 @@ def select(
                 return map(function, blocks)
             return stack.enter_context(contextlib.closing(ahead(function, blocks)))
 
-        chosen.run(source, target, examined, width, report)
+        columns = stack.enter_context(columns_for_now(source, report))
+        chosen.run(columns, target, examined, width, report)
     selected = time.perf_counter()
     info = source.info()
     finished = time.perf_counter()

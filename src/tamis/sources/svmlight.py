@@ -148,7 +148,7 @@ class SvmlightSource(Source):
             report("transposing rows to columns in memory", self._text.size, self._text.size)
             yield from column_blocks(matrix, width, report)
             return
-        path = os.path.join(self._work_folder(), f".tamis-{secrets.token_hex(4)}.cols")
+        path = os.path.join(self.work_folder(), f".tamis-{secrets.token_hex(4)}.cols")
         report(f"transposing rows to columns in {path}", 0, None)
         try:
             store = write_store(path, self, memory=self.memory, report=report)
@@ -222,7 +222,8 @@ class SvmlightSource(Source):
             raise SourceError(f"{self.path} holds no rows; give a file with at least one")
         self._known = facts
 
-    def _work_folder(self) -> str:
+    def work_folder(self) -> str:
+        """Where columns may be kept while they are needed: given, beside the file, or here."""
         if self.work is not None:
             return as_path(self.work)
         for folder in (os.path.dirname(os.path.abspath(self.path)), os.getcwd()):
