@@ -1,6 +1,6 @@
-"""Selectors: the noun they share, and the role for columns that arrive one by one.
+"""Selectors: the noun they share, and the roles: columns that arrive one by one, and all at once.
 
-Feeding a block has two halves. `examine` is a pure function of the block, the target and the
+Taking a block has two halves. `examine` is a pure function of the block, the target and the
 parameters, so it may run earlier, elsewhere, or in parallel. `absorb` takes examined blocks in
 order; only there do features meet what is kept.
 """
@@ -72,13 +72,12 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 Examine = Callable[[Callable[[ColumnBlock], Any], Iterable[ColumnBlock]], Iterable[Any]]
 
 
-class FeatureStreamSelector(Selector):
-    """A selector for columns that arrive over time, one at a time, in order.
+class ColumnSelector(Selector):
+    """A selector that takes the columns of a whole source, block by block.
 
     Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
-    (`reasons`), how a stream begins (`_begin`), and the two halves of feeding (`examine`,
-    `absorb`). Those that score features with a measure derive from `MeasuredSelector` instead,
-    which leaves them one method to write.
+    (`reasons`), how a run begins (`_begin`), and the two halves of taking a block (`examine`,
+    `absorb`); what waits for the last column is settled in `finish`.
     """
 
     #: The word for it on the command line: ``tamis select --method saola``.
@@ -90,7 +89,7 @@ class FeatureStreamSelector(Selector):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Set up for a new stream; the target and the names are there."""
+        """Set up for new columns; the target and the names are there."""
 
     def look_at(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Look at the data before the first column is taken, to pick what is left to be picked."""
@@ -101,58 +100,16 @@ class FeatureStreamSelector(Selector):
 
     @abstractmethod
     def absorb(self, examined: Any) -> None:
-        """Take an examined block into the stream; blocks must come in order."""
+        """Take an examined block; blocks must come in order."""
 
     def finish(self) -> None:
-        """Settle what waits for the end of the stream; a stream can still go on afterwards."""
+        """Settle what waits for the last column; a stream can still go on afterwards."""
 
     @property
     def work_(self) -> dict[str, int]:
         """Counted work: what was computed, whatever the machine."""
         check_is_fitted(self)
         return {"features": self.n_features_in_}
-
-    # --- the three ways in -----------------------------------------------------------------
-
-    def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
-        """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_rows,)
-            The target.
-        name_prefix, name_base : str, int
-            Features that come without a name are called prefix + (arrival number + base).
-        """
-        self._check_parameters()
-        self._target = Target.of(y)
-        self._names = NameBook(name_prefix, name_base)
-        self.n_features_in_ = 0
-        for stale in ("log_", "feature_names_in_"):
-            if hasattr(self, stale):
-                delattr(self, stale)
-        self._begin()
-        return self
-
-    def feed(self, columns: Any, names: Sequence[str] | None = None) -> Self:
-        """Take the next columns of the stream.
-
-        Parameters
-        ----------
-        columns : array, scipy sparse matrix, data frame, Arrow table, series or ColumnBlock
-            One or more columns with as many rows as the target. A 1-d array is one column.
-        names : sequence of str, optional
-            Their names; a data frame or a series brings its own.
-        """
-        if not hasattr(self, "_target"):
-            raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
-        self.look_at(self._blocks_of(columns, names))
-        # All of it is checked before any of it is taken.
-        for block in self._blocks_of(columns, names):
-            self._refuse_bad_values(block)
-        for block in self._blocks_of(columns, names):
-            self.absorb(self.examine(block))
-        return self
 
     def fit(self, X: Any, y: Any) -> Self:
         """Select features from a whole table, its columns taken in order.
@@ -192,7 +149,7 @@ class FeatureStreamSelector(Selector):
         report: Report = silent,
     ) -> Self:
         """Select from a whole source; `examined` maps `examine` over its blocks, in order."""
-        self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
+        self._start(y, source.name_prefix, source.name_base)
         self.look_at(source.columns(), source.n_columns)
         if source.n_columns is not None:
             self.log_.reserve(source.n_columns)
@@ -202,6 +159,17 @@ class FeatureStreamSelector(Selector):
         return self
 
     # --- small steps -----------------------------------------------------------------------
+
+    def _start(self, y: Any, name_prefix: str, name_base: int) -> None:
+        """Fix the rows and their target, and forget whatever came before."""
+        self._check_parameters()
+        self._target = Target.of(y)
+        self._names = NameBook(name_prefix, name_base)
+        self.n_features_in_ = 0
+        for stale in ("log_", "feature_names_in_", "ranking_"):
+            if hasattr(self, stale):
+                delattr(self, stale)
+        self._begin()
 
     def _new_log(self, words: Mapping[str, str]) -> None:
         """Begin the log, with the reasons of this selector."""
@@ -226,6 +194,58 @@ class FeatureStreamSelector(Selector):
             )
         self.n_features_in_ += width
 
+    def _refuse_bad_values(self, block: ColumnBlock) -> int:
+        """Raise one sentence for NaN or infinity; give the first entry that is not whole, or -1."""
+        not_finite, not_whole = scan(block.entries)
+        if not_finite >= 0:
+            name = block.name_of(block.column_of_entry(not_finite))
+            raise InputError(
+                f"Input X contains NaN or infinity in column {name}; drop the column, "
+                "fill the gaps (for example with sklearn.impute.SimpleImputer), or drop the rows"
+            )
+        return int(not_whole)
+
+
+class FeatureStreamSelector(ColumnSelector):
+    """A selector for columns that arrive over time, one at a time, in order.
+
+    What it keeps at any moment is what it would keep if no more columns came. Those that score
+    features with a measure derive from `MeasuredSelector`, which leaves them one method to write.
+    """
+
+    def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
+        """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            The target.
+        name_prefix, name_base : str, int
+            Features that come without a name are called prefix + (arrival number + base).
+        """
+        self._start(y, name_prefix, name_base)
+        return self
+
+    def feed(self, columns: Any, names: Sequence[str] | None = None) -> Self:
+        """Take the next columns of the stream.
+
+        Parameters
+        ----------
+        columns : array, scipy sparse matrix, data frame, Arrow table, series or ColumnBlock
+            One or more columns with as many rows as the target. A 1-d array is one column.
+        names : sequence of str, optional
+            Their names; a data frame or a series brings its own.
+        """
+        if not hasattr(self, "_target"):
+            raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
+        self.look_at(self._blocks_of(columns, names))
+        # All of it is checked before any of it is taken.
+        for block in self._blocks_of(columns, names):
+            self._refuse_bad_values(block)
+        for block in self._blocks_of(columns, names):
+            self.absorb(self.examine(block))
+        return self
+
     def _blocks_of(self, columns: Any, names: Sequence[str] | None) -> Iterator[ColumnBlock]:
         given = None if names is None else Names.of(names)
         if isinstance(columns, ColumnBlock):
@@ -240,13 +260,32 @@ class FeatureStreamSelector(Selector):
             columns = np.asarray(columns).reshape(-1, 1)
         yield from MemorySource(columns, None, names=given, first=self.n_features_in_).columns()
 
-    def _refuse_bad_values(self, block: ColumnBlock) -> int:
-        """Raise one sentence for NaN or infinity; give the first entry that is not whole, or -1."""
-        not_finite, not_whole = scan(block.entries)
-        if not_finite >= 0:
-            name = block.name_of(block.column_of_entry(not_finite))
-            raise InputError(
-                f"Input X contains NaN or infinity in column {name}; drop the column, "
-                "fill the gaps (for example with sklearn.impute.SimpleImputer), or drop the rows"
-            )
-        return int(not_whole)
+
+class BatchSelector(ColumnSelector):
+    """A selector that decides when it has seen every column.
+
+    It reads the columns once, holds what it needs of them (`absorb`), and decides in `finish`,
+    which sets `ranking_`. Those that score features with a measure derive from
+    `MeasuredBatchSelector`.
+
+    Attributes
+    ----------
+    ranking_ : ndarray of int
+        The kept features in the order of the method, best first.
+    """
+
+    ranking_: npt.NDArray[np.int64]
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        check_is_fitted(self, "ranking_")
+        return np.sort(self.ranking_)
+
+    def select(self, X: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Fit, and give the kept features in order of arrival."""
+        return self.fit(X, y).kept_
+
+    def rank(self, X: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Fit, and give the kept features best first."""
+        return self.fit(X, y).ranking_

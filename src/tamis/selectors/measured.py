@@ -1,7 +1,7 @@
-"""Feature-stream selectors that score features with a measure.
+"""Selectors that score features with a measure: what they share, and those for feature streams.
 
-Such a selector is defined by `decide`: what it does with one arriving feature that is relevant,
-given what is kept. Irrelevant features are logged in bulk and never meet the rule.
+Irrelevant features are logged in bulk and never meet the rule. A feature-stream selector is defined
+by `decide`: what it does with one arriving feature that is relevant, given what is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, resolve
 from tamis.measures.base import Measure, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
-from tamis.selectors.base import FeatureStreamSelector
+from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
 
 #: What a measure alone can say. These come first among the reasons, so 0 and 1 are their codes.
 COMMON_REASONS = {
@@ -47,15 +47,8 @@ def _room_for(width: int) -> Strength:
     return room
 
 
-class MeasuredSelector(FeatureStreamSelector):
-    """A feature-stream selector with a measure and a rule.
-
-    Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
-    (`why`), and what to do with one arriving feature (`decide`).
-    """
-
-    #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
-    look_ahead: ClassVar[int] = 256
+class Measured(ColumnSelector):
+    """A selector with a measure, whose gate only relevant features pass."""
 
     #: What ``measure="auto"`` picks between.
     discrete_measure: ClassVar[Measure] = DISCRETE
@@ -65,21 +58,9 @@ class MeasuredSelector(FeatureStreamSelector):
     measure_: Measure
     measure_reason_: str
 
-    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
-        """Decide about one relevant feature: keep it, drop it, evict others."""
-        raise NotImplementedError
-
     def why(self) -> dict[str, Reason]:
         """The reasons of the rule."""
         raise NotImplementedError
-
-    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
-        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
-
-        `pairs` are their strengths with the kept features. This may only say earlier what `decide`
-        would say; the contract tests compare the two.
-        """
-        return None
 
     def reasons(self) -> dict[str, Reason]:
         """The reasons of the measure, then those of the rule."""
@@ -108,15 +89,23 @@ class MeasuredSelector(FeatureStreamSelector):
         self.measure_ = measure
         self.measure_reason_ = why
         self._kept = Kept(measure.panel(self._target))
-        self._new_log(measure.words(self._target))
+        self._new_log(self._words(measure))
 
-    # --- the two halves of feeding ---------------------------------------------------------
+    def _words(self, measure: Measure) -> dict[str, str]:
+        """The words of the sentences."""
+        return measure.words(self._target)
+
+    # --- the two halves of taking a block --------------------------------------------------
+
+    def _strengths(self, block: ColumnBlock) -> Strength:
+        """How relevant each column is, and the level above which it counts."""
+        return self.measure_.relevance(block, self._target, out=_room_for(block.width))
 
     def examine(self, block: ColumnBlock) -> Examined:
         """Work out all that does not depend on what is kept: a pure function, in any order."""
         block = self._ready(block)
         width = block.width
-        strength = self.measure_.relevance(block, self._target, out=_room_for(width))
+        strength = self._strengths(block)
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
         found, level = sift(strength.value, strength.level, relevance, constant, survivors)
@@ -134,11 +123,65 @@ class MeasuredSelector(FeatureStreamSelector):
         )
 
     def absorb(self, examined: Examined) -> None:
-        """Take an examined block into the stream; blocks must come in order."""
+        """Log a block in bulk; the survivors then meet the rule."""
         self._in_order(examined.first, examined.width)
         # The reasons "irrelevant" and "constant" come first, so the marks 0 and 1 are their codes.
         self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
         self._relevant += len(examined.features)
+
+    @property
+    def work_(self) -> dict[str, int]:
+        """Counted work: what was computed, whatever the machine."""
+        return {
+            **super().work_,
+            "relevant": self._relevant,
+            "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
+        }
+
+    def _refuse_bad_values(self, block: ColumnBlock) -> int:
+        not_whole = super()._refuse_bad_values(block)
+        if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
+            name = block.name_of(block.column_of_entry(not_whole))
+            raise InputError(
+                f"column {name} holds numbers that are not whole, but measure='auto' had picked "
+                f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
+                "the column into categories"
+            )
+        return not_whole
+
+
+class MeasuredSelector(Measured, FeatureStreamSelector):
+    """A feature-stream selector with a measure and a rule.
+
+    Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
+    (`why`), and what to do with one arriving feature (`decide`).
+    """
+
+    #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
+    look_ahead: ClassVar[int] = 256
+
+    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+        """Decide about one relevant feature: keep it, drop it, evict others."""
+        raise NotImplementedError
+
+    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
+        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
+
+        `pairs` are their strengths with the kept features. This may only say earlier what `decide`
+        would say; the contract tests compare the two.
+        """
+        return None
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
+        return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
+
+    def absorb(self, examined: Examined) -> None:
+        """Take an examined block into the stream; blocks must come in order."""
+        super().absorb(examined)
         for lo in range(0, len(examined.features), self.look_ahead):
             self._absorb_some(examined, lo, min(lo + self.look_ahead, len(examined.features)))
 
@@ -192,32 +235,3 @@ class MeasuredSelector(FeatureStreamSelector):
 
     def _foresees(self) -> bool:
         return type(self).foresee is not MeasuredSelector.foresee
-
-    # --- what can be read ------------------------------------------------------------------
-
-    @property
-    def kept_(self) -> npt.NDArray[np.int64]:
-        """Kept features by number, in order of arrival."""
-        if not hasattr(self, "n_features_in_"):
-            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
-        return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
-
-    @property
-    def work_(self) -> dict[str, int]:
-        """Counted work: what was computed, whatever the machine."""
-        return {
-            **super().work_,
-            "relevant": self._relevant,
-            "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
-        }
-
-    def _refuse_bad_values(self, block: ColumnBlock) -> int:
-        not_whole = super()._refuse_bad_values(block)
-        if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
-            name = block.name_of(block.column_of_entry(not_whole))
-            raise InputError(
-                f"column {name} holds numbers that are not whole, but measure='auto' had picked "
-                f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
-                "the column into categories"
-            )
-        return not_whole
