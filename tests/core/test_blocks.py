@@ -134,7 +134,9 @@ def test_a_vector_is_one_column_and_a_block_is_taken_as_it_is():
 
 
 def test_columns_are_called_by_name_where_they_have_one_and_by_number_where_not():
-    assert ColumnBlock.of(np.zeros((2, 2)), first=5).name_of(6) == "6"
+    unnamed = ColumnBlock.of(np.zeros((2, 2)), first=5)
+    assert unnamed.name_of(6) == "'x6'"
+    assert unnamed.name_of(6, "", 1) == "'7'"
     named = ColumnBlock.of(np.zeros((2, 2)), first=5, names=Names.of(["a", "it's"]))
     assert named.name_of(6) == '"it\'s"'
 

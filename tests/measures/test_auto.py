@@ -41,7 +41,7 @@ def test_numbers_that_are_not_whole_get_correlation_and_the_column_is_named(layo
     X[7, 4] = 0.5
     measure, why = picked(ColumnBlock.of(layout(X), first=10), CLASSES)
     assert measure == FisherZ(alpha=0.01)
-    assert why == "column 14 holds numbers that are not whole"
+    assert why == "column 'x14' holds numbers that are not whole"
     named = ColumnBlock.of(layout(X), names=Names.of("abcdef"))
     assert picked(named, CLASSES)[1] == "column 'e' holds numbers that are not whole"
 
@@ -105,7 +105,7 @@ def test_numbers_that_are_not_whole_are_found_in_any_block():
     whole = ColumnBlock.of(X)
     for cuts in ([0, 3, 6], [0, 1, 5, 6], [0, 6]):
         blocks = (whole.part(a, b) for a, b in itertools.pairwise(cuts))
-        assert choose(blocks, CLASSES)[1] == "column 4 holds numbers that are not whole"
+        assert choose(blocks, CLASSES)[1] == "column 'x4' holds numbers that are not whole"
 
 
 def test_without_any_block_there_is_nothing_to_look_at():

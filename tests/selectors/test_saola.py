@@ -142,7 +142,7 @@ def test_auto_says_what_it_picked_and_why() -> None:
     assert "whole number" in discrete.measure_reason_
     continuous = SAOLA().fit(rng.normal(size=(100, 5)), y)
     assert continuous.measure_ == FisherZ(alpha=0.01)
-    assert "column 0 holds numbers that are not whole" in continuous.measure_reason_
+    assert "column 'x0' holds numbers that are not whole" in continuous.measure_reason_
     regression = SAOLA().fit(rng.integers(0, 3, (100, 5)), rng.normal(size=100))
     assert regression.measure_ == FisherZ(alpha=0.01)
     assert "target is a number" in regression.measure_reason_
@@ -151,7 +151,7 @@ def test_auto_says_what_it_picked_and_why() -> None:
 def test_auto_refuses_a_later_column_it_did_not_pick_for() -> None:
     y = np.arange(40) % 2
     live = SAOLA().start(y).feed(np.arange(40) % 3)
-    with pytest.raises(tamis.TamisError, match=r"column 1 holds .* not whole.*FisherZ\(\)"):
+    with pytest.raises(tamis.TamisError, match=r"column 'x1' holds .* not whole.*FisherZ\(\)"):
         live.feed(np.linspace(0, 1, 40))
 
 

@@ -11,6 +11,9 @@ from contextlib import contextmanager, suppress
 from tamis.kernels._jit import on_first_compilation
 from tamis.sources.base import Report, silent
 
+#: Said when the kernels are not in the cache yet.
+COMPILING = "compiling for this machine, which takes half a minute and happens once"
+
 #: Seconds between two plain lines.
 PLAIN_EVERY = 5.0
 
@@ -19,13 +22,7 @@ PLAIN_EVERY = 5.0
 def progress(quiet: bool = False) -> Iterator[Report]:
     """Give a function to report to; what it shows depends on where standard error goes."""
     if not quiet:
-        on_first_compilation(
-            lambda: print(
-                "compiling for this machine, which takes half a minute and happens once",
-                file=sys.stderr,
-                flush=True,
-            )
-        )
+        on_first_compilation(lambda: print(COMPILING, file=sys.stderr, flush=True))
     if quiet:
         yield silent
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":

@@ -167,9 +167,14 @@ class ColumnBlock:
             inside = entry // max(self.n_rows, 1)
         return self.first + inside
 
-    def name_of(self, column: int) -> str:
-        """How the column with this arrival number is called in a sentence."""
-        return f"{column}" if self.names is None else repr(self.names[column - self.first])
+    def name_of(self, column: int, prefix: str = "x", base: int = 0) -> str:
+        """How the column with this arrival number is called, in quotes.
+
+        Without names it is called `prefix` + (number + `base`), as everywhere.
+        """
+        if self.names is None:
+            return repr(f"{prefix}{column + base}")
+        return repr(self.names[column - self.first])
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import numpy as np
@@ -51,6 +51,7 @@ def choose(
     n_columns: int | None = None,
     discrete: Measure = DISCRETE,
     continuous: Measure = CONTINUOUS,
+    name_of: Callable[[ColumnBlock, int], str] = ColumnBlock.name_of,
 ) -> tuple[Measure, str]:
     """Pick a measure for columns like these and say why.
 
@@ -66,7 +67,7 @@ def choose(
     for block in blocks:
         _, not_whole = scan(block.entries)
         if not_whole >= 0:
-            name = block.name_of(block.column_of_entry(not_whole))
+            name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"
         words &= block.kind == "discrete"
         levels += _levels(block, n_columns or block.first + block.width)

@@ -194,11 +194,14 @@ class ColumnSelector(Selector):
             )
         self.n_features_in_ += width
 
+    def _name_of(self, block: ColumnBlock, column: int) -> str:
+        return block.name_of(column, self._names.prefix, self._names.base)
+
     def _refuse_bad_values(self, block: ColumnBlock) -> int:
         """Raise one sentence for NaN or infinity; give the first entry that is not whole, or -1."""
         not_finite, not_whole = scan(block.entries)
         if not_finite >= 0:
-            name = block.name_of(block.column_of_entry(not_finite))
+            name = self._name_of(block, block.column_of_entry(not_finite))
             raise InputError(
                 f"Input X contains NaN or infinity in column {name}; drop the column, "
                 "fill the gaps (for example with sklearn.impute.SimpleImputer), or drop the rows"

@@ -82,7 +82,7 @@ class Measured(ColumnSelector):
         """Pick a measure if it was left to us."""
         if not hasattr(self, "measure_"):
             between = (self.discrete_measure, self.continuous_measure)
-            self._use(*choose(blocks, self._target, n_columns, *between))
+            self._use(*choose(blocks, self._target, n_columns, *between, self._name_of))
 
     def _use(self, measure: Measure, why: str) -> None:
         measure.check_target(self._target)
@@ -141,7 +141,7 @@ class Measured(ColumnSelector):
     def _refuse_bad_values(self, block: ColumnBlock) -> int:
         not_whole = super()._refuse_bad_values(block)
         if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
-            name = block.name_of(block.column_of_entry(not_whole))
+            name = self._name_of(block, block.column_of_entry(not_whole))
             raise InputError(
                 f"column {name} holds numbers that are not whole, but measure='auto' had picked "
                 f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
