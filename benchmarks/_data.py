@@ -42,7 +42,7 @@ WORKLOADS = {
     for w in (
         Workload("news20", "news20_rebuilt", 9_996, 1_355_191, 380, 944),
         Workload("kdd2010", "debian_paths", 20_000, 29_890_095, 31, 1056),
-        # The real one has 3,730 a row; a tenth of that is enough to see a time and loads anywhere.
+        # Fewer nonzeros than webspam has: enough to see a time, and it fits anywhere.
         Workload("webspam", "enron_spam_byte3", 20_000, 16_609_143, 400, 1456),
         Workload("dorothea", "dorothea", 800, 100_000, 900, 58),
         Workload("thrombin", "thrombin", 1_909, 139_351, 950, 63),

@@ -1,8 +1,9 @@
 """SAOLA from memory on the data its papers timed, against the seconds they print.
 
-Papers: Yu, Wu, Ding, Pei, ICDM 2014 and TKDD 2016 (Matlab and C++ on a desktop of that time). Where
-a set cannot be had any more, a real one of about the same shape stands for it. Each set is measured
-in a process of its own, so that its peak of memory is its own.
+The papers' seconds were taken on other machines, and with the gate "information above 0"
+(saola_paper_gate has that one); here the gate is a test, as ``SAOLA()`` picks it. Where a set
+cannot be had any more, a real one of about the same shape stands for it. Each runs in a process
+of its own, so that its peak of memory is its own.
 """
 
 from __future__ import annotations
