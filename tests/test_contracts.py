@@ -16,7 +16,7 @@ import tamis
 from tamis.checks import checks_of
 from tamis.measures.base import Measure
 from tamis.selectors import BY_METHOD
-from tamis.selectors.base import FeatureStreamSelector
+from tamis.selectors.base import ColumnSelector
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.synthetic import SparseStream
 from tamis.sources.transpose import write_store
@@ -30,7 +30,7 @@ def public(kind: type) -> Iterator[type]:
             yield thing
 
 
-SELECTORS = [cls() for cls in public(FeatureStreamSelector)]
+SELECTORS = [cls() for cls in public(ColumnSelector)]
 # Settings that change the rule are selectors of their own.
 SELECTORS += [
     tamis.SAOLA(bound="max"),
@@ -39,6 +39,9 @@ SELECTORS += [
     tamis.SAOLA(tamis.SymmetricUncertainty()),
     tamis.SAOLA(tamis.MutualInformation(threshold=0.0)),
     tamis.SAOLA(tamis.FisherZ(alpha=0.1, classes="numeric")),
+    tamis.FCBF(measure="auto"),
+    tamis.FCBF(threshold=0.05, measure="fisher_z"),
+    tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),
@@ -48,15 +51,20 @@ MEASURES = [cls() for cls in public(Measure)] + [
 
 
 def named(thing: Any) -> str:
-    return repr(thing) if isinstance(thing, (FeatureStreamSelector, Measure)) else thing.__name__
+    return repr(thing) if isinstance(thing, (ColumnSelector, Measure)) else thing.__name__
 
 
 def pairs(things: list[Any]) -> list[tuple[Any, Callable[[Any], None]]]:
     return [(thing, check) for thing in things for check in checks_of(thing)]
 
 
+# Some of the data are no categories, and selectors for categories say so.
+NO_CATEGORIES = "ignore:.* takes every value as a category:tamis.core.errors.DataWarning"
+
+
+@pytest.mark.filterwarnings(NO_CATEGORIES)
 @pytest.mark.parametrize(("selector", "check"), pairs(SELECTORS), ids=named)
-def test_selector(selector: FeatureStreamSelector, check: Callable[[Any], None]) -> None:
+def test_selector(selector: ColumnSelector, check: Callable[[Any], None]) -> None:
     check(selector)
 
 
@@ -127,7 +135,7 @@ def test_source(maker: str, check: Callable[[Any], None], tmp_path: Path) -> Non
 
 
 def test_every_public_selector_has_a_word_on_the_command_line() -> None:
-    assert set(BY_METHOD.values()) == set(public(FeatureStreamSelector))
+    assert set(BY_METHOD.values()) == set(public(ColumnSelector))
     assert all(word == cls.method for word, cls in BY_METHOD.items())
 
 
@@ -136,6 +144,7 @@ def test_every_public_selector_has_a_word_on_the_command_line() -> None:
 
 # Some of its checks fit pure noise, in which there is nothing to select.
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
-@parametrize_with_checks([cls() for cls in public(FeatureStreamSelector)])
+@pytest.mark.filterwarnings(NO_CATEGORIES)
+@parametrize_with_checks([cls() for cls in public(ColumnSelector)])
 def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from tamis.engine.select import select
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+    from tamis.selectors.batch.fcbf import FCBF
     from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
 
 _WHERE = {
+    "FCBF": "tamis.selectors.batch.fcbf",
     "SAOLA": "tamis.selectors.features.saola",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
@@ -41,6 +43,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "FCBF",
     "SAOLA",
     "Decision",
     "DecisionLog",

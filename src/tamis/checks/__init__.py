@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tamis.checks import measures, sources, streams
+from tamis.checks import batch, measures, sources, streams
 from tamis.measures.base import Measure
-from tamis.selectors.base import FeatureStreamSelector
+from tamis.selectors.base import BatchSelector, FeatureStreamSelector
 from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
@@ -24,6 +24,8 @@ def checks_of(thing: Any) -> list[Callable[[Any], None]]:
     """Every check that a selector, a measure or a source has to pass."""
     if isinstance(thing, FeatureStreamSelector):
         return list(streams.CHECKS)
+    if isinstance(thing, BatchSelector):
+        return list(batch.CHECKS)
     if isinstance(thing, Measure):
         return list(measures.CHECKS)
     if isinstance(thing, Source):

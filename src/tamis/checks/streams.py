@@ -1,9 +1,8 @@
-"""The contract of feature-stream selectors: the one rule, and what every user counts on."""
+"""The contract of feature-stream selectors: columns may come at any time, in any splitting."""
 
 from __future__ import annotations
 
 import pickle
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,55 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from tamis.checks.data import Case, assert_same_log, cases
-from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.decisions import Verdict
+from tamis.checks import columns
+from tamis.checks.columns import fitted
+from tamis.checks.data import assert_same_log, cases
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import TamisError
-from tamis.kernels.threads import threads
 from tamis.selectors.base import FeatureStreamSelector
-from tamis.sources.memory import MemorySource
-
-Check = Callable[[FeatureStreamSelector], None]
-
-
-def _fitted(selector: FeatureStreamSelector, case: Case) -> FeatureStreamSelector:
-    fitted: FeatureStreamSelector = clone(selector).fit(case.X, case.y)
-    return fitted
-
-
-def log_is_the_same_for_every_block_width(selector: FeatureStreamSelector) -> None:
-    """A block is a prefetch, never a meaning."""
-    for case in cases():
-        expected = _fitted(selector, case)
-        for width in (1, 7, 64, case.X.shape[1]):
-            found = clone(selector).run(MemorySource(case.X), case.y, width=width)
-            assert_same_log(found.log_, expected.log_, f"{case}, blocks of {width}")
-
-
-def log_is_the_same_for_every_number_of_threads(selector: FeatureStreamSelector) -> None:
-    """Threads split columns, never rows."""
-    for case in cases():
-        with threads(1):
-            expected = _fitted(selector, case)
-        for count in (2, 3):
-            with threads(count, least_work=1):
-                found = _fitted(selector, case)
-            assert_same_log(found.log_, expected.log_, f"{case}, {count} threads")
-
-
-def log_is_the_same_for_every_layout(selector: FeatureStreamSelector) -> None:
-    """Dense and sparse, by rows or by columns, give the same bits."""
-    for case in cases():
-        expected = _fitted(selector, case)
-        for make in (sp.csc_matrix, sp.csr_matrix, sp.coo_matrix, np.asfortranarray):
-            found = clone(selector).fit(make(case.X), case.y)
-            assert_same_log(found.log_, expected.log_, f"{case}, {make.__name__}")
 
 
 def log_is_the_same_when_columns_are_fed(selector: FeatureStreamSelector) -> None:
     """Columns fed over time, split anywhere, dense and sparse in turn, end like one fit."""
     for number, case in enumerate(cases()):
-        expected = _fitted(selector, case)
+        expected = fitted(selector, case)
         rng = np.random.default_rng(number)
         for _ in range(3):
             cuts = np.sort(rng.integers(0, case.X.shape[1], rng.integers(0, 9)))
@@ -72,21 +34,10 @@ def log_is_the_same_when_columns_are_fed(selector: FeatureStreamSelector) -> Non
             assert_same_log(live.log_, expected.log_, f"{case}, fed in parts {cuts.tolist()}")
 
 
-def log_is_the_same_when_nothing_is_foreseen(selector: FeatureStreamSelector) -> None:
-    """What is settled in bulk is what the rule says one by one."""
-    for case in cases():
-        expected = _fitted(selector, case)
-        for ahead in (1, 2, 5):
-            one_by_one = clone(selector)
-            setattr(one_by_one, "look_ahead", ahead)  # noqa: B010 - only some have it
-            one_by_one.fit(case.X, case.y)
-            assert_same_log(one_by_one.log_, expected.log_, f"{case}, looking {ahead} ahead")
-
-
 def log_is_the_same_after_stop_and_resume(selector: FeatureStreamSelector) -> None:
     """A stream put away in the middle goes on where it stopped."""
     for case in cases():
-        expected = _fitted(selector, case)
+        expected = fitted(selector, case)
         live = clone(selector)
         live.start(case.y)
         live.look_at([ColumnBlock.of(case.X)])
@@ -95,75 +46,10 @@ def log_is_the_same_after_stop_and_resume(selector: FeatureStreamSelector) -> No
         assert_same_log(live.log_, expected.log_, f"{case}, resumed")
 
 
-def log_replays_to_the_kept_set(selector: FeatureStreamSelector) -> None:
-    """Walking the log gives what is kept, and counts add up."""
-    for case in cases():
-        fitted = _fitted(selector, case)
-        log = fitted.log_
-        assert log.replay() == fitted.kept_.tolist(), f"{case}: the log replays to something else"
-        assert len(log) == case.X.shape[1], f"{case}: not every feature is in the log"
-        assert sum(log.counts().values()) == len(log), f"{case}: verdicts do not add up"
-        kept = np.flatnonzero(log.verdicts == Verdict.KEPT)
-        assert kept.tolist() == fitted.kept_.tolist(), f"{case}: final verdicts do not match"
-
-
-def every_feature_has_a_reason(selector: FeatureStreamSelector) -> None:
-    """One sentence for each feature, with its name and no gap left open."""
-    for case in cases():
-        log = _fitted(selector, case).log_
-        for feature in range(len(log)):
-            sentence = log.why(feature)
-            assert f"x{feature}" in sentence, f"{case}: {sentence!r} does not name x{feature}"
-            assert "{" not in sentence, f"{case}: {sentence!r} has an open gap"
-            assert "nan" not in sentence, f"{case}: {sentence!r} has a number missing"
-
-
-def constant_columns_are_never_kept(selector: FeatureStreamSelector) -> None:
-    """A column that never changes says nothing."""
-    for case in cases():
-        constant = np.flatnonzero(np.ptp(case.X, axis=0) == 0)
-        kept = _fitted(selector, case).kept_
-        assert not np.isin(constant, kept).any(), f"{case}: a constant column was kept"
-
-
-def inputs_are_never_modified(selector: FeatureStreamSelector) -> None:
-    """What the user gave is what the user still has, stored zeros and all."""
-    for case in cases():
-        for make in (np.array, sp.csr_matrix, sp.csc_matrix):
-            X: Any = make(case.X)
-            y = case.y.copy()
-            if sp.issparse(X):
-                X.data[::5] = 0.0
-                arrays = [X.data, X.indices, X.indptr, y]
-            else:
-                arrays = [X, y]
-            before = [a.copy() for a in arrays]
-            clone(selector).fit(X, y)
-            same = all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
-            assert same, f"{case}: {make.__name__} input was changed"
-
-
-def stored_zeros_are_zeros(selector: FeatureStreamSelector) -> None:
-    """A sparse matrix that stores zeros means the same as one that does not."""
-    for case in cases():
-        X: Any = sp.csc_matrix(case.X)
-        X.data[::5] = 0.0
-        found, expected = clone(selector).fit(X, case.y), clone(selector).fit(X.toarray(), case.y)
-        assert_same_log(found.log_, expected.log_, f"{case}, stored zeros")
-
-
-def fitting_again_starts_afresh(selector: FeatureStreamSelector) -> None:
-    """Nothing of an earlier fit is left."""
-    first, second = cases()[0], cases()[2]
-    expected = _fitted(selector, second)
-    again = clone(selector).fit(first.X, first.y).fit(second.X, second.y)
-    assert_same_log(again.log_, expected.log_, "fitted twice")
-
-
 def bad_columns_leave_the_stream_as_it_was(selector: FeatureStreamSelector) -> None:
     """A block with NaN is refused whole, in one sentence, and the stream goes on without it."""
     for case in cases():
-        expected = _fitted(selector, case)
+        expected = fitted(selector, case)
         live = clone(selector)
         live.start(case.y)
         live.look_at([ColumnBlock.of(case.X)])
@@ -181,44 +67,9 @@ def bad_columns_leave_the_stream_as_it_was(selector: FeatureStreamSelector) -> N
         assert_same_log(live.log_, expected.log_, f"{case}, after a refused block")
 
 
-def memory_does_not_grow_with_irrelevant_features(selector: FeatureStreamSelector) -> None:
-    """Ten times as many columns that say nothing cost a few bytes each in the log, no more."""
-    n, width = 100, 20_000
-    y = np.arange(n) % 2
-    live = clone(selector)
-    live.start(y)
-    # Each column is on in the same number of rows of both classes.
-    places = np.tile(np.array([0, 1, 2, 3], dtype=np.int32), width)
-    pointers = np.arange(width + 1, dtype=np.int64) * 4
-    block = ColumnBlock(0, n, Compressed(pointers, places, np.ones(4 * width)))
-    for _ in range(2):
-        live.feed(block)
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(10):
-            live.feed(block)
-        grown = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    each = grown / (10 * width)
-    # Five bytes a feature, and up to half as much again to spare at the end of a growing array.
-    assert each <= 16, f"{each:.0f} bytes were kept for each irrelevant feature"
-
-
-CHECKS: tuple[Check, ...] = (
-    log_is_the_same_for_every_block_width,
-    log_is_the_same_for_every_number_of_threads,
-    log_is_the_same_for_every_layout,
+CHECKS: tuple[Callable[[Any], None], ...] = (
+    *columns.CHECKS,
     log_is_the_same_when_columns_are_fed,
-    log_is_the_same_when_nothing_is_foreseen,
     log_is_the_same_after_stop_and_resume,
-    log_replays_to_the_kept_set,
-    every_feature_has_a_reason,
-    constant_columns_are_never_kept,
-    inputs_are_never_modified,
-    stored_zeros_are_zeros,
-    fitting_again_starts_afresh,
     bad_columns_leave_the_stream_as_it_was,
-    memory_does_not_grow_with_irrelevant_features,
 )

@@ -172,15 +172,20 @@ class DecisionLog:
         relevance: npt.NDArray[np.float64],
         value: npt.NDArray[np.float64],
         level: npt.NDArray[np.float64],
-        because: npt.NDArray[np.int64],
+        because: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Record many decisions at once, each with the same reason and one feature that decided."""
+        """Record many decisions at once, of one reason, each with one feature that decided if any.
+
+        `because` is that feature; without it nothing but the numbers decided.
+        """
         events = np.zeros(len(features), dtype=EVENT)
         events["at"] = events["feature"] = features
         events["reason"] = self._codes[reason]
         events["relevance"], events["value"], events["level"] = relevance, value, level
-        events["because_end"] = len(self._because) + 1 + np.arange(len(features))
-        self._because.extend(because)
+        events["because_end"] = len(self._because)
+        if because is not None:
+            events["because_end"] += 1 + np.arange(len(features))
+            self._because.extend(because)
         self._events.extend(events)
         self._reason.view[features] = self._codes[reason]
 

@@ -30,6 +30,10 @@ class MissingDependencyError(TamisError, ImportError):
     """An optional package is needed and not installed."""
 
 
+class DataWarning(UserWarning):
+    """The data can be used as it is, but the answer may not mean what was wanted."""
+
+
 def need(module: str, *, extra: str, what_for: str) -> ModuleType:
     """Import an optional package, or say which extra installs it."""
     try:

@@ -21,12 +21,12 @@ from tamis.engine.axis import columns_for_now
 from tamis.engine.prefetch import ahead
 from tamis.engine.run import Run
 from tamis.kernels.threads import thread_count, threads
-from tamis.selectors import BY_METHOD, FeatureStreamSelector
+from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.sources import open_source
 from tamis.sources.base import Report, Source, describe_target, silent
 
 
-def make_selector(method: str, **parameters: Any) -> FeatureStreamSelector:
+def make_selector(method: str, **parameters: Any) -> ColumnSelector:
     """A selector by its word on the command line."""
     if method not in BY_METHOD:
         raise ParameterError(
@@ -39,7 +39,7 @@ def make_selector(method: str, **parameters: Any) -> FeatureStreamSelector:
 
 def select(
     data: Any,
-    selector: FeatureStreamSelector | str = "saola",
+    selector: ColumnSelector | str = "saola",
     y: Any = None,
     *,
     width: int | None = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,15 @@ class Strength:
         return self.value[i]
 
 
+class Prepared(Sequence[Any]):
+    """Columns that a panel made ready, end to end."""
+
+    @classmethod
+    @abstractmethod
+    def arranged(cls, parts: Sequence[Any], places: Sequence[Ints], count: int) -> Self:
+        """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
+
+
 class Panel(ABC):
     """The kept columns, in order of arrival, ready to be compared with a newcomer."""
 
@@ -94,6 +104,84 @@ class Panel(ABC):
 
     @abstractmethod
     def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Independence:
+    """One test of a column against the target, given some kept columns.
+
+    Attributes
+    ----------
+    given : tuple of int
+        Positions of the columns given.
+    independent : bool
+        The verdict, after the rule for refused tests.
+    refused : bool
+        There were too few rows to make the test.
+    collinear : bool
+        The columns given determine the column, so nothing is left to test.
+    strength, level : float
+        What was compared; NaN if the test was refused.
+    statistic, df, p : float
+        The test statistic, its degrees of freedom and the p-value; p is NaN if there is none.
+    """
+
+    given: tuple[int, ...]
+    independent: bool
+    refused: bool
+    collinear: bool
+    strength: float
+    level: float
+    statistic: float
+    df: float
+    p: float
+
+
+class ConditionalPanel(Panel):
+    """A panel that also tests a column against the target, given others.
+
+    The kept columns stand at positions 0 (the oldest) to ``len(panel) - 1``; a newcomer under
+    consideration stands at ``len(panel)``.
+    """
+
+    #: Tests made, and tests refused for lack of rows, by the number of columns given.
+    tests: Ints
+    refused: Ints
+
+    @abstractmethod
+    def consider(self, column: Any) -> None:
+        """Let a ready column stand at position ``len(panel)`` until another one is considered."""
+
+    @abstractmethod
+    def test(self, x: int, given: Sequence[int]) -> Independence:
+        """Test the column at position x against the target, given others; counts as one test."""
+
+    @abstractmethod
+    def separator(
+        self, x: int, candidates: Sequence[int], max_size: int, including: int | None = None
+    ) -> Independence | None:
+        """Find the first set of candidates given which x and the target are independent.
+
+        Sets come by size, from 1 to `max_size`, and each size in lexicographic order of the
+        positions in `candidates`. With `including` every set also holds that position, last: the
+        others, one fewer of them, come in the same order. None if no set separates.
+        """
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A measure that tests a column against the target, given others."""
+
+    def conditional_panel(self, target: Target) -> ConditionalPanel:
+        """An empty panel that makes conditional tests."""
+
+    def under(self, unreliable: str) -> Measure:
+        """The same measure with another rule, one of `UNRELIABLE`, for tests that lack rows."""
+
+
+#: What a test that lacks rows counts as: independence, nothing (it separates nobody, and lets
+#: nobody in), or dependence.
+UNRELIABLE = ("independent", "skip", "dependent")
 
 
 @runtime_checkable

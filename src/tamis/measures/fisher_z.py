@@ -32,8 +32,14 @@ from tamis.kernels.correlation import (
     relevance_dense,
 )
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Measure, Strength, ready_target
-from tamis.measures.panels import RowListPanel, compressed
+from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
+from tamis.measures.panels import (
+    RowListPanel,
+    arranged_entries,
+    arranged_numbers,
+    arranged_pointers,
+    compressed,
+)
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class ReadyColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class ReadyColumns(Sequence[ReadyColumn]):
+class ReadyColumns(Prepared):
     """Many ready columns, end to end."""
 
     pointers: npt.NDArray[np.int64]
@@ -157,6 +163,21 @@ class ReadyColumns(Sequence[ReadyColumn]):
         a, b = self.pointers[i], self.pointers[i + 1]
         return ReadyColumn(
             self.rows[a:b], self.values[a:b], float(self.means[i]), float(self.squares[i])
+        )
+
+    @classmethod
+    def arranged(
+        cls, parts: Sequence[ReadyColumns], places: Sequence[Ints], count: int
+    ) -> ReadyColumns:
+        """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
+        starts = [p.pointers for p in parts]
+        pointers = arranged_pointers(starts, places, count)
+        return cls(
+            pointers,
+            arranged_entries(starts, [p.rows for p in parts], places, pointers),
+            arranged_entries(starts, [p.values for p in parts], places, pointers),
+            arranged_numbers([p.means for p in parts], places, count),
+            arranged_numbers([p.squares for p in parts], places, count),
         )
 
 

@@ -34,10 +34,14 @@ from tamis.kernels.information import (
 )
 from tamis.kernels.levels import encode
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Measure, Strength, ready_target
-from tamis.measures.panels import RowListPanel, compressed
-
-Ints = npt.NDArray[np.int64]
+from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
+from tamis.measures.panels import (
+    RowListPanel,
+    arranged_entries,
+    arranged_numbers,
+    arranged_pointers,
+    compressed,
+)
 
 #: Gate levels are tabulated for columns of fewer levels than this.
 FEW = 64
@@ -79,28 +83,11 @@ class _Information(Measure):
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
-        assert encoded.codes is not None
-        n, codes, counts = block.n_rows, encoded.codes, encoded.counts
-        table, unit = _table(n)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        strength, level = result.value, result.level
-        many = np.zeros(1, dtype=np.bool_)
-        form = (codes, counts, table, unit * n, self._symmetric, self._level_table(encoded))
-        if isinstance(block.values, Compressed):
-            v = block.values
-            over_columns(
-                lambda lo, hi: relevance_compressed(
-                    v.pointers, v.places, v.values, *form, lo, hi, strength, level, many
-                ),
-                v.pointers,
-            )
-        else:
-            dense = np.asfortranarray(block.values)
-            over_columns(
-                lambda lo, hi: relevance_dense(dense, *form, lo, hi, strength, level, many),
-                np.arange(block.width + 1, dtype=np.int64) * n,
-            )
-        if many[0]:
+        units = _table(block.n_rows)[1] * block.n_rows
+        if count_relevance(
+            block, encoded, units, self._symmetric, self._level_table(encoded), result
+        ):
             self._look_up_many_levels(level, block, encoded)
         return result
 
@@ -204,7 +191,7 @@ class CodedColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class CodedColumns(Sequence[CodedColumn]):
+class CodedColumns(Prepared):
     """Many coded columns, end to end."""
 
     pointers: Ints
@@ -222,6 +209,39 @@ class CodedColumns(Sequence[CodedColumn]):
         counts = self.level_counts[self.level_pointers[i] : self.level_pointers[i + 1]]
         return CodedColumn(self.rows[a:b], self.codes[a:b], counts, int(self.entropies[i]))
 
+    @classmethod
+    def arranged(
+        cls, parts: Sequence[CodedColumns], places: Sequence[Ints], count: int
+    ) -> CodedColumns:
+        """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
+        starts, level_starts = [p.pointers for p in parts], [p.level_pointers for p in parts]
+        pointers = arranged_pointers(starts, places, count)
+        level_pointers = arranged_pointers(level_starts, places, count)
+        return cls(
+            pointers,
+            arranged_entries(starts, [p.rows for p in parts], places, pointers),
+            arranged_entries(starts, [p.codes for p in parts], places, pointers),
+            level_pointers,
+            arranged_entries(level_starts, [p.level_counts for p in parts], places, level_pointers),
+            arranged_numbers([p.entropies for p in parts], places, count),
+        )
+
+
+def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
+    """Code the picked columns of a block."""
+    v = compressed(block, picks)
+    n, stored, width = block.n_rows, v.stored, len(v)
+    pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
+    rows, codes = np.empty(stored, np.int32), np.empty(stored, np.int32)
+    counts = np.empty(stored + width, np.int64)
+    encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
+    table, _ = _table(n)
+    counts = counts[: level_pointers[-1]]
+    h = np.zeros(0, np.int64)
+    if width:
+        h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])
+    return CodedColumns(pointers, rows, codes, level_pointers, counts, h)
+
 
 class InformationPanel(RowListPanel):
     """Kept discrete columns; a cell is one level of one of them that is not its background."""
@@ -236,18 +256,7 @@ class InformationPanel(RowListPanel):
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
         """Code the picked columns."""
-        v = compressed(block, picks)
-        n, stored, width = block.n_rows, v.stored, len(v)
-        pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
-        rows, codes = np.empty(stored, np.int32), np.empty(stored, np.int32)
-        counts = np.empty(stored + width, np.int64)
-        encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
-        table, _ = _table(n)
-        counts = counts[: level_pointers[-1]]
-        h = np.zeros(0, np.int64)
-        if width:
-            h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])
-        return CodedColumns(pointers, rows, codes, level_pointers, counts, h)
+        return code_columns(block, picks)
 
     def between(self, column: CodedColumn) -> Floats:
         """Strength of a coded column with every kept column, oldest first."""
@@ -314,6 +323,40 @@ class InformationPanel(RowListPanel):
         self._entropy = self._entropy[self._live]
         self._levels = self._levels[self._live]
         return np.where(cell_lives, np.cumsum(cell_lives) - 1, -1).astype(np.int32)
+
+
+def count_relevance(
+    block: ColumnBlock,
+    target: Target,
+    units: float,
+    symmetric: bool,
+    level_table: Floats,
+    result: Strength,
+) -> bool:
+    """Information of every column with the class, divided by `units`, and its level.
+
+    Levels come from `level_table` by number of levels. True if a column has more levels than that:
+    its level is then minus their number.
+    """
+    assert target.codes is not None
+    n, many = block.n_rows, np.zeros(1, dtype=np.bool_)
+    form = (target.codes, target.counts, _table(n)[0], units, symmetric, level_table)
+    into = (result.value, result.level, many)
+    if isinstance(block.values, Compressed):
+        v = block.values
+        over_columns(
+            lambda lo, hi: relevance_compressed(
+                v.pointers, v.places, v.values, *form, lo, hi, *into
+            ),
+            v.pointers,
+        )
+    else:
+        dense = np.asfortranarray(block.values)
+        over_columns(
+            lambda lo, hi: relevance_dense(dense, *form, lo, hi, *into),
+            np.arange(block.width + 1, dtype=np.int64) * n,
+        )
+    return bool(many[0])
 
 
 @lru_cache(maxsize=16)

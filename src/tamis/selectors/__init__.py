@@ -1,28 +1,38 @@
-"""Selectors. Adding one is a file in `features/`, which is found, and a line in tamis/__init__."""
+"""Selectors. Adding one is a file in `features/` or `batch/`, which is found, and its export."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 
-from tamis.selectors import features
-from tamis.selectors.base import FeatureStreamSelector, Selector
+from tamis.selectors import batch, features
+from tamis.selectors.base import BatchSelector, ColumnSelector, FeatureStreamSelector, Selector
 from tamis.selectors.measured import MeasuredSelector
+from tamis.selectors.measured_batch import MeasuredBatchSelector
 
-__all__ = ["BY_METHOD", "FeatureStreamSelector", "MeasuredSelector", "Selector"]
+__all__ = [
+    "BY_METHOD",
+    "BatchSelector",
+    "ColumnSelector",
+    "FeatureStreamSelector",
+    "MeasuredBatchSelector",
+    "MeasuredSelector",
+    "Selector",
+]
 
 
-def _found() -> dict[str, type[FeatureStreamSelector]]:
-    """Every selector defined in a module of `features`, by its word on the command line."""
-    by_method: dict[str, type[FeatureStreamSelector]] = {}
-    for info in pkgutil.iter_modules(features.__path__, features.__name__ + "."):
-        module = importlib.import_module(info.name)
-        for thing in vars(module).values():
-            is_selector = isinstance(thing, type) and issubclass(thing, FeatureStreamSelector)
-            if is_selector and thing.__module__ == info.name and "method" in vars(thing):
-                by_method[thing.method] = thing
+def _found() -> dict[str, type[ColumnSelector]]:
+    """Every selector defined in a module of a role's folder, by its word on the command line."""
+    by_method: dict[str, type[ColumnSelector]] = {}
+    for folder in (features, batch):
+        for info in pkgutil.iter_modules(folder.__path__, folder.__name__ + "."):
+            module = importlib.import_module(info.name)
+            for thing in vars(module).values():
+                is_selector = isinstance(thing, type) and issubclass(thing, ColumnSelector)
+                if is_selector and thing.__module__ == info.name and "method" in vars(thing):
+                    by_method[thing.method] = thing
     return by_method
 
 
-#: Every feature-stream selector by its word on the command line.
+#: Every selector of columns by its word on the command line.
 BY_METHOD = _found()

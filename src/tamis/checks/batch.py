@@ -1,0 +1,62 @@
+"""The contract of batch selectors: every column is seen before anything is decided."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tamis.checks import columns
+from tamis.checks.columns import fitted
+from tamis.checks.data import assert_same_log, cases
+from tamis.core.errors import TamisError
+from tamis.selectors.base import BatchSelector
+
+
+def ranking_holds_what_is_kept(selector: BatchSelector) -> None:
+    """The method's own order and the order of arrival are of the same features."""
+    for case in cases():
+        done = fitted(selector, case)
+        ranking, kept = done.ranking_.tolist(), done.kept_.tolist()
+        assert sorted(ranking) == kept, f"{case}: ranked {ranking} where {kept} are kept"
+        assert clone(selector).select(case.X, case.y).tolist() == kept, f"{case}: select differs"
+        assert clone(selector).rank(case.X, case.y).tolist() == ranking, f"{case}: rank differs"
+
+
+def a_fitted_selector_survives_pickling(selector: BatchSelector) -> None:
+    """What was found can be put away, and the columns are not put away with it."""
+    for case in cases():
+        done = fitted(selector, case)
+        packed = pickle.dumps(done)
+        found: Any = pickle.loads(packed)
+        assert_same_log(found.log_, done.log_, f"{case}, unpickled")
+        assert found.ranking_.tolist() == done.ranking_.tolist(), f"{case}: the ranking is lost"
+        wide = np.tile(case.X, (1, 10))
+        more = len(pickle.dumps(clone(selector).fit(wide, case.y))) - len(packed)
+        assert more < wide.nbytes / 2, f"{case}: {more:,} bytes more for ten times the columns"
+
+
+def bad_columns_are_refused(selector: BatchSelector) -> None:
+    """NaN is refused in one sentence, and nothing is left that looks like an answer."""
+    for case in cases():
+        spoilt = case.X.copy()
+        spoilt[0, -1] = np.nan
+        live = fitted(selector, case)
+        said = ""
+        try:
+            live.fit(spoilt, case.y)
+        except TamisError as error:
+            said = str(error)
+        assert "NaN" in said, f"{case}: a column with NaN was not refused as such"
+        assert not hasattr(live, "ranking_"), f"{case}: an old ranking is left after a refusal"
+
+
+CHECKS: tuple[Callable[[Any], None], ...] = (
+    *columns.CHECKS,
+    ranking_holds_what_is_kept,
+    a_fitted_selector_survives_pickling,
+    bad_columns_are_refused,
+)
