@@ -39,7 +39,7 @@ class Compressed:
         """Vectors lo to hi - 1, sharing memory."""
         first, last = int(self.pointers[lo]), int(self.pointers[hi])
         return Compressed(
-            np.subtract(self.pointers[lo : hi + 1], first, dtype=np.int64),
+            (self.pointers[lo : hi + 1] - first).astype(np.int64, copy=False),
             self.places[first:last],
             self.values[first:last],
         )

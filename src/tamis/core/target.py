@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ class Target:
         """Number of classes; 0 for regression."""
         return 0 if self.classes is None else len(self.classes)
 
-    @property
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Rows of each class."""
         if self.codes is None:
