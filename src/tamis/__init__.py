@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.fcbf import FCBF
+    from tamis.selectors.features.alpha_investing import AlphaInvesting
     from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
 
 _WHERE = {
     "FCBF": "tamis.selectors.batch.fcbf",
+    "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "SAOLA": "tamis.selectors.features.saola",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
@@ -45,6 +47,7 @@ _WHERE = {
 __all__ = [
     "FCBF",
     "SAOLA",
+    "AlphaInvesting",
     "Decision",
     "DecisionLog",
     "FisherZ",

@@ -39,7 +39,8 @@ class Reason:
     Gaps are ``{name}``, ``{because}`` (the features that decided), the numbers ``{relevance}``,
     ``{value}``, ``{level}``, ``{because_relevance}``, any evidence the decision carries, and the
     words of the log such as ``{target}``. A gap may hold a name inside: ``{I}`` with the words
-    ``I = "I({name}; {target})"``.
+    ``I = "I({name}; {target})"``. Strengths that are -log10 of a p-value, so that larger is
+    stronger, are shown as p-values by ``{relevance_p}`` and ``{level_p}``.
     """
 
     verdict: Verdict
@@ -314,7 +315,7 @@ class DecisionLog:
                 )
         # A constant column, say, has no level, whatever the rest of its block shares.
         silent = [
-            code for code, r in enumerate(self.reasons.values()) if "{level}" not in r.sentence
+            code for code, r in enumerate(self.reasons.values()) if "{level" not in r.sentence
         ]
         out[np.isin(self._reason.view[lo:hi], silent)] = np.nan
         return out
@@ -346,10 +347,14 @@ class DecisionLog:
         }
         if d.because:
             numbers["because_relevance"] = self.relevance_of(d.because[0])
+        sentence = self.reasons[d.reason].sentence
+        for key in ("relevance", "level"):
+            if f"{{{key}_p}}" in sentence:
+                numbers[f"{key}_p"] = 10.0 ** -numbers.pop(key)
         fields = dict(zip(numbers, show(*numbers.values()), strict=True))
         fields["name"] = self.names[d.feature]
         fields["because"] = join([self.names[b] for b in d.because])
-        return fill(self.reasons[d.reason].sentence, fields, self.words)
+        return fill(sentence, fields, self.words)
 
     # --- tables ----------------------------------------------------------------------------
 
