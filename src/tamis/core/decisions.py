@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -21,61 +19,9 @@ from tamis.core.errors import InputError, need
 from tamis.core.growable import Growable
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import fill, join, show
+from tamis.core.verdicts import Decision, Reason, Verdict
 
-
-class Verdict(IntEnum):
-    """What became of a feature."""
-
-    IRRELEVANT = 0
-    REDUNDANT = 1
-    EVICTED = 2
-    KEPT = 3
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a verdict was given, as a sentence with gaps.
-
-    Gaps are ``{name}``, ``{because}`` (the features that decided), the numbers ``{relevance}``,
-    ``{value}``, ``{level}``, ``{because_relevance}``, any evidence the decision carries, and the
-    words of the log such as ``{target}``. A gap may hold a name inside: ``{I}`` with the words
-    ``I = "I({name}; {target})"``. Strengths that are -log10 of a p-value, so that larger is
-    stronger, are shown as p-values by ``{relevance_p}`` and ``{level_p}``.
-    """
-
-    verdict: Verdict
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a selector decided about one arriving feature.
-
-    Attributes
-    ----------
-    feature : int
-        Arrival number.
-    reason : str
-        Key of a declared `Reason`; it carries the verdict.
-    relevance, value, level : float
-        Strength towards the target; the number that decided; what it was compared with.
-    because : tuple of int
-        The feature or set of features that decided.
-    evicts : tuple of Decision
-        Kept features that leave because of this one, in the order they leave. They leave even if
-        this feature then falls itself.
-    evidence : mapping
-        Further named numbers, for selectors that have more to show.
-    """
-
-    feature: int
-    reason: str
-    relevance: float
-    value: float = np.nan
-    level: float = np.nan
-    because: tuple[int, ...] = ()
-    evicts: tuple[Decision, ...] = ()
-    evidence: Mapping[str, float] = field(default_factory=dict)
+__all__ = ["Decision", "DecisionLog", "Reason", "Verdict"]
 
 
 EVENT = np.dtype(
@@ -134,6 +80,7 @@ class DecisionLog:
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
         self._levels: list[tuple[int, float | npt.NDArray[np.float32]]] = []
+        self._values: list[tuple[int, npt.NDArray[np.float32]]] = []
         self._events = Growable(EVENT)
         self._because = Growable(np.int64)
         self._evidence: dict[str, tuple[Growable, Growable]] = {}
@@ -160,6 +107,14 @@ class DecisionLog:
         else:
             self._reason.extend(reason)
         self.names.append(len(relevance), names)
+
+    def append_values(self, first: int, value: npt.NDArray[Any]) -> None:
+        """Give features from `first` on the number that decided, where no event tells it (or NaN).
+
+        Four bytes each, for rules that look at every feature; ranges must rise.
+        """
+        if not np.isnan(value).all():
+            self._values.append((first, value.astype(np.float32)))
 
     def reserve(self, n_features: int) -> None:
         """Make room, when it is known how many features will come."""
@@ -276,7 +231,8 @@ class DecisionLog:
                     number,
                     self._keys[self._reason.view[number]],
                     float(self._relevance.view[number]),
-                    level=self._bulk_level(number),
+                    float(self._bulk_values(number, number + 1)[0]),
+                    self._bulk_level(number),
                 )
             )
         return self._say(self._decision(int(events[-1])))
@@ -301,6 +257,18 @@ class DecisionLog:
         # As float32, like the relevance: a sentence must not say that 0.80000001 is not above 0.8.
         start, level = self._levels[bisect_right(self._levels, feature, key=lambda s: s[0]) - 1]
         return float(level[feature - start] if isinstance(level, np.ndarray) else np.float32(level))
+
+    def _bulk_values(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
+        """The numbers of `append_values` for features lo to hi - 1, NaN where there is none."""
+        out = np.full(hi - lo, np.nan, dtype=np.float32)
+        at = max(bisect_right(self._values, lo, key=lambda s: s[0]) - 1, 0)
+        for start, value in self._values[at:]:
+            if start >= hi:
+                break
+            a, b = max(start, lo), min(start + len(value), hi)
+            if a < b:
+                out[a - lo : b - lo] = value[a - start : b - start]
+        return out
 
     def _all_levels(self, lo: int = 0, hi: int | None = None) -> npt.NDArray[np.float32]:
         """The levels of features lo to hi - 1 as one array."""
@@ -372,7 +340,7 @@ class DecisionLog:
             "verdict": self._verdicts[reason],
             "reason": reason.copy(),
             "relevance": self._relevance.view[lo:hi].astype(np.float64),
-            "value": np.full(n, np.nan),
+            "value": self._bulk_values(lo, hi).astype(np.float64),
             "level": self._all_levels(lo, hi).astype(np.float64),
             "because": np.full(n, -1, dtype=np.int64),
             "at": np.arange(lo, hi),
@@ -428,6 +396,8 @@ class DecisionLog:
             "level": self._all_levels(),
             "because": self._because.view,
         }
+        if self._values:
+            arrays["value"] = self._bulk_values(0, len(self))
         arrays |= {f"event_{key}": self._events.view[key] for key in EVENT.names or ()}
         for key, (places, numbers) in self._evidence.items():
             arrays[f"evidence:{key}:at"] = places.view
@@ -447,6 +417,8 @@ class DecisionLog:
         log._reason = Growable(np.uint8, state["reason"])
         log._relevance = Growable(np.float32, state["relevance"])
         log._levels = [(0, np.asarray(state["level"], dtype=np.float32))]
+        if "value" in state:
+            log.append_values(0, np.asarray(state["value"]))
         log._because = Growable(np.int64, state["because"])
         events = np.zeros(len(state["event_at"]), dtype=EVENT)
         for key in EVENT.names or ():

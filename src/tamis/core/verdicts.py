@@ -1,0 +1,64 @@
+"""What can become of a feature, why, and one decision about one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+
+class Verdict(IntEnum):
+    """What became of a feature."""
+
+    IRRELEVANT = 0
+    REDUNDANT = 1
+    EVICTED = 2
+    KEPT = 3
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a verdict was given, as a sentence with gaps.
+
+    Gaps are ``{name}``, ``{because}`` (the features that decided), the numbers ``{relevance}``,
+    ``{value}``, ``{level}``, ``{because_relevance}``, any evidence the decision carries, and the
+    words of the log such as ``{target}``. A gap may hold a name inside: ``{I}`` with the words
+    ``I = "I({name}; {target})"``. Strengths that are -log10 of a p-value, so that larger is
+    stronger, are shown as p-values by ``{relevance_p}`` and ``{level_p}``.
+    """
+
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a selector decided about one arriving feature.
+
+    Attributes
+    ----------
+    feature : int
+        Arrival number.
+    reason : str
+        Key of a declared `Reason`; it carries the verdict.
+    relevance, value, level : float
+        Strength towards the target; the number that decided; what it was compared with.
+    because : tuple of int
+        The feature or set of features that decided.
+    evicts : tuple of Decision
+        Kept features that leave because of this one, in the order they leave. They leave even if
+        this feature then falls itself.
+    evidence : mapping
+        Further named numbers, for selectors that have more to show.
+    """
+
+    feature: int
+    reason: str
+    relevance: float
+    value: float = np.nan
+    level: float = np.nan
+    because: tuple[int, ...] = ()
+    evicts: tuple[Decision, ...] = ()
+    evidence: Mapping[str, float] = field(default_factory=dict)
