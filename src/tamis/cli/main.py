@@ -9,7 +9,8 @@ import importlib
 import io
 import os
 import sys
-from typing import NoReturn
+import warnings
+from typing import Any, NoReturn
 
 import click
 
@@ -74,6 +75,7 @@ def run() -> None:
         cli.main(prog_name="tamis")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name the terminal cannot show must not stop us
         sys.stdout.reconfigure(errors="backslashreplace")
+    warnings.showwarning = _tell
     try:
         # Not cli.main(), which has exit codes of its own.
         with cli.make_context("tamis", sys.argv[1:]) as ctx:
@@ -103,6 +105,11 @@ def run() -> None:
 def _drop_output() -> None:
     """Let what standard output still holds go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Say a warning on one line; where in the code it arose is no matter for a user."""
+    click.echo(f"tamis: {one_line(str(message))}", err=True)
 
 
 def _stop(sentence: str, code: int) -> NoReturn:

@@ -93,9 +93,16 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     begun = time.perf_counter()
     check_free(out, force=force)
-    selector = make_selector(
-        method, **_known(method, parameters(params)), measure=_measure(measure, alpha, threshold)
-    )
+    settings = _known(method, parameters(params))
+    if threshold is not None and "threshold" in _parameters(method):
+        settings, threshold = {"threshold": threshold, **settings}, None  # the method's own
+    if "measure" in _parameters(method):
+        settings["measure"] = _measure(measure, alpha, threshold)
+    elif (measure, alpha, threshold) != ("auto", None, None):
+        raise ParameterError(
+            f"{method} has no measure, so it takes no --measure, --alpha or --threshold"
+        )
+    selector = make_selector(method, **settings)
     source = open_data(data, format_, zero_based)
     cache = Path(os.path.abspath(out)).parent / f"{os.path.basename(os.path.normpath(data))}.cols"
     if os.path.abspath(out) == str(cache):
@@ -151,9 +158,14 @@ def _need_target(source: Source, data: str) -> None:
     raise InputError(f"{data} has no target; convert it again from data that has one")
 
 
+def _parameters(method: str) -> list[str]:
+    """The parameters of a method."""
+    return list(inspect.signature(BY_METHOD[method]).parameters)
+
+
 def _known(method: str, given: dict[str, Any]) -> dict[str, Any]:
     """Refuse parameters the method does not have."""
-    known = [p for p in inspect.signature(BY_METHOD[method]).parameters if p != "measure"]
+    known = [p for p in _parameters(method) if p != "measure"]
     for name in given:
         if name not in known:
             raise ParameterError(f"{method} has no parameter {name!r}; it has {', '.join(known)}")

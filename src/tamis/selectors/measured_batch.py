@@ -75,7 +75,7 @@ class MeasuredBatchSelector(Measured, BatchSelector):
             return
         if self.measure_.kind != "discrete":
             return
-        picked, why = choose(blocks, self._target, n_columns)
+        picked, why = choose(blocks, self._target, n_columns, name_of=self._name_of)
         if picked.kind != "discrete":
             warnings.warn(
                 f"{self.measure_!r} takes every value as a category, but {why}; pass "
