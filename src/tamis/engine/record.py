@@ -210,7 +210,7 @@ def _read_log(path: Path, record: dict[str, Any]) -> DecisionLog:
         key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
         for key, r in record["reasons"].items()
     }
-    wanted = {"name", "reason", "relevance", "level"}
+    wanted = {"name", "reason", "relevance", "level", "value"}
     file = pq.ParquetFile(path / "log.parquet")
     table = file.read([name for name in file.schema_arrow.names if name in wanted])
     names = NameBook(record["names"]["prefix"], record["names"]["base"])
@@ -236,6 +236,9 @@ def _read_log(path: Path, record: dict[str, Any]) -> DecisionLog:
             state[key] = values[at]
         elif key != "because":
             state[f"event_{key}"] = events[key].to_numpy()
+    # Where there is an event it has the exact number.
+    state["value"] = table["value"].to_numpy().astype(np.float32)
+    state["value"][state["event_feature"]] = np.nan
     log = DecisionLog.from_state(state, reasons, names, record["words"])
     kept = log.counts()["kept"]
     if log.counts() != record["verdicts"] or len(log.replay()) != kept:

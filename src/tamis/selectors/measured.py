@@ -19,7 +19,7 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, resolve
-from tamis.measures.base import Measure, Strength
+from tamis.measures.base import Measure, Panel, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
 
@@ -53,6 +53,10 @@ class Measured(ColumnSelector):
     #: What ``measure="auto"`` picks between.
     discrete_measure: ClassVar[Measure] = DISCRETE
     continuous_measure: ClassVar[Measure] = CONTINUOUS
+
+    #: Whether columns below their level are dropped in bulk; without that gate every column that
+    #: is not constant meets the rule.
+    gated: bool = True
 
     measure: Measure | str
     measure_: Measure
@@ -88,8 +92,12 @@ class Measured(ColumnSelector):
         measure.check_target(self._target)
         self.measure_ = measure
         self.measure_reason_ = why
-        self._kept = Kept(measure.panel(self._target))
+        self._kept = Kept(self._panel())
         self._new_log(self._words(measure))
+
+    def _panel(self) -> Panel:
+        """An empty panel that can compare what the rule compares."""
+        return self.measure_.panel(self._target)
 
     def _words(self, measure: Measure) -> dict[str, str]:
         """The words of the sentences."""
@@ -109,7 +117,7 @@ class Measured(ColumnSelector):
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
         found, level = sift(strength.value, strength.level, relevance, constant, survivors)
-        survivors = survivors[:found].copy()
+        survivors = survivors[:found].copy() if self.gated else np.flatnonzero(constant == 0)
         return Examined(
             block.first,
             block.names,
@@ -127,7 +135,7 @@ class Measured(ColumnSelector):
         self._in_order(examined.first, examined.width)
         # The reasons "irrelevant" and "constant" come first, so the marks 0 and 1 are their codes.
         self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
-        self._relevant += len(examined.features)
+        self._relevant += int(np.count_nonzero(examined.strengths > examined.levels))
 
     @property
     def work_(self) -> dict[str, int]:
@@ -182,8 +190,12 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
     def absorb(self, examined: Examined) -> None:
         """Take an examined block into the stream; blocks must come in order."""
         super().absorb(examined)
-        for lo in range(0, len(examined.features), self.look_ahead):
-            self._absorb_some(examined, lo, min(lo + self.look_ahead, len(examined.features)))
+        self._meet(examined, 0, len(examined.features))
+
+    def _meet(self, examined: Examined, first: int, last: int) -> None:
+        """Let survivors first..last-1 meet the kept features."""
+        for lo in range(first, last, self.look_ahead):
+            self._absorb_some(examined, lo, min(lo + self.look_ahead, last))
 
     def _absorb_some(self, examined: Examined, lo: int, hi: int) -> None:
         """Take survivors lo..hi-1: those whose fate is foreseen in bulk, the others by the rule."""
