@@ -23,7 +23,7 @@ Report = Callable[[str, int, int | None], None]
 
 #: A block holds about this many numbers unless the caller asks for a width.
 #: Small enough that a block's numbers and results stay in the processor's cache.
-BLOCK_ENTRIES = 500_000
+BLOCK_ENTRIES = 1_000_000
 
 
 def silent(what: str, done: int, total: int | None) -> None:
