@@ -13,6 +13,7 @@ from tamis.kernels.walk import foresee_walk
 from tamis.measures.base import Floats, Measure
 from tamis.selectors.arrivals import Arrival, Foresight, Kept
 from tamis.selectors.measured import MeasuredSelector
+from tamis.selectors.pairs import BETTER, WEAKER, Ties, walk
 
 
 class SAOLA(MeasuredSelector):
@@ -106,30 +107,8 @@ class SAOLA(MeasuredSelector):
             redundant = values >= bound - rounding
         else:
             redundant = (values > bound + rounding) & (values > kept.panel.levels(arrival.column))
-
-        tied = np.abs(kept.relevance - arrival.relevance) <= rounding
-        older_wins = ~tied & (kept.relevance > arrival.relevance)
-        newer_wins = ~tied & ~older_wins
-        if self._older_takes_ties():
-            older_wins |= tied
-
-        throws_out = np.flatnonzero(redundant & older_wins)
-        end = int(throws_out[0]) if len(throws_out) else len(kept)
-        evicts = tuple(
-            Decision(
-                int(kept.features[i]), "evicted", float(kept.relevance[i]),
-                float(values[i]), float(bound[i]), (arrival.feature,),
-            )
-            for i in np.flatnonzero((redundant & newer_wins)[:end])
-        )  # fmt: skip
-        if end == len(kept):
-            return Decision(
-                arrival.feature, "kept", arrival.relevance, level=arrival.level, evicts=evicts
-            )
-        return Decision(
-            arrival.feature, "tied" if tied[end] else "redundant", arrival.relevance,
-            float(values[end]), float(bound[end]), (int(kept.features[end]),), evicts,
-        )  # fmt: skip
+        ties: Ties = "older" if self._older_takes_ties() else "neither"
+        return walk(arrival, kept, values, bound, redundant, rounding, ties)
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
         """Find the newcomers that a kept feature throws out before they evict anyone."""
@@ -161,12 +140,10 @@ class SAOLA(MeasuredSelector):
     def why(self) -> dict[str, Reason]:
         """Say why, for each bound."""
         if self.bound == "min":
-            weaker = (
-                "{relevance_symbol}={relevance} is not above its dependence on {because} ({value})"
-            )
+            weaker = WEAKER
         else:
             weaker = "its dependence on {because} ({value}) reaches the relevance of both"
-        better = ", which is the better predictor ({because_relevance})"
+        better = BETTER
         if self.bound == "max":
             better += " against {relevance}"
         return {
