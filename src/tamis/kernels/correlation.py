@@ -181,7 +181,7 @@ def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means,
 def pair_correlation(
     rows, values, mean, squares, heads, nodes, numbers, slot_means, slot_squares, alive, n, out
 ):
-    """Absolute correlation of one ready column with every kept column that is alive."""
+    """Correlation of one ready column with every kept column that is alive."""
     n_slots = len(slot_means)
     products = np.zeros(n_slots, np.float64)
     for t in range(len(rows)):
@@ -194,8 +194,8 @@ def pair_correlation(
     for s in range(n_slots):
         if alive[s] and squares > 0.0 and slot_squares[s] > 0.0:
             covariance = products[s] - n * mean * slot_means[s]
-            value = abs(covariance) / np.sqrt(squares * slot_squares[s])
-            out[s] = min(1.0, value) if value >= 0.0 else 0.0
+            value = covariance / np.sqrt(squares * slot_squares[s])
+            out[s] = min(1.0, max(-1.0, value)) if value == value else 0.0
 
 
 @jit

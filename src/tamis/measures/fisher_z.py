@@ -8,18 +8,24 @@ indicators, R = sqrt(between-class / total sum of squares), which equals |r| for
 does not depend on how classes are numbered. Its level is that of the F test with (k-1, n-k) degrees
 of freedom: Fisher's z would call almost every feature relevant when there are many classes, because
 R grows with k by chance alone.
+
+Given a set S of m columns, the same with the partial correlation r(x, y | S) and n - m - 3; with
+more than two classes, R is the partial multiple correlation with the indicators (the share of the
+variance of x that S leaves and the indicators explain), and its F test has (k-1, n-m-k) degrees of
+freedom. m counts the columns of S that are not collinear with others in it. A column of which S
+leaves less than 1e-10 of the variance is collinear with S: it is redundant, whatever the target.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtri, ndtri
+from scipy.special import fdtrc, fdtri, ndtr, ndtri
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.params import Number, OneOf, check
@@ -31,8 +37,10 @@ from tamis.kernels.correlation import (
     relevance_compressed,
     relevance_dense,
 )
+from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
+from tamis.measures.conditional import UNRELIABLE, ConditionalPanel, Independence
 from tamis.measures.panels import (
     RowListPanel,
     arranged_entries,
@@ -53,6 +61,10 @@ class FisherZ(Measure):
     classes : {"indicator", "numeric"}, default="indicator"
         How a class target enters: as indicators, or as its number (the authors' program; with more
         than two classes the answer then depends on the numbering).
+    unreliable : {"independent", "skip", "dependent"}, default="independent"
+        What a test counts as for which there are too few rows (n - m - 3 < 1, or n - m - k < 1 with
+        k > 2 classes): independence; nothing, so that it neither separates a feature from the
+        target nor lets one in; dependence.
 
     Examples
     --------
@@ -64,6 +76,7 @@ class FisherZ(Measure):
 
     alpha: float = 0.01
     classes: str = "indicator"
+    unreliable: str = field(default="independent", repr=False)
 
     name: ClassVar[str] = "fisher_z"
     kind: ClassVar[str] = "continuous"
@@ -73,6 +86,7 @@ class FisherZ(Measure):
     def __post_init__(self) -> None:
         check("FisherZ", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
         check("FisherZ", "classes", self.classes, OneOf(("indicator", "numeric")))
+        check("FisherZ", "unreliable", self.unreliable, OneOf(UNRELIABLE))
 
     def gate(self) -> str:
         """Say in a few words what the level is."""
@@ -88,6 +102,8 @@ class FisherZ(Measure):
         form = self._target_form(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         gate = self.target_level(encoded)
+        if math.isinf(gate) and self.unreliable == "dependent":
+            gate = -1.0
         into = (result.value, result.level)
         if isinstance(block.values, Compressed):
             v = block.values
@@ -115,15 +131,64 @@ class FisherZ(Measure):
             return math.inf
         return math.tanh(float(ndtri(1 - self.alpha / 2)) / math.sqrt(n - 3))
 
-    def target_level(self, target: Target) -> float:
-        """The strength above which a column counts as relevant to this target."""
-        n, k = target.n_rows, target.n_classes
-        if k <= 2 or self.classes == "numeric":
-            return self.level(n)
-        if n - k < 1:
+    def conditional_panel(self, target: Target) -> PartialCorrelationPanel:
+        """An empty panel that makes conditional tests."""
+        return PartialCorrelationPanel(target, self)
+
+    def under(self, unreliable: str) -> FisherZ:
+        """The same measure with another rule for tests that lack rows."""
+        return replace(self, unreliable=unreliable)
+
+    def words(self, target: Target) -> dict[str, str]:
+        """The words that sentences about this measure need."""
+        several = self._by_indicators(target)
+        test = "R={value}, F={statistic}" if several else "|r|={value}, z={statistic}"
+        return {**super().words(target), "test": test + ", p={p}"}
+
+    def target_level(self, target: Target, given: int = 0) -> float:
+        """The strength above which a column counts as dependent on this target, given others."""
+        if not self._by_indicators(target):
+            return self.level(target.n_rows - given)
+        k, rest = target.n_classes, target.n_rows - given - target.n_classes
+        if rest < 1:
             return math.inf
-        f = float(fdtri(k - 1, n - k, 1 - self.alpha))
-        return math.sqrt(f * (k - 1) / (f * (k - 1) + (n - k)))
+        f = float(fdtri(k - 1, rest, 1 - self.alpha))
+        return math.sqrt(f * (k - 1) / (f * (k - 1) + rest))
+
+    def target_test(
+        self, target: Target, strength: float, given: int
+    ) -> tuple[float, float, float]:
+        """Statistic, degrees of freedom and p-value of a strength, given so many columns."""
+        if not self._by_indicators(target):
+            df = target.n_rows - given - 3
+            z = math.sqrt(df) * math.atanh(strength) if strength < 1 else math.inf
+            return z, df, 2 * float(ndtr(-z))
+        k, rest = target.n_classes, target.n_rows - given - target.n_classes
+        unexplained = 1 - strength**2
+        f = strength**2 / (k - 1) / (unexplained / rest) if unexplained > 0 else math.inf
+        return f, k - 1, float(fdtrc(k - 1, rest, f))
+
+    def target_basis(self, target: Target) -> Floats:
+        """The target as orthonormal centred columns: one, or one fewer than classes.
+
+        With classes, column j sets class j + 1 against all the classes before it.
+        """
+        if not self._by_indicators(target):
+            centred = target.values - target.values.mean()
+            norm = math.sqrt(float(np.add.reduce(centred * centred)))
+            basis: Floats = (centred / norm if norm > 0 else centred).reshape(-1, 1)
+            return basis
+        counts = target.counts.astype(np.float64)
+        before = np.cumsum(counts)[:-1]
+        contrasts = np.zeros((len(counts), len(counts) - 1))
+        for j, (earlier, own) in enumerate(zip(before, counts[1:], strict=True)):
+            norm = math.sqrt(1 / earlier + 1 / own)
+            contrasts[: j + 1, j] = -1 / earlier / norm
+            contrasts[j + 1, j] = 1 / own / norm
+        return np.ascontiguousarray(contrasts[target.codes])
+
+    def _by_indicators(self, target: Target) -> bool:
+        return target.n_classes > 2 and self.classes == "indicator"
 
     def _target_form(self, target: Target) -> tuple[npt.NDArray[Any], ...]:
         """(groups, weights, totals, norms) as the kernel wants them."""
@@ -204,12 +269,16 @@ class CorrelationPanel(RowListPanel):
 
     def between(self, column: ReadyColumn) -> Floats:
         """Strength of a ready column with every kept column, oldest first."""
+        self.pairs += len(self._live)
+        return np.abs(self.signed(column))
+
+    def signed(self, column: ReadyColumn) -> Floats:
+        """Correlation of a ready column with every kept column, oldest first."""
         out = np.zeros(len(self._alive))
         pair_correlation(
             column.rows, column.values, column.mean, column.squares, *self._lists(),
             self.n_rows, out,
         )  # fmt: skip
-        self.pairs += len(self._live)
         return out[self._live]
 
     def between_many(self, columns: ReadyColumns, lo: int, hi: int) -> Floats:
@@ -224,7 +293,7 @@ class CorrelationPanel(RowListPanel):
             c.pointers[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
         )  # fmt: skip
         self.pairs += out.shape[0] * len(self._live)
-        return out[:, self._live]
+        return np.abs(out[:, self._live])
 
     def _lists(self) -> tuple[Any, ...]:
         return (
@@ -246,3 +315,72 @@ class CorrelationPanel(RowListPanel):
         self._means = self._means[self._live]
         self._squares = self._squares[self._live]
         return np.where(self._alive, np.cumsum(self._alive) - 1, -1).astype(np.int32)
+
+
+class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
+    """Kept continuous columns with their correlations, among each other and with the target.
+
+    Row and column 0..t-1 of `_correlations` are the target; then the kept columns, oldest first;
+    then the newcomer. A row is worked out once, when its column is considered.
+    """
+
+    def __init__(self, target: Target, measure: FisherZ) -> None:
+        super().__init__(target.n_rows, measure)
+        self.measure = measure
+        self.target = target
+        self.tests, self.refused = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._basis = measure.target_basis(target)
+        self._n_targets = self._basis.shape[1]
+        self._correlations = np.eye(self._n_targets + 1)
+        self._levels_given = np.zeros(0)
+        self._considered: ReadyColumn | None = None
+
+    def consider(self, column: ReadyColumn) -> None:
+        """Let a ready column stand at position ``len(panel)`` until another one is considered."""
+        if column is self._considered:
+            return
+        row = self._correlations[-1]
+        target_products(
+            column.rows, column.values, column.squares, self._basis, row[: self._n_targets]
+        )
+        row[self._n_targets : -1] = self.signed(column)
+        self._correlations[:, -1] = row
+        self._considered = column
+
+    def add(self, column: ReadyColumn) -> None:
+        """Keep a ready column."""
+        self.consider(column)
+        super().add(column)
+        self._considered = None
+        self._correlations = np.pad(self._correlations, (0, 1))
+        self._correlations[-1, -1] = 1.0
+
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Let go of the kept columns at these positions (0 is the oldest)."""
+        super().drop(positions)
+        rest = np.delete(np.arange(len(self._correlations)), positions + self._n_targets)
+        self._correlations = self._correlations[np.ix_(rest, rest)]
+
+    def _search(
+        self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
+    ) -> tuple[int, Independence]:
+        numbers, first = np.full(4, np.nan), self._n_targets
+        for m in range(len(self._levels_given), largest + 1):
+            level = self.measure.target_level(self.target, m)
+            self._levels_given = np.append(self._levels_given, level)
+        size = separate(
+            self._correlations, first, first + x, first + among,
+            first + including if including >= 0 else -1, smallest, largest, self._levels_given,
+            self.measure.unreliable == "independent", self.tests, self.refused, given, numbers,
+        )  # fmt: skip
+        strength, rank, level, variance = numbers.tolist()
+        if variance < COLLINEAR:
+            return size, Independence(
+                (), True, math.nan, math.nan, math.nan, math.nan, math.nan, collinear=True
+            )
+        if math.isnan(level):
+            return size, Independence(
+                (), size >= 0, math.nan, math.nan, math.nan, math.nan, math.nan, refused=True
+            )
+        statistic, df, p = self.measure.target_test(self.target, strength, int(rank))
+        return size, Independence((), size >= 0, strength, level, statistic, df, p)

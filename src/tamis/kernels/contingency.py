@@ -1,0 +1,251 @@
+"""Tests of independence on tables of counts: G-squared and Pearson's, plain and conditional.
+
+A table has strata (the observed combinations of the conditioning columns), rows (levels of x) and
+columns (classes). G-squared is a sum of g(k) = k log2 k over its cells and margins, taken from the
+table of whole numbers of `tamis.kernels.information`: the sum is exact and has no order. Pearson's
+statistic is a compensated sum of floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import jit
+from tamis.kernels.information import ROUNDING
+from tamis.kernels.subsets import next_subset
+
+#: A test needs this many rows for each degree of freedom.
+ROWS_A_DEGREE = 5
+#: Pearson's statistic takes half a row off the difference in cells that expect fewer than this.
+SMALL_CELL = 10.0
+
+
+@jit
+def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
+    """The statistic of a table of counts, and its degrees of freedom that no row can fill.
+
+    Those are its empty cells; of a stratum without rows, all that it would bring.
+    """
+    in_class = np.empty(n_classes, np.int64)
+    units, lookups, empty = 0, 0, 0
+    total, lost = 0.0, 0.0
+    for s in range(strata):
+        first = s * width * n_classes
+        in_class[:] = 0
+        for a in range(width):
+            for c in range(n_classes):
+                in_class[c] += cells[first + a * n_classes + c]
+        rows = in_class.sum()
+        if rows == 0:
+            empty += (width - 1) * (n_classes - 1)
+            continue
+        units += table[rows]
+        lookups += (width + 1) * (n_classes + 1)
+        for c in range(n_classes):
+            units -= table[in_class[c]]
+        for a in range(width):
+            at = first + a * n_classes
+            in_level = 0
+            for c in range(n_classes):
+                count = cells[at + c]
+                in_level += count
+                units += table[count]
+                empty += count == 0
+            units -= table[in_level]
+            if pearson:
+                for c in range(n_classes):
+                    term = _pearson_term(cells[at + c], in_level * in_class[c] / rows)
+                    total, lost = _compensated(total, lost, term)
+    if pearson:
+        return total + lost, empty
+    return (units / unit if units > ROUNDING * lookups else 0.0), empty
+
+
+@jit
+def _pearson_term(count, expected):
+    """A cell's share of Pearson's statistic, with the correction for small cells."""
+    if expected <= 0.0:
+        return 0.0
+    off = count - expected
+    if expected < SMALL_CELL:
+        off = abs(off) - 0.5
+    return off * off / expected
+
+
+@jit
+def _compensated(total, lost, term):
+    """Add a term to a sum that keeps what rounding loses (Neumaier)."""
+    more = total + term
+    if abs(total) >= abs(term):
+        lost += (total - more) + term
+    else:
+        lost += (term - more) + total
+    return more, lost
+
+
+@jit
+def degrees(product, empty, spirtes):
+    """Degrees of freedom: the product of levels, less what is empty if `spirtes`; at least 1."""
+    return max(1, product - empty if spirtes else product)
+
+
+@jit
+def level_of(df, product, n, critical, refused_level):
+    """What the statistic must be above; `refused_level` if there are too few rows to tell."""
+    return refused_level if n < ROWS_A_DEGREE * product else critical[df]
+
+
+@jit
+def relevance_coded(
+    pointers, rows, codes, level_pointers, level_counts, y, class_counts, table, unit,
+    pearson, spirtes, critical, refused_level, lo, hi, strength, level,
+):  # fmt: skip
+    """Statistic and level of coded columns lo..hi-1 against the class, from their entries."""
+    n, n_classes = len(y), len(class_counts)
+    for j in range(lo, hi):
+        first = level_pointers[j]
+        width = level_pointers[j + 1] - first
+        cells = np.zeros(width * n_classes, np.int64)
+        for c in range(n_classes):
+            cells[c] = class_counts[c]
+        for t in range(pointers[j], pointers[j + 1]):
+            group = y[rows[t]]
+            cells[codes[t] * n_classes + group] += 1
+            cells[group] -= 1
+        levels, absent = 0, 0
+        for a in range(width):
+            levels += level_counts[first + a] > 0
+            absent += n_classes * (level_counts[first + a] == 0)
+        strength[j], level[j] = 0.0, np.nan
+        if levels > 1:
+            strength[j], empty = statistic_of(cells, 1, width, n_classes, table, unit, pearson)
+            product = max(1, (levels - 1) * (n_classes - 1))
+            df = degrees(product, empty - absent, spirtes)
+            level[j] = level_of(df, product, n, critical, refused_level)
+
+
+@jit
+def dense_codes(rows, codes, level_counts, out):
+    """Write a coded column whole, its levels numbered 0, 1, ... without gaps; return how many."""
+    number = np.empty(len(level_counts), np.int32)
+    found = 0
+    for a in range(len(level_counts)):
+        number[a] = found
+        found += level_counts[a] > 0
+    out[:] = number[0]
+    for t in range(len(rows)):
+        out[rows[t]] = number[codes[t]]
+    return found
+
+
+@jit
+def pair_statistics(
+    codes, levels, x, slots, table, unit, pearson, spirtes, critical, refused_level, value, level
+):
+    """Statistic and level of the column in slot x with the column in each of `slots`."""
+    n = codes.shape[1]
+    cells = np.empty(0, np.int32)
+    for i in range(len(slots)):
+        s = slots[i]
+        size = levels[x] * levels[s]
+        if len(cells) < size:
+            cells = np.empty(size, np.int32)
+        cells[:size] = 0
+        for row in range(n):
+            cells[codes[x, row] * levels[s] + codes[s, row]] += 1
+        value[i], empty = statistic_of(cells, 1, levels[x], levels[s], table, unit, pearson)
+        product = max(1, (levels[x] - 1) * (levels[s] - 1))
+        df = degrees(product, empty, spirtes)
+        level[i] = level_of(df, product, n, critical, refused_level)
+
+
+@jit
+def separate(
+    codes, levels, x, y, n_classes, candidates, including, smallest, largest,
+    table, unit, pearson, spirtes, critical, refused_separates, tests, refused, given, numbers,
+):  # fmt: skip
+    """Find the first set among `candidates` given which slot x and the class are independent.
+
+    Sets come by size, each size in lexicographic order of positions in `candidates`; with
+    `including` (a slot, else -1) every set also holds that one. Returns the size of the set found,
+    its candidates in `given` by position (`including` is not listed), or -1. `tests` and `refused`
+    count by size; `numbers` are statistic, degrees of freedom and level (NaN if refused) of the
+    last test made.
+    """
+    n, total = codes.shape[1], len(candidates)
+    always = 1 if including >= 0 else 0
+    joint = np.zeros((max(1, largest - always), n), np.int32)
+    strata = np.ones(len(joint), np.int64)
+    if always:
+        joint[0], strata[0] = codes[including], levels[including]
+    of_x = np.empty(n, np.int32)
+    for row in range(n):
+        of_x[row] = codes[x, row] * n_classes + y[row]
+    cells = np.empty(n, np.int32)
+    for size in range(max(smallest, always), min(largest, total + always) + 1):
+        free = size - always
+        for i in range(free):
+            given[i] = i
+        built = 0
+        while True:
+            # A float: with many levels the product can be more than a whole number holds.
+            product = float(max(1, (levels[x] - 1) * (n_classes - 1)) * strata[0])
+            for i in range(free):
+                product *= levels[candidates[given[i]]]
+            tests[size] += 1
+            numbers[0], numbers[1], numbers[2] = np.nan, product, np.nan
+            if n < ROWS_A_DEGREE * product:
+                refused[size] += 1
+                if refused_separates:
+                    return size
+            else:
+                _join(codes, levels, candidates, given, free - 1, built, joint, strata)
+                built = max(0, free - 1)
+                last = candidates[given[free - 1]] if free else -1
+                numbers[0], empty, cells = _test(
+                    joint, strata, built, codes, levels, last, of_x, levels[x], n_classes, cells,
+                    table, unit, pearson,
+                )  # fmt: skip
+                df = degrees(int(product), empty, spirtes)
+                numbers[1], numbers[2] = df, critical[df]
+                if not numbers[0] > numbers[2]:
+                    return size
+            changed = next_subset(given, free, total)
+            if changed < 0:
+                break
+            built = min(built, changed)
+    return -1
+
+
+@jit
+def _join(codes, levels, candidates, given, depth, built, joint, strata):
+    """Number the strata of the first `depth` chosen columns; the first `built` are numbered."""
+    for d in range(built, depth):
+        s = candidates[given[d]]
+        strata[d + 1] = strata[d] * levels[s]
+        for row in range(joint.shape[1]):
+            joint[d + 1, row] = joint[d, row] * levels[s] + codes[s, row]
+
+
+@jit
+def _test(
+    joint, strata, depth, codes, levels, last, of_x, width, n_classes, cells, table, unit, pearson
+):
+    """Statistic of x and the class in the strata joined so far, cut once more by column `last`."""
+    times = levels[last] if last >= 0 else 1
+    in_row = width * n_classes
+    room = strata[depth] * times * in_row
+    if len(cells) < room:
+        cells = np.empty(room, np.int32)
+    cells[:room] = 0
+    if last >= 0:
+        for row in range(len(of_x)):
+            stratum = joint[depth, row] * times + codes[last, row]
+            cells[stratum * in_row + of_x[row]] += 1
+    else:
+        for row in range(len(of_x)):
+            cells[joint[depth, row] * in_row + of_x[row]] += 1
+    value, empty = statistic_of(
+        cells, strata[depth] * times, width, n_classes, table, unit, pearson
+    )
+    return value, empty, cells

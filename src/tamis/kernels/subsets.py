@@ -1,0 +1,27 @@
+"""Subsets in lexicographic order of positions, inside kernels."""
+
+from __future__ import annotations
+
+from tamis.kernels._jit import jit
+
+
+@jit
+def next_subset(chosen, size, total):
+    """Turn ``chosen[:size]``, rising positions below `total`, into the next subset of that size.
+
+    Returns the first place that changed, so that what was built for the places before it can be
+    used again; -1 after the last subset, which is left as it is.
+
+    >>> import numpy as np
+    >>> chosen = np.array([0, 1])
+    >>> [(next_subset(chosen, 2, 3), chosen.tolist()) for _ in range(3)]
+    [(1, [0, 2]), (0, [1, 2]), (-1, [1, 2])]
+    """
+    place = size - 1
+    while place >= 0 and chosen[place] == total - size + place:
+        place -= 1
+    if place >= 0:
+        chosen[place] += 1
+        for after in range(place + 1, size):
+            chosen[after] = chosen[after - 1] + 1
+    return place

@@ -1,0 +1,118 @@
+"""Conditional tests: whether a column is independent of the target, given some of those kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from tamis.core.target import Target
+from tamis.measures.base import Ints, Measure, Panel
+
+#: What a test that lacks rows counts as: independence; nothing, so that it separates nobody and
+#: lets nobody in; or dependence.
+UNRELIABLE = ("independent", "skip", "dependent")
+
+
+@dataclass(frozen=True)
+class Independence:
+    """One test of a column against the target, given some kept columns.
+
+    Attributes
+    ----------
+    given : tuple of int
+        Positions of the columns given.
+    independent : bool
+        The verdict, after the rule for refused tests.
+    refused : bool
+        There were too few rows to make the test.
+    collinear : bool
+        The columns given determine the column, so nothing is left to test.
+    strength, level : float
+        What was compared; NaN where nothing was.
+    statistic, df, p : float
+        The test statistic, its degrees of freedom and the p-value; NaN where there is none.
+    """
+
+    given: tuple[int, ...]
+    independent: bool
+    strength: float
+    level: float
+    statistic: float
+    df: float
+    p: float
+    refused: bool = False
+    collinear: bool = False
+
+
+class ConditionalPanel(Panel):
+    """A panel that also tests a column against the target, given others.
+
+    The kept columns stand at positions 0 (the oldest) to ``len(panel) - 1``; a newcomer under
+    consideration stands at ``len(panel)``.
+
+    Attributes
+    ----------
+    tests, refused : ndarray of int
+        Tests made, and tests refused for lack of rows, by the number of columns given. A refused
+        test counts among those made.
+    """
+
+    tests: Ints
+    refused: Ints
+
+    @abstractmethod
+    def consider(self, column: Any) -> None:
+        """Let a ready column stand at position ``len(panel)`` until another one is considered."""
+
+    @abstractmethod
+    def _search(
+        self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
+    ) -> tuple[int, Independence]:
+        """Call the kernel: size of the set found or -1, and the last test made."""
+
+    def test(self, x: int, given: Sequence[int]) -> Independence:
+        """Test the column at position x against the target, given others; counts as one test."""
+        return self._look(x, given, len(given), len(given), None)[1]
+
+    def separator(
+        self, x: int, candidates: Sequence[int], max_size: int, including: int | None = None
+    ) -> Independence | None:
+        """Find the first set of candidates given which x and the target are independent.
+
+        Sets come by size, from 1 to `max_size`, and each size in lexicographic order of the
+        positions in `candidates`. With `including` every set also holds that position, last: the
+        others, one fewer of them, come in the same order. None if no set separates.
+        """
+        size, test = self._look(x, candidates, 1, max_size, including)
+        return test if size >= 0 else None
+
+    def _look(
+        self, x: int, candidates: Sequence[int], smallest: int, largest: int, including: int | None
+    ) -> tuple[int, Independence]:
+        more = np.zeros(max(0, largest + 1 - len(self.tests)), np.int64)
+        self.tests = np.concatenate([self.tests, more])
+        self.refused = np.concatenate([self.refused, more])
+        among, given = np.array(candidates, dtype=np.int64), np.empty(largest + 1, np.int64)
+        always = () if including is None else (including,)
+        size, test = self._search(
+            x, among, -1 if including is None else including, smallest, largest, given
+        )
+        if size >= 0:
+            found = (*among[given[: size - len(always)]].tolist(), *always)
+            return size, replace(test, given=found, independent=True)
+        return size, replace(test, given=tuple(candidates), independent=False)
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A measure that tests a column against the target, given others."""
+
+    def conditional_panel(self, target: Target) -> ConditionalPanel:
+        """An empty panel that makes conditional tests."""
+
+    def under(self, unreliable: str) -> Measure:
+        """The same measure with another rule, one of `UNRELIABLE`, for tests that lack rows."""

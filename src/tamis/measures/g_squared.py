@@ -1,0 +1,268 @@
+"""Tests of independence on counts: G-squared and Pearson's chi-square, plain and conditional.
+
+The strength is the statistic itself. With counts N and expected counts E = row * column / total in
+every stratum of the columns given,
+
+* G-squared = 2 sum N ln(N/E) over cells with N > 0;
+* Pearson's = sum d^2/E over cells with E > 0, d = N - E, or |N - E| - 1/2 where E < 10.
+
+The level is the chi-square quantile at 1 - alpha for df = (r_x - 1)(r_y - 1) times the product of
+the levels r_s of the columns given, at least 1: a statistic above it has p < alpha. (p = alpha
+cannot happen: the quantile is no sum of logarithms of whole numbers, and no fraction.)
+
+A test with fewer than 5 rows for each degree of freedom is not made: it is refused, and a rule
+says what that counts as.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc, chdtri
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.params import Number, OneOf, check
+from tamis.core.target import Target
+from tamis.kernels.contingency import (
+    ROWS_A_DEGREE,
+    dense_codes,
+    pair_statistics,
+    relevance_coded,
+    separate,
+)
+from tamis.kernels.threads import over_columns
+from tamis.measures.base import Floats, Ints, Measure, Strength, ready_target
+from tamis.measures.conditional import UNRELIABLE, ConditionalPanel, Independence
+from tamis.measures.information import (
+    FEW,
+    CodedColumn,
+    CodedColumns,
+    code_columns,
+    count_relevance,
+    need_classes,
+    table_of,
+)
+
+
+@dataclass(frozen=True)
+class GSquared(Measure):
+    """The statistic of a test of independence on counts, gated by the test.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Level of the test.
+    statistic : {"g2", "pearson"}, default="g2"
+        G-squared, 2 n ln 2 times the mutual information in bits; or Pearson's chi-square with half
+        a row taken off in small cells, as the authors' program has it.
+    degrees : {"levels", "spirtes"}, default="levels"
+        Degrees of freedom from the levels alone; or one fewer for each empty cell, and none for
+        strata that do not occur (a heuristic of Spirtes, Glymour and Scheines).
+    unreliable : {"independent", "skip", "dependent"}, default="independent"
+        What a test with fewer than 5 rows for each degree of freedom counts as: independence;
+        nothing, so that it neither separates a feature from the class nor lets one in; dependence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0, 1], [0, 0], [1, 1], [1, 0]] * 5)
+    >>> strength = GSquared().relevance(X, [0, 0, 1, 1] * 5)
+    >>> strength.value.round(2), strength.dependent
+    (array([27.73,  0.  ]), array([ True, False]))
+    """
+
+    alpha: float = 0.01
+    statistic: str = "g2"
+    degrees: str = "levels"
+    unreliable: str = "independent"
+
+    name: ClassVar[str] = "g_squared"
+    kind: ClassVar[str] = "discrete"
+    symbol: ClassVar[str] = "G2({a}; {b})"
+
+    def __post_init__(self) -> None:
+        check("GSquared", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
+        check("GSquared", "statistic", self.statistic, OneOf(("g2", "pearson")))
+        check("GSquared", "degrees", self.degrees, OneOf(("levels", "spirtes")))
+        check("GSquared", "unreliable", self.unreliable, OneOf(UNRELIABLE))
+
+    def gate(self) -> str:
+        """Say in a few words what the level is."""
+        test = "G-squared" if self.statistic == "g2" else "chi-square"
+        return f"the {100 * self.alpha:g}% level of its {test} test"
+
+    def check_target(self, target: Target) -> None:
+        """Raise one sentence for a regression target."""
+        need_classes(self, target)
+
+    def words(self, target: Target) -> dict[str, str]:
+        """The words that sentences about this measure need."""
+        words = super().words(target)
+        symbol = "G2" if self.statistic == "g2" else "chi2"
+        words["relevance_symbol"] = f"{symbol}({{name}}; {words['target']})"
+        words["pair_symbol"] = f"{symbol}({{name}}; {{because}})"
+        words["test"] = f"{symbol}={{value}} on {{df}} degrees of freedom, p={{p}}"
+        return words
+
+    def under(self, unreliable: str) -> GSquared:
+        """The same measure with another rule for tests that lack rows."""
+        return replace(self, unreliable=unreliable)
+
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
+        """Statistic of every column with the class."""
+        block = ColumnBlock.of(columns)
+        encoded = ready_target(target, block.n_rows)
+        self.check_target(encoded)
+        result = Strength.room(block.width) if out is None else out.part(block.width)
+        if self.statistic == "g2" and self.degrees == "levels":
+            n, groups = block.n_rows, encoded.n_classes
+            if count_relevance(block, encoded, unit_of(n), False, _few(self, n, groups), result):
+                many = np.flatnonzero(result.level <= -FEW)
+                result.level[many] = self.levels_for(-result.level[many], groups, n)
+            return result
+        c = code_columns(block, np.arange(block.width))
+        over_columns(
+            lambda lo, hi: relevance_coded(
+                c.pointers, c.rows, c.codes, c.level_pointers, c.level_counts, encoded.codes,
+                encoded.counts, *self.form(block.n_rows), self.refused_level, lo, hi,
+                result.value, result.level,
+            ),
+            c.pointers,
+        )  # fmt: skip
+        return result
+
+    def panel(self, target: Target) -> GSquaredPanel:
+        """An empty panel of kept columns."""
+        return GSquaredPanel(target, self)
+
+    conditional_panel = panel
+
+    def levels_for(self, levels: npt.NDArray[Any], groups: int, n: int) -> Floats:
+        """Levels of columns by their number of levels, where degrees of freedom need no counts."""
+        df = np.maximum(1, (levels - 1) * (groups - 1)).astype(np.int64)
+        critical = _critical(self.alpha, n)
+        made: Floats = critical[np.minimum(df, len(critical) - 1)]
+        return np.where(n < ROWS_A_DEGREE * df, self.refused_level, made)
+
+    @property
+    def refused_level(self) -> float:
+        """The level that makes a refused test count as it should: nothing is above infinity."""
+        return -1.0 if self.unreliable == "dependent" else math.inf
+
+    def form(self, n: int) -> tuple[Any, ...]:
+        """(table, unit, pearson, spirtes, critical) as kernels want them."""
+        return (
+            table_of(n)[0], unit_of(n), self.statistic == "pearson", self.degrees == "spirtes",
+            _critical(self.alpha, n),
+        )  # fmt: skip
+
+
+class GSquaredPanel(ConditionalPanel):
+    """Kept discrete columns, whole: one slot of level codes each, with a spare for a newcomer."""
+
+    def __init__(self, target: Target, measure: GSquared) -> None:
+        self.measure = measure
+        self.target = target
+        self.pairs = 0
+        self.tests, self.refused = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        self._codes = np.zeros((1, target.n_rows), np.int32)
+        self._levels = np.ones(1, np.int64)
+        self._live = np.zeros(0, np.int64)
+        self._spare = 0
+        self._considered: CodedColumn | None = None
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
+        """Code the picked columns."""
+        return code_columns(block, picks)
+
+    def between(self, column: CodedColumn) -> Floats:
+        """Statistic of a coded column with every kept column, oldest first."""
+        self.pairs += len(self)
+        return self._pairs(column)[0]
+
+    def between_many(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
+        """Statistic of coded columns lo..hi-1 with every kept column, oldest first."""
+        return np.array([self.between(columns[i]) for i in range(lo, hi)]).reshape(hi - lo, -1)
+
+    def levels(self, column: CodedColumn) -> Floats:
+        """Level above which each statistic counts as dependence."""
+        return self._pairs(column)[1]
+
+    def _pairs(self, column: CodedColumn) -> tuple[Floats, Floats]:
+        self.consider(column)
+        value, level = np.empty(len(self)), np.empty(len(self))
+        pair_statistics(
+            self._codes, self._levels, self._spare, self._live,
+            *self.measure.form(self.target.n_rows), self.measure.refused_level, value, level,
+        )  # fmt: skip
+        return value, level
+
+    def add(self, column: CodedColumn) -> None:
+        """Keep a coded column."""
+        self.consider(column)
+        self._live = np.append(self._live, self._spare)
+        self._considered = None
+        unused = np.setdiff1d(np.arange(len(self._levels)), self._live)
+        if len(unused) == 0:
+            unused = np.array([len(self._levels)])
+            self._codes = np.concatenate([self._codes, np.zeros_like(self._codes)])
+            self._levels = np.concatenate([self._levels, np.ones_like(self._levels)])
+        self._spare = int(unused[0])
+
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Let go of the kept columns at these positions (0 is the oldest)."""
+        self._live = np.delete(self._live, positions)
+
+    def consider(self, column: CodedColumn) -> None:
+        """Let a coded column stand at position ``len(panel)`` until another one is considered."""
+        if column is not self._considered:
+            self._levels[self._spare] = dense_codes(
+                column.rows, column.codes, column.level_counts, self._codes[self._spare]
+            )
+            self._considered = column
+
+    def _search(
+        self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
+    ) -> tuple[int, Independence]:
+        slots, numbers = np.append(self._live, self._spare), np.full(3, np.nan)
+        size = separate(
+            self._codes, self._levels, slots[x], self.target.codes, self.target.n_classes,
+            slots[among], slots[including] if including >= 0 else -1, smallest, largest,
+            *self.measure.form(self.target.n_rows), self.measure.unreliable == "independent",
+            self.tests, self.refused, given, numbers,
+        )  # fmt: skip
+        statistic, df, level = numbers.tolist()
+        refused = math.isnan(level)
+        p = math.nan if refused else float(chdtrc(df, statistic))
+        return size, Independence(
+            (), size >= 0, statistic, level, statistic, df, p, refused=refused
+        )
+
+
+def unit_of(n: int) -> float:
+    """Units of the table of n rows in one of G-squared, which is 2 n ln 2 times the bits."""
+    return table_of(n)[1] / (2.0 * math.log(2.0))
+
+
+@lru_cache(maxsize=4)
+def _critical(alpha: float, n: int) -> Floats:
+    """Chi-square quantiles by degrees of freedom, for all that n rows can be enough for."""
+    df = np.arange(max(2, n // ROWS_A_DEGREE + 1), dtype=np.float64)
+    quantiles: Floats = chdtri(np.maximum(df, 1.0), alpha)
+    return quantiles
+
+
+@lru_cache(maxsize=16)
+def _few(measure: GSquared, n: int, groups: int) -> Floats:
+    """Levels for columns of 0 to FEW - 1 levels; entry 0 says that they need no scaling."""
+    levels = measure.levels_for(np.arange(FEW), groups, n)
+    levels[0] = 0.0
+    return levels
