@@ -72,11 +72,7 @@ class _Information(Measure):
 
     def check_target(self, target: Target) -> None:
         """Raise one sentence for a regression target."""
-        if not target.is_classes:
-            raise InputError(
-                f"{type(self).__name__} needs classes, and y holds real numbers (an unknown label "
-                "type for it): use FisherZ(), or turn y into classes"
-            )
+        need_classes(self, target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Strength of every column towards the class."""
@@ -84,11 +80,11 @@ class _Information(Measure):
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        units = _table(block.n_rows)[1] * block.n_rows
+        units = table_of(block.n_rows)[1] * block.n_rows
         if count_relevance(
             block, encoded, units, self._symmetric, self._level_table(encoded), result
         ):
-            self._look_up_many_levels(level, block, encoded)
+            self._look_up_many_levels(result.level, block, encoded)
         return result
 
     def _level_table(self, target: Target) -> Floats:
@@ -101,7 +97,7 @@ class _Information(Measure):
         df = (-level[many] - 1) * (target.n_classes - 1)
         level[many] = self._bits(df, block.n_rows)
         if self._symmetric and self.alpha is not None:
-            table, unit = _table(block.n_rows)
+            table, unit = table_of(block.n_rows)
             ready = self.panel(target).prepare(block, many)
             total = ready.entropies + (table[block.n_rows] - table[target.counts].sum())
             level[many] *= 2.0 * unit * block.n_rows / total
@@ -235,7 +231,7 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
     rows, codes = np.empty(stored, np.int32), np.empty(stored, np.int32)
     counts = np.empty(stored + width, np.int64)
     encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
-    table, _ = _table(n)
+    table, _ = table_of(n)
     counts = counts[: level_pointers[-1]]
     h = np.zeros(0, np.int64)
     if width:
@@ -260,7 +256,7 @@ class InformationPanel(RowListPanel):
 
     def between(self, column: CodedColumn) -> Floats:
         """Strength of a coded column with every kept column, oldest first."""
-        table, unit = _table(self.n_rows)
+        table, unit = table_of(self.n_rows)
         out = np.zeros(len(self._alive), dtype=np.int64)
         pair_information(
             column.rows, column.codes, column.level_counts, column.entropy, *self._lists(),
@@ -272,7 +268,7 @@ class InformationPanel(RowListPanel):
 
     def between_many(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
         """Strength of coded columns lo..hi-1 with every kept column, oldest first."""
-        table, unit = _table(self.n_rows)
+        table, unit = table_of(self.n_rows)
         out = np.zeros((hi - lo, len(self._alive)), dtype=np.int64)
         c, lists = columns, self._lists()
         over_columns(
@@ -300,7 +296,7 @@ class InformationPanel(RowListPanel):
         bits = self.measure._bits(df, self.n_rows)
         if self.measure.alpha is None or not self.measure._symmetric:
             return bits
-        unit = _table(self.n_rows)[1]
+        unit = table_of(self.n_rows)[1]
         total = np.maximum(self._entropy[self._live] + column.entropy, 1)
         return bits * 2.0 * unit * self.n_rows / total
 
@@ -325,6 +321,15 @@ class InformationPanel(RowListPanel):
         return np.where(cell_lives, np.cumsum(cell_lives) - 1, -1).astype(np.int32)
 
 
+def need_classes(measure: Measure, target: Target) -> None:
+    """Raise one sentence for a regression target."""
+    if not target.is_classes:
+        raise InputError(
+            f"{type(measure).__name__} needs classes, and y holds real numbers (an unknown label "
+            "type for it): use FisherZ(), or turn y into classes"
+        )
+
+
 def count_relevance(
     block: ColumnBlock,
     target: Target,
@@ -340,7 +345,7 @@ def count_relevance(
     """
     assert target.codes is not None
     n, many = block.n_rows, np.zeros(1, dtype=np.bool_)
-    form = (target.codes, target.counts, _table(n)[0], units, symmetric, level_table)
+    form = (target.codes, target.counts, table_of(n)[0], units, symmetric, level_table)
     into = (result.value, result.level, many)
     if isinstance(block.values, Compressed):
         v = block.values
@@ -371,7 +376,7 @@ def _levels(measure: _Information, n_rows: int, n_classes: int) -> Floats:
 _tables: dict[int, tuple[Ints, float]] = {}
 
 
-def _table(n: int) -> tuple[Ints, float]:
+def table_of(n: int) -> tuple[Ints, float]:
     """The table for n rows; the last few are remembered."""
     if n not in _tables:
         while len(_tables) >= 4:
