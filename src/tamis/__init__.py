@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.fcbf import FCBF
     from tamis.selectors.features.alpha_investing import AlphaInvesting
+    from tamis.selectors.features.grafting import Grafting
     from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
 
 _WHERE = {
     "FCBF": "tamis.selectors.batch.fcbf",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
+    "Grafting": "tamis.selectors.features.grafting",
     "SAOLA": "tamis.selectors.features.saola",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
@@ -51,6 +53,7 @@ __all__ = [
     "Decision",
     "DecisionLog",
     "FisherZ",
+    "Grafting",
     "MutualInformation",
     "Run",
     "SymmetricUncertainty",

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.names import Names
-from tamis.kernels.columns import column_moments, spread_column
+from tamis.kernels.columns import column_moments, list_column, spread_column
 from tamis.kernels.threads import over_columns
 from tamis.selectors.base import FeatureStreamSelector
 
@@ -85,6 +85,12 @@ class Columns:
         spread_column(*self.arrays, self.n_rows, j, self.means[j], *room, out)
         return out
 
+    def listed(self, j: int) -> tuple[npt.NDArray[np.int32], Floats]:
+        """Rows and entries of column j less its shift."""
+        rows, entries = np.empty(self.n_rows, np.int32), np.empty(self.n_rows)
+        count = list_column(*self.arrays, self.n_rows, j, self.shifts[j], rows, entries)
+        return rows[:count], entries[:count]
+
 
 @dataclass(frozen=True, eq=False)
 class Page:
@@ -101,6 +107,12 @@ class Page:
             np.zeros(width, np.float32), np.full(width, np.nan, np.float32),
             np.zeros(width, np.uint8),
         )  # fmt: skip
+
+    @property
+    def level(self) -> float | npt.NDArray[np.float32]:
+        """The levels, or the one that all columns share."""
+        shared = len(self.levels) > 0 and bool((self.levels == self.levels[0]).all())
+        return float(self.levels[0]) if shared else self.levels
 
 
 class ModelledSelector(FeatureStreamSelector):
@@ -137,7 +149,7 @@ class ModelledSelector(FeatureStreamSelector):
             ahead = 2 * ahead if decision is None else self.look_ahead
             if decision is not None:
                 met.append(decision)
-        self.log_.append_bulk(page.strengths, page.levels, page.codes, columns.names)
+        self.log_.append_bulk(page.strengths, page.level, page.codes, columns.names)
         for decision in met:
             self.log_.append(decision)
 
