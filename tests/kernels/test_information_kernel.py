@@ -174,7 +174,7 @@ def coded_columns(dense: np.ndarray):
     rows = np.concatenate(nonzero).astype(np.int32)
     values = np.concatenate([c[z] for c, z in zip(dense.T, nonzero, strict=True)])
     out_pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
-    out_rows, codes = np.empty(size, np.int32), np.empty(size, np.int32)
+    out_rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
     encode(pointers, rows, values, n, out_pointers, out_rows, codes, level_pointers, counts)
     table = entropy_table(n)[0]

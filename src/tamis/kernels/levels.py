@@ -84,23 +84,25 @@ def code_by_sorting(values, count, codes, levels):
 
 @jit
 def gather_nonzeros(column, rows, values):
-    """List the entries of a dense column that are not zero; return how many."""
+    """List the entries of a dense column that are not zero; return how many.
+
+    `rows` and `values` have room for the whole column.
+    """
     count = 0
     for row in range(len(column)):
-        value = column[row]
-        if value != 0.0:
-            rows[count] = row
-            values[count] = value
-            count += 1
+        # Written whether it counts or not: a branch that nobody can foretell costs more.
+        rows[count] = row
+        values[count] = column[row]
+        count += column[row] != 0.0
     return count
 
 
 @jit
-def compress(dense, pointers, rows, values):
-    """Turn dense columns into compressed ones; the arrays have room for every entry."""
-    for j in range(dense.shape[1]):
-        at = pointers[j]
-        pointers[j + 1] = at + gather_nonzeros(dense[:, j], rows[at:], values[at:])
+def compress(dense, picks, pointers, rows, values):
+    """Turn some dense columns into compressed ones; the arrays have room for every entry."""
+    for i in range(len(picks)):
+        at = pointers[i]
+        pointers[i + 1] = at + gather_nonzeros(dense[:, picks[i]], rows[at:], values[at:])
 
 
 @jit
@@ -109,7 +111,7 @@ def encode(
 ):
     """Code compressed columns, each relative to its most common level.
 
-    ``out_rows`` and ``out_codes`` need room for min(entries, n_rows) of each column and
+    ``out_rows`` and ``out_codes`` need room for min(entries, n_rows) of each column and one more,
     ``counts`` for entries + 1 levels of each.
     """
     longest = 1
@@ -152,10 +154,9 @@ def encode(
 def _write_entries(rows, codes, count, out_rows, out_codes):
     written = 0
     for t in range(count):
-        if codes[t] != 0:
-            out_rows[written] = rows[t]
-            out_codes[written] = codes[t]
-            written += 1
+        out_rows[written] = rows[t]
+        out_codes[written] = codes[t]
+        written += codes[t] != 0
     return written
 
 
@@ -168,8 +169,7 @@ def _write_swapped(rows, codes, count, n_rows, common, out_rows, out_codes):
         if t < count and rows[t] == row:
             code = codes[t]
             t += 1
-        if code != common:
-            out_rows[written] = row
-            out_codes[written] = common if code == 0 else code
-            written += 1
+        out_rows[written] = row
+        out_codes[written] = common if code == 0 else code
+        written += code != common
     return written

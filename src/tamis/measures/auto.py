@@ -13,6 +13,7 @@ from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.base import Measure
 from tamis.measures.fisher_z import FisherZ
+from tamis.measures.g_squared import GSquared
 from tamis.measures.information import MutualInformation, SymmetricUncertainty
 
 #: Columns with more levels than this, on average, are numbers rather than categories.
@@ -27,7 +28,7 @@ DISCRETE = MutualInformation(alpha=0.01)
 CONTINUOUS = FisherZ(alpha=0.01)
 
 BY_NAME: dict[str, type[Measure]] = {
-    m.name: m for m in (MutualInformation, SymmetricUncertainty, FisherZ)
+    m.name: m for m in (MutualInformation, SymmetricUncertainty, GSquared, FisherZ)
 }
 
 
@@ -43,6 +44,11 @@ def resolve(measure: Measure | str) -> Measure | None:
     raise ParameterError(
         f"measure={measure!r} is not known; give one of {words}, or a measure such as FisherZ()"
     )
+
+
+def most_levels(n_rows: int) -> float:
+    """Columns of more levels than this, on average, are numbers rather than categories."""
+    return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)
 
 
 def choose(
@@ -75,7 +81,7 @@ def choose(
         return continuous, "there is no column to look at"
     several = [count for count in levels if count > 1]
     mean = float(np.mean(several)) if several else 1.0
-    if not words and (mean > MANY_LEVELS or mean * ROWS_A_LEVEL > target.n_rows):
+    if not words and mean > most_levels(target.n_rows):
         return continuous, (
             f"a column has {mean:.0f} different values on average, too many for "
             f"{target.n_rows} rows to be categories"

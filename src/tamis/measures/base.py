@@ -71,6 +71,11 @@ class Prepared(Sequence[Any]):
     def arranged(cls, parts: Sequence[Any], places: Sequence[Ints], count: int) -> Self:
         """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
 
+    @property
+    def mean_levels(self) -> float:
+        """Different values of a column on average, where they are counted; else NaN."""
+        return np.nan
+
 
 class Panel(ABC):
     """The kept columns, in order of arrival, ready to be compared with a newcomer."""

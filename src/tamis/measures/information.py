@@ -205,6 +205,11 @@ class CodedColumns(Prepared):
         counts = self.level_counts[self.level_pointers[i] : self.level_pointers[i + 1]]
         return CodedColumn(self.rows[a:b], self.codes[a:b], counts, int(self.entropies[i]))
 
+    @property
+    def mean_levels(self) -> float:
+        """Different values of a column on average."""
+        return float(np.count_nonzero(self.level_counts)) / len(self)
+
     @classmethod
     def arranged(
         cls, parts: Sequence[CodedColumns], places: Sequence[Ints], count: int

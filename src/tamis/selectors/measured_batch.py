@@ -7,16 +7,14 @@ ready for comparison, until all have been seen. Then `decide` gets them, best fi
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning
-from tamis.measures.auto import choose
+from tamis.measures.auto import most_levels
 from tamis.measures.base import Floats, Ints, Measure, Prepared
 from tamis.measures.information import SymmetricUncertainty
 from tamis.selectors.arrivals import Examined
@@ -68,23 +66,6 @@ class MeasuredBatchSelector(Measured, BatchSelector):
         """Strengths closer than this are tied."""
         return max(self.measure_.resolution, ROUNDING)
 
-    def look_at(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
-        """Pick a measure if it was left to us; else say so if the one given is for other data."""
-        if self._picked_by_auto:
-            super().look_at(blocks, n_columns)
-            return
-        if self.measure_.kind != "discrete":
-            return
-        picked, why = choose(blocks, self._target, n_columns, name_of=self._name_of)
-        if picked.kind != "discrete":
-            warnings.warn(
-                f"{self.measure_!r} takes every value as a category, but {why}; pass "
-                "measure='fisher_z', or cut the columns into a few categories first (for example "
-                "with sklearn.preprocessing.KBinsDiscretizer)",
-                DataWarning,
-                stacklevel=4,
-            )
-
     def _begin(self) -> None:
         self._waiting: list[Candidates] = []
         self._pairs = 0
@@ -102,10 +83,21 @@ class MeasuredBatchSelector(Measured, BatchSelector):
     def finish(self) -> None:
         """Let the rule decide."""
         waiting, self._waiting = self._waiting, []
-        if waiting:
-            self.ranking_ = self.decide(best_first(waiting, self.rounding))
-        else:
+        if not waiting:
             self.ranking_ = np.zeros(0, dtype=np.int64)
+            return
+        candidates = best_first(waiting, self.rounding)
+        waiting.clear()
+        if candidates.columns.mean_levels > most_levels(self._target.n_rows):
+            warnings.warn(
+                f"{self.measure_!r} takes every value as a category, but a relevant column has "
+                f"{candidates.columns.mean_levels:.0f} different values on average, too many for "
+                f"{self._target.n_rows} rows; pass measure='fisher_z', or cut the columns into a "
+                "few categories first (for example with sklearn.preprocessing.KBinsDiscretizer)",
+                DataWarning,
+                stacklevel=4,
+            )
+        self.ranking_ = self.decide(candidates)
 
     @property
     def work_(self) -> dict[str, int]:
