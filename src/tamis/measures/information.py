@@ -233,7 +233,7 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
     v = compressed(block, picks)
     n, stored, width = block.n_rows, v.stored, len(v)
     pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
-    rows, codes = np.empty(stored, np.int32), np.empty(stored, np.int32)
+    rows, codes = np.empty(stored + 1, np.int32), np.empty(stored + 1, np.int32)
     counts = np.empty(stored + width, np.int64)
     encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
     table, _ = table_of(n)
