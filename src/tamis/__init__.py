@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from tamis.engine.run import Run
     from tamis.engine.select import select
     from tamis.kernels.threads import threads
-    from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
+    from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.fcbf import FCBF
     from tamis.selectors.features.alpha_investing import AlphaInvesting
+    from tamis.selectors.features.fast_osfs import FastOSFS
     from tamis.selectors.features.grafting import Grafting
+    from tamis.selectors.features.osfs import OSFS
     from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
 
@@ -30,10 +32,13 @@ _WHERE = {
     "FCBF": "tamis.selectors.batch.fcbf",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
+    "FastOSFS": "tamis.selectors.features.fast_osfs",
+    "OSFS": "tamis.selectors.features.osfs",
     "SAOLA": "tamis.selectors.features.saola",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
     "FisherZ": "tamis.measures",
+    "GSquared": "tamis.measures",
     "Decision": "tamis.core.decisions",
     "DecisionLog": "tamis.core.decisions",
     "Verdict": "tamis.core.decisions",
@@ -48,11 +53,14 @@ _WHERE = {
 
 __all__ = [
     "FCBF",
+    "OSFS",
     "SAOLA",
     "AlphaInvesting",
     "Decision",
     "DecisionLog",
+    "FastOSFS",
     "FisherZ",
+    "GSquared",
     "Grafting",
     "MutualInformation",
     "Run",

@@ -13,14 +13,21 @@ def show(*numbers: float) -> list[str]:
     ['0.08', '0.31']
     >>> show(0.123456, 0.123457)
     ['0.123456', '0.123457']
+    >>> show(1234.5)
+    ['1234']
     """
     distinct = len({n for n in numbers if n == n})
     texts: list[str] = []
     for digits in range(3, 16):
-        texts = [f"{n:.{digits}g}" for n in numbers]
+        texts = [_digits(n, digits) for n in numbers]
         if len({t for t, n in zip(texts, numbers, strict=True) if n == n}) == distinct:
             break
     return texts
+
+
+def _digits(number: float, digits: int) -> str:
+    """Print a number with some digits; one with more before its point as a whole number."""
+    return f"{number:.0f}" if 10**digits <= abs(number) < 1e9 else f"{number:.{digits}g}"
 
 
 def join(names: Sequence[str]) -> str:

@@ -2,6 +2,15 @@
 
 from tamis.measures.base import Measure, Panel, Strength
 from tamis.measures.fisher_z import FisherZ
+from tamis.measures.g_squared import GSquared
 from tamis.measures.information import MutualInformation, SymmetricUncertainty
 
-__all__ = ["FisherZ", "Measure", "MutualInformation", "Panel", "Strength", "SymmetricUncertainty"]
+__all__ = [
+    "FisherZ",
+    "GSquared",
+    "Measure",
+    "MutualInformation",
+    "Panel",
+    "Strength",
+    "SymmetricUncertainty",
+]

@@ -71,7 +71,7 @@ class FisherZ(Measure):
     >>> import numpy as np
     >>> X = np.array([[1.0, 2.0], [2.0, -1.0], [3.0, 0.5], [4.0, 1.5]])
     >>> FisherZ().relevance(X, [0.5, 1.1, 1.4, 2.1]).value.round(3)
-    array([0.989, 0.013])
+    array([0.99 , 0.028])
     """
 
     alpha: float = 0.01

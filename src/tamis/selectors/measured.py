@@ -23,7 +23,7 @@ from tamis.measures.base import Measure, Panel, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
 
-#: What a measure alone can say. These come first among the reasons, so 0 and 1 are their codes.
+#: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
     "irrelevant": Reason(
         Verdict.IRRELEVANT,
@@ -34,7 +34,15 @@ COMMON_REASONS = {
         Verdict.IRRELEVANT,
         "{name} was dropped as irrelevant: it has the same value in every row",
     ),
+    "untested": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: there are too few rows to test its dependence on the "
+        "{target}",
+    ),
 }
+
+#: The code of "untested".
+UNTESTED = 2
 
 _scratch = threading.local()
 
@@ -118,6 +126,8 @@ class Measured(ColumnSelector):
         survivors = np.empty(width, np.int64)
         found, level = sift(strength.value, strength.level, relevance, constant, survivors)
         survivors = survivors[:found].copy() if self.gated else np.flatnonzero(constant == 0)
+        if not np.isfinite(level):  # else all share a level that can be reached
+            constant[np.isposinf(strength.level)] = UNTESTED
         return Examined(
             block.first,
             block.names,
@@ -133,7 +143,7 @@ class Measured(ColumnSelector):
     def absorb(self, examined: Examined) -> None:
         """Log a block in bulk; the survivors then meet the rule."""
         self._in_order(examined.first, examined.width)
-        # The reasons "irrelevant" and "constant" come first, so the marks 0 and 1 are their codes.
+        # The marks of `examine` are the codes of the reasons that come first.
         self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
         self._relevant += int(np.count_nonzero(examined.strengths > examined.levels))
 
