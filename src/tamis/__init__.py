@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tamis.selectors.features.alpha_investing import AlphaInvesting
     from tamis.selectors.features.fast_osfs import FastOSFS
     from tamis.selectors.features.grafting import Grafting
+    from tamis.selectors.features.group_saola import GroupSAOLA
     from tamis.selectors.features.osfs import OSFS
     from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
@@ -32,6 +33,7 @@ _WHERE = {
     "FCBF": "tamis.selectors.batch.fcbf",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
+    "GroupSAOLA": "tamis.selectors.features.group_saola",
     "FastOSFS": "tamis.selectors.features.fast_osfs",
     "OSFS": "tamis.selectors.features.osfs",
     "SAOLA": "tamis.selectors.features.saola",
@@ -62,6 +64,7 @@ __all__ = [
     "FisherZ",
     "GSquared",
     "Grafting",
+    "GroupSAOLA",
     "MutualInformation",
     "Run",
     "SymmetricUncertainty",

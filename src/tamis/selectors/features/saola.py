@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import OneOf, Range
@@ -99,6 +100,11 @@ class SAOLA(MeasuredSelector):
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first."""
+        ties: Ties = "older" if self._older_takes_ties() else "neither"
+        return walk(arrival, kept, *self._judge(arrival, kept), self.measure_.resolution, ties)
+
+    def _judge(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+        """Strength with every kept feature, what it is compared with, and which say the same."""
         values = kept.panel.between(arrival.column)
         lower = np.minimum(kept.relevance, arrival.relevance)
         bound = lower if self.bound == "min" else np.maximum(kept.relevance, arrival.relevance)
@@ -107,8 +113,7 @@ class SAOLA(MeasuredSelector):
             redundant = values >= bound - rounding
         else:
             redundant = (values > bound + rounding) & (values > kept.panel.levels(arrival.column))
-        ties: Ties = "older" if self._older_takes_ties() else "neither"
-        return walk(arrival, kept, values, bound, redundant, rounding, ties)
+        return values, bound, redundant
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
         """Find the newcomers that a kept feature throws out before they evict anyone."""
