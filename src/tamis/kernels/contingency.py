@@ -26,6 +26,8 @@ def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
 
     Those are its empty cells; of a stratum without rows, all that it would bring.
     """
+    if width == 1 or n_classes == 1:  # nothing can depend; Pearson's correction would say it does
+        return 0.0, 0
     in_class = np.empty(n_classes, np.int64)
     units, lookups, empty = 0, 0, 0
     total, lost = 0.0, 0.0

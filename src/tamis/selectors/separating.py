@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.errors import DataWarning
 from tamis.core.params import Number, OneOf, Range
 from tamis.measures.base import Measure, require
 from tamis.measures.conditional import (
@@ -106,7 +107,7 @@ class SeparatingSelector(MeasuredSelector):
 
     def why(self) -> dict[str, Reason]:
         """Say why, for features that come and for features that leave."""
-        reasons = {}
+        reasons: dict[str, Reason] = {}
         for word, verdict, begin in (
             ("redundant", Verdict.REDUNDANT, "{name} was dropped as redundant: "),
             ("evicted", Verdict.EVICTED, "{name} was kept until a later feature came: "),
@@ -181,7 +182,7 @@ class SeparatingSelector(MeasuredSelector):
             warnings.warn(
                 f"{type(self).__name__}: there are too few rows for some tests, and decisions rest "
                 f"on what they count as, unreliable={self.unreliable!r}; work_ says how many",
-                UserWarning,
+                DataWarning,
                 stacklevel=2,
             )
         self._decided_by_refusals += times
