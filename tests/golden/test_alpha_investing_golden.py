@@ -1,0 +1,73 @@
+"""Alpha-investing against what the authors' program selected, and against its steps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.io import loadmat
+
+from tamis import AlphaInvesting
+from tamis.core.blocks import ColumnBlock
+from tests_shared import SHARED
+
+GOLDEN = SHARED / "golden"
+
+
+def files(pattern: str) -> list[Any]:
+    """Golden files, or one skipped entry in a clone without them."""
+    found = sorted(GOLDEN.glob(pattern)) if GOLDEN.is_dir() else []
+    missing = pytest.param(None, marks=pytest.mark.skip("no golden outputs beside this clone"))
+    return [pytest.param(path, id=path.stem) for path in found] or [missing]
+
+
+def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
+    data = loadmat(GOLDEN / "data" / f"{name}.mat")
+    return data["X"].astype(np.float64), data["Y"].ravel().astype(int)
+
+
+@pytest.mark.parametrize("path", files("alpha_investing*.json"))
+def test_it_selects_what_the_program_selects(path: Path) -> None:
+    record = json.loads(path.read_text())
+    X, y = matrix(record["dataset"])
+    shift = 0
+    if record["algorithm"] == "alpha_investing_const":
+        X, shift = np.column_stack([np.ones(len(X)), X]), 1
+
+    found = AlphaInvesting(variant="program").fit(X, y)
+
+    kept = found.kept_[shift:] - shift
+    assert kept.tolist() == sorted(record["selected_0based"])
+    assert 0 in found.kept_
+
+
+@pytest.mark.parametrize("path", files("primitive__alpha_investing_trace_*.json"))
+def test_every_step_has_the_programs_numbers(path: Path) -> None:
+    trace = json.loads(path.read_text())
+    X, y = matrix(path.stem.rpartition("trace_")[2])
+    live = AlphaInvesting(variant="program").start(y).feed(X[:, 0])
+    share, left = np.empty(1), np.empty(1)
+    for feature, bet, p, sse, wealth in trace["rows"]:
+        column = live.examine(ColumnBlock.of(X[:, feature : feature + 1], feature))
+        live._model.shares(column, 0, 1, share, left)
+        # No step is degenerate: without an intercept even the affine copies bring something new.
+        assert left[0] > 1e-10
+        assert live.wealth_ == pytest.approx(wealth, rel=1e-10)
+        assert live.wealth_ / (2 * (feature + 1)) == pytest.approx(bet, rel=1e-10)
+        assert live._model.sse * (1 - share[0]) == pytest.approx(sse, rel=1e-10)
+        # The printed p-value is 0 where it is smaller than what the trace was printed with.
+        assert live._tails(share)[0] == pytest.approx(p, rel=1e-10, abs=1e-12)
+        live.feed(X[:, feature])
+        logged = list(live.log_.events())[-1]
+        assert (logged.feature == feature) == (feature in trace["selected_0based"])
+    assert live.kept_.tolist() == trace["selected_0based"]
+
+
+def test_no_golden_file_was_missed() -> None:
+    if not GOLDEN.is_dir():
+        pytest.skip("no golden outputs beside this clone")
+    assert len(files("alpha_investing*.json")) == 6
+    assert len(files("primitive__alpha_investing_trace_*.json")) == 2
