@@ -42,6 +42,11 @@ SELECTORS += [
     tamis.AlphaInvesting(variant="program"),
     tamis.Grafting(0.02),
     tamis.Grafting(0.05, l2=0.1, scale="none"),
+    tamis.OSFS(unreliable="skip"),
+    tamis.OSFS(tamis.FisherZ(alpha=0.1, classes="numeric"), max_conditioning=1),
+    tamis.FastOSFS(variant="program"),
+    tamis.FastOSFS(unreliable="dependent", max_conditioning=2),
+    tamis.FastOSFS(tamis.GSquared(alpha=0.05, statistic="pearson", degrees="spirtes")),
     tamis.FCBF(measure="auto"),
     tamis.FCBF(threshold=0.05, measure="fisher_z"),
     tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
@@ -50,6 +55,8 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),
     tamis.SymmetricUncertainty(alpha=0.01),
     tamis.FisherZ(classes="numeric"),
+    tamis.GSquared(statistic="pearson"),
+    tamis.GSquared(degrees="spirtes"),
 ]
 
 
@@ -64,7 +71,11 @@ def pairs(things: list[Any]) -> list[tuple[Any, Callable[[Any], None]]]:
 # Some of the data are no categories, and selectors for categories say so.
 NO_CATEGORIES = "ignore:.* takes every value as a category:tamis.core.errors.DataWarning"
 
+# Some have too few rows for the tests that were asked for.
+TOO_FEW_ROWS = "ignore:.* too few rows for some tests:tamis.core.errors.DataWarning"
 
+
+@pytest.mark.filterwarnings(TOO_FEW_ROWS)
 @pytest.mark.filterwarnings(NO_CATEGORIES)
 @pytest.mark.parametrize(("selector", "check"), pairs(SELECTORS), ids=named)
 def test_selector(selector: ColumnSelector, check: Callable[[Any], None]) -> None:
@@ -147,6 +158,7 @@ def test_every_public_selector_has_a_word_on_the_command_line() -> None:
 
 # Some of its checks fit pure noise, in which there is nothing to select.
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+@pytest.mark.filterwarnings(TOO_FEW_ROWS)
 @pytest.mark.filterwarnings(NO_CATEGORIES)
 @parametrize_with_checks([cls() for cls in public(ColumnSelector)])
 def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
