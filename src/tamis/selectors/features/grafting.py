@@ -225,7 +225,7 @@ class Grafting(ModelledSelector):
         )  # fmt: skip
         decision = Decision(
             newcomer, "kept" if stays[-1] else "returned", float(gradient), level=self._gate,
-            evicts=evicts, evidence={"weight": float(_largest(weights[:, -1]))},
+            evicts=evicts, evidence={"weight": float(_largest(weights[:, -1]) / scale)},
         )  # fmt: skip
         if not stays.all():
             self._model.keep_only(stays)
