@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := $(VENV)/.peers
 
 .PHONY: demo test test-slow check bench format clean
 
@@ -33,7 +34,11 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules -q -p no:cacheprovider src/tamis
 
-bench: $(READY)
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $(PEERS)
+
+bench: $(PEERS)
 	$(BIN)/python -m benchmarks
 
 format: $(READY)

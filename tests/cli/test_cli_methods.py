@@ -1,0 +1,67 @@
+"""Options that mean something else, or nothing, to some methods."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tamis.selectors import BY_METHOD
+
+WITHOUT_A_MEASURE = [
+    method
+    for method, kind in sorted(BY_METHOD.items())
+    if "measure" not in inspect.signature(kind).parameters
+]
+
+
+def test_fcbf_selects_from_a_file(tamis, svm) -> None:
+    done = tamis("select", "t.svm", "--method", "fcbf", "--out", "run", "--width", "4")
+    assert done.code == 0
+    with Path("run/selected.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    names = [row["name"] for row in rows]
+    assert {"3", "20"} <= set(names)
+    assert "21" not in names
+    assert [int(row["arrival"]) for row in rows] == sorted(int(row["arrival"]) for row in rows)
+    assert "measure: SymmetricUncertainty(threshold=0.0, alpha=None), because every" in done.out
+    said = tamis("why", "run", "21").out
+    assert said.startswith("21 was dropped as redundant: SU(21, class)=")
+    assert said.endswith("=1, and 20 predicts as well and came first\n")
+
+
+def test_a_threshold_is_the_methods_own_where_it_has_one(tamis, svm) -> None:
+    tamis("select", "t.svm", "--method", "fcbf", "--out", "run", "--threshold", "0.2")
+    record = json.loads(Path("run/run.json").read_text())
+    assert record["parameters"]["threshold"] == "0.2"
+    assert record["measure"] == "SymmetricUncertainty(threshold=0.0, alpha=None)"
+    assert record["verdicts"]["kept"] == 1
+    done = tamis("select", "t.svm", "--method", "fcbf", "--out", "no", "--threshold", "-1")
+    assert done.one_sentence() == "FCBF: threshold=-1.0 is not a number at least 0"
+
+
+@pytest.mark.parametrize("method", WITHOUT_A_MEASURE)
+def test_a_measure_is_refused_by_a_method_that_has_none(tamis, svm, method) -> None:
+    done = tamis("select", "t.svm", "--method", method, "--out", "run", "--measure", "fisher_z")
+    assert done.one_sentence() == (
+        f"{method} has no measure, so it takes no --measure, --alpha or --threshold"
+    )
+
+
+def test_a_warning_is_one_line(tamis, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{c} 1:{c + rng.random():.4f} 2:{rng.random():.4f}" for c in (0, 1) * 40]
+    (tmp_path / "numbers.svm").write_text("\n".join(rows) + "\n")
+    options = ("--method", "fcbf", "--measure", "symmetric_uncertainty", "--out", "run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = tamis("select", "numbers.svm", *options)
+    assert done.code == 0
+    told = [line for line in done.err.splitlines() if line.startswith("tamis: ")]
+    assert len(told) == 1
+    assert "takes every value as a category" in told[0]
