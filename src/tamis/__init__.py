@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tamis.selectors.features.fast_osfs import FastOSFS
     from tamis.selectors.features.grafting import Grafting
     from tamis.selectors.features.group_saola import GroupSAOLA
+    from tamis.selectors.features.ofs_a3m import OFSA3M
+    from tamis.selectors.features.ofs_density import OFSDensity
     from tamis.selectors.features.osfs import OSFS
     from tamis.selectors.features.saola import SAOLA
     from tamis.sources import open_source as open
@@ -35,6 +37,8 @@ _WHERE = {
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
     "FastOSFS": "tamis.selectors.features.fast_osfs",
+    "OFSA3M": "tamis.selectors.features.ofs_a3m",
+    "OFSDensity": "tamis.selectors.features.ofs_density",
     "OSFS": "tamis.selectors.features.osfs",
     "SAOLA": "tamis.selectors.features.saola",
     "MutualInformation": "tamis.measures",
@@ -55,6 +59,7 @@ _WHERE = {
 
 __all__ = [
     "FCBF",
+    "OFSA3M",
     "OSFS",
     "SAOLA",
     "AlphaInvesting",
@@ -66,6 +71,7 @@ __all__ = [
     "Grafting",
     "GroupSAOLA",
     "MutualInformation",
+    "OFSDensity",
     "Run",
     "SymmetricUncertainty",
     "TamisError",
