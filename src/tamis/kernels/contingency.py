@@ -122,7 +122,7 @@ def relevance_coded(
         if levels > 1:
             strength[j], empty = statistic_of(cells, 1, width, n_classes, table, unit, pearson)
             product = max(1, (levels - 1) * (n_classes - 1))
-            df = degrees(product, empty - absent, spirtes)
+            df = degrees(product, max(0, empty - absent), spirtes)
             level[j] = level_of(df, product, n, critical, refused_level)
 
 

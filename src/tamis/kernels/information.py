@@ -24,20 +24,21 @@ FEW_ENTRIES = 64
 ROUNDING = 2
 
 
-def entropy_table(n: int) -> tuple[npt.NDArray[np.int64], float]:
+def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], float]:
     """The table of g(k) = k log2 k for k = 0..n in whole units, and the units in one bit-row.
 
-    g(n) is scaled to just under 2^52, so that entries are as exact as the double they come from and
-    sums stay far from overflow.
+    g(n) is scaled to just under 2^digits: with 52 entries are as exact as the double they come from
+    and sums stay far from overflow; with more they come from extended precision, where the machine
+    has it.
 
     >>> table, unit = entropy_table(8)
     >>> (table / unit)[[0, 1, 2, 4, 8]].tolist()
     [0.0, 0.0, 2.0, 8.0, 24.0]
     """
-    k = np.arange(n + 1, dtype=np.float64)
-    g = np.zeros(n + 1)
+    k = np.arange(n + 1, dtype=np.float64 if digits <= 52 else np.longdouble)
+    g = np.zeros_like(k)
     g[2:] = k[2:] * np.log2(k[2:])
-    unit = 2.0 ** math.floor(52 - math.log2(max(g[n], 1.0)))
+    unit = 2.0 ** math.floor(digits - math.log2(max(g[n], 1.0)))
     return np.rint(g * unit).astype(np.int64), unit
 
 

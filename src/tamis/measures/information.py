@@ -80,10 +80,9 @@ class _Information(Measure):
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        units = table_of(block.n_rows)[1] * block.n_rows
-        if count_relevance(
-            block, encoded, units, self._symmetric, self._level_table(encoded), result
-        ):
+        table, unit = table_of(block.n_rows)
+        units, levels = unit * block.n_rows, self._level_table(encoded)
+        if count_relevance(block, encoded, table, units, self._symmetric, levels, result):
             self._look_up_many_levels(result.level, block, encoded)
         return result
 
@@ -347,10 +346,11 @@ def count_relevance(
 
     Levels come from `level_table` by number of levels. True if a column has more levels than that:
     its level is then minus their number.
+    table: Ints,
     """
     assert target.codes is not None
     n, many = block.n_rows, np.zeros(1, dtype=np.bool_)
-    form = (target.codes, target.counts, table_of(n)[0], units, symmetric, level_table)
+    form = (target.codes, target.counts, table, units, symmetric, level_table)
     into = (result.value, result.level, many)
     if isinstance(block.values, Compressed):
         v = block.values
