@@ -7,7 +7,7 @@ needs, and `require` turns a mismatch into one sentence.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -64,12 +64,27 @@ class Strength:
 
 
 class Prepared(Sequence[Any]):
-    """Columns that a panel made ready, end to end."""
+    """Columns that a panel made ready, as arrays end to end."""
+
+    #: The pointers that cut each array into columns; None for an array of one number a column.
+    arrays: ClassVar[Mapping[str, str | None]]
 
     @classmethod
-    @abstractmethod
-    def arranged(cls, parts: Sequence[Any], places: Sequence[Ints], count: int) -> Self:
-        """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The columns of all parts, one part after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        whole = {}
+        for name, by in cls.arrays.items():
+            # Arrays may have room to spare at the end.
+            ends = [None if by is None else getattr(part, by)[-1] for part in parts]
+            whole[name] = np.concatenate(
+                [getattr(part, name)[:end] for part, end in zip(parts, ends, strict=True)]
+            )
+        for by in {by for by in cls.arrays.values() if by is not None}:
+            lengths = [np.diff(getattr(part, by)) for part in parts]
+            whole[by] = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        return cls(**whole)
 
     @property
     def mean_levels(self) -> float:
@@ -94,6 +109,13 @@ class Panel(ABC):
     @abstractmethod
     def between(self, column: Any) -> Floats:
         """Strength of a ready column with every kept column, oldest first."""
+
+    def against(self, columns: Any, one: int, picks: Ints) -> Floats:
+        """Strength of prepared column `one` with those at `picks`; what is kept does not matter."""
+        self.add(columns[one])
+        values = np.array([self.between(columns[i])[-1] for i in picks.tolist()])
+        self.drop(np.array([len(self) - 1]))
+        return values
 
     @abstractmethod
     def levels(self, column: Any) -> Floats:

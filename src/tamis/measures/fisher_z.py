@@ -19,7 +19,7 @@ leaves less than 1e-10 of the variance is collinear with S: it is redundant, wha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -37,17 +37,12 @@ from tamis.kernels.correlation import (
     relevance_compressed,
     relevance_dense,
 )
+from tamis.kernels.one_to_many import correlation_with_one
 from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel, Independence
-from tamis.measures.panels import (
-    RowListPanel,
-    arranged_entries,
-    arranged_numbers,
-    arranged_pointers,
-    compressed,
-)
+from tamis.measures.panels import RowListPanel, compressed
 
 
 @dataclass(frozen=True)
@@ -215,6 +210,13 @@ class ReadyColumn:
 class ReadyColumns(Prepared):
     """Many ready columns, end to end."""
 
+    arrays: ClassVar[Mapping[str, str | None]] = {
+        "rows": "pointers",
+        "values": "pointers",
+        "means": None,
+        "squares": None,
+    }
+
     pointers: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int32]
     values: Floats
@@ -228,21 +230,6 @@ class ReadyColumns(Prepared):
         a, b = self.pointers[i], self.pointers[i + 1]
         return ReadyColumn(
             self.rows[a:b], self.values[a:b], float(self.means[i]), float(self.squares[i])
-        )
-
-    @classmethod
-    def arranged(
-        cls, parts: Sequence[ReadyColumns], places: Sequence[Ints], count: int
-    ) -> ReadyColumns:
-        """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
-        starts = [p.pointers for p in parts]
-        pointers = arranged_pointers(starts, places, count)
-        return cls(
-            pointers,
-            arranged_entries(starts, [p.rows for p in parts], places, pointers),
-            arranged_entries(starts, [p.values for p in parts], places, pointers),
-            arranged_numbers([p.means for p in parts], places, count),
-            arranged_numbers([p.squares for p in parts], places, count),
         )
 
 
@@ -294,6 +281,22 @@ class CorrelationPanel(RowListPanel):
         )  # fmt: skip
         self.pairs += out.shape[0] * len(self._live)
         return np.abs(out[:, self._live])
+
+    def against(self, columns: ReadyColumns, one: int, picks: Ints) -> Floats:
+        """Strength of ready column `one` with those at `picks`; what is kept does not matter."""
+        c, mine = columns, columns[one]
+        spread = np.zeros(self.n_rows)
+        spread[mine.rows] = mine.values
+        out = np.empty(len(picks))
+        over_columns(
+            lambda lo, hi: correlation_with_one(
+                spread, mine.mean, mine.squares, c.pointers, c.rows, c.values, c.means, c.squares,
+                picks, lo, hi, self.n_rows, out,
+            ),
+            np.arange(len(picks) + 1) * (c.pointers[-1] // len(c)),
+        )  # fmt: skip
+        self.pairs += len(picks)
+        return out
 
     def _lists(self) -> tuple[Any, ...]:
         return (

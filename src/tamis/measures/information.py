@@ -12,9 +12,9 @@ A value smaller than the rounding of its own sum (about 1e-14 bits) is 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,15 +33,10 @@ from tamis.kernels.information import (
     relevance_dense,
 )
 from tamis.kernels.levels import encode
+from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
-from tamis.measures.panels import (
-    RowListPanel,
-    arranged_entries,
-    arranged_numbers,
-    arranged_pointers,
-    compressed,
-)
+from tamis.measures.panels import RowListPanel, compressed
 
 #: Gate levels are tabulated for columns of fewer levels than this.
 FEW = 64
@@ -189,6 +184,13 @@ class CodedColumn:
 class CodedColumns(Prepared):
     """Many coded columns, end to end."""
 
+    arrays: ClassVar[Mapping[str, str | None]] = {
+        "rows": "pointers",
+        "codes": "pointers",
+        "level_counts": "level_pointers",
+        "entropies": None,
+    }
+
     pointers: Ints
     rows: npt.NDArray[np.int32]
     codes: npt.NDArray[np.int32]
@@ -204,27 +206,15 @@ class CodedColumns(Prepared):
         counts = self.level_counts[self.level_pointers[i] : self.level_pointers[i + 1]]
         return CodedColumn(self.rows[a:b], self.codes[a:b], counts, int(self.entropies[i]))
 
+    @cached_property
+    def widest(self) -> int:
+        """Most levels of a column."""
+        return int(np.diff(self.level_pointers).max())
+
     @property
     def mean_levels(self) -> float:
         """Different values of a column on average."""
         return float(np.count_nonzero(self.level_counts)) / len(self)
-
-    @classmethod
-    def arranged(
-        cls, parts: Sequence[CodedColumns], places: Sequence[Ints], count: int
-    ) -> CodedColumns:
-        """Put column i of part k at ``places[k][i]`` of `count` columns; -1 leaves it out."""
-        starts, level_starts = [p.pointers for p in parts], [p.level_pointers for p in parts]
-        pointers = arranged_pointers(starts, places, count)
-        level_pointers = arranged_pointers(level_starts, places, count)
-        return cls(
-            pointers,
-            arranged_entries(starts, [p.rows for p in parts], places, pointers),
-            arranged_entries(starts, [p.codes for p in parts], places, pointers),
-            level_pointers,
-            arranged_entries(level_starts, [p.level_counts for p in parts], places, level_pointers),
-            arranged_numbers([p.entropies for p in parts], places, count),
-        )
 
 
 def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
@@ -288,6 +278,25 @@ class InformationPanel(RowListPanel):
             out[:, self._live], h_x, columns.entropies[lo:hi, None], units
         )
 
+    def against(self, columns: CodedColumns, one: int, picks: Ints) -> Floats:
+        """Strength of coded column `one` with those at `picks`; what is kept does not matter."""
+        table, unit = table_of(self.n_rows)
+        c, mine = columns, columns[one]
+        spread = np.zeros(self.n_rows, dtype=np.int32)
+        spread[mine.rows] = mine.codes
+        out = np.empty(len(picks), dtype=np.int64)
+        over_columns(
+            lambda lo, hi: information_with_one(
+                spread, mine.level_counts, mine.entropy, c.pointers, c.rows, c.codes,
+                c.level_pointers, c.level_counts, c.entropies, c.widest, picks, lo, hi, table,
+                self.n_rows, out,
+            ),
+            np.arange(len(picks) + 1) * (c.pointers[-1] // len(c)),
+        )  # fmt: skip
+        self.pairs += len(picks)
+        units = unit * self.n_rows
+        return self.measure._pair_values(out, c.entropies[picks], mine.entropy, units)
+
     def _lists(self) -> tuple[Any, ...]:
         return (
             self._heads, self._nodes, self._slot_cells, self._cell_counts, self._entropy,
@@ -337,6 +346,7 @@ def need_classes(measure: Measure, target: Target) -> None:
 def count_relevance(
     block: ColumnBlock,
     target: Target,
+    table: Ints,
     units: float,
     symmetric: bool,
     level_table: Floats,
@@ -346,7 +356,6 @@ def count_relevance(
 
     Levels come from `level_table` by number of levels. True if a column has more levels than that:
     its level is then minus their number.
-    table: Ints,
     """
     assert target.codes is not None
     n, many = block.n_rows, np.zeros(1, dtype=np.bool_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.kernels.levels import compress
-from tamis.kernels.ragged import put_in_places
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column, rebuild
-from tamis.measures.base import Ints, Panel
+from tamis.measures.base import Panel
 
 
 class RowListPanel(Panel):
@@ -81,37 +79,6 @@ def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     values = np.empty(len(picks) * block.n_rows, dtype=np.float64)
     compress(np.asfortranarray(block.values), picks, pointers, rows, values)
     return Compressed(pointers, rows[: pointers[-1]], values[: pointers[-1]])
-
-
-def arranged_pointers(pointers: Sequence[Ints], places: Sequence[Ints], count: int) -> Ints:
-    """Where each of `count` vectors begins when vector i of part k is put at ``places[k][i]``."""
-    result = np.zeros(count + 1, dtype=np.int64)
-    for mine, at in zip(pointers, places, strict=True):
-        result[at[at >= 0] + 1] = np.diff(mine)[at >= 0]
-    return np.cumsum(result)
-
-
-def arranged_entries(
-    pointers: Sequence[Ints],
-    entries: Sequence[npt.NDArray[Any]],
-    places: Sequence[Ints],
-    out_pointers: Ints,
-) -> npt.NDArray[Any]:
-    """The entries of vectors that `arranged_pointers` found a place for."""
-    out = np.empty(out_pointers[-1], dtype=entries[0].dtype)
-    for mine, numbers, at in zip(pointers, entries, places, strict=True):
-        put_in_places(mine, numbers, at, out_pointers, out)
-    return out
-
-
-def arranged_numbers(
-    numbers: Sequence[npt.NDArray[Any]], places: Sequence[Ints], count: int
-) -> npt.NDArray[Any]:
-    """One number for each vector, in the same places."""
-    out = np.empty(count, dtype=numbers[0].dtype)
-    for mine, at in zip(numbers, places, strict=True):
-        out[at[at >= 0]] = mine[at >= 0]
-    return out
 
 
 def _grown(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:

@@ -14,11 +14,6 @@ from tamis.core.params import Number, Range
 from tamis.measures.base import Floats, Ints, Measure, Strength
 from tamis.selectors.measured_batch import Candidates, MeasuredBatchSelector
 
-#: Candidates compared in one compiled call, so that the pair values of a call stay small.
-CHUNK = 4096
-#: Candidates that are settled among themselves at first.
-FIRST_HEADS = 4
-
 
 class FCBF(MeasuredBatchSelector):
     """Fast correlation-based filter.
@@ -29,9 +24,8 @@ class FCBF(MeasuredBatchSelector):
     its turn, and so on to the end of the list.
 
     Cost: one relevance value a feature, then one pair value for each predominant feature and each
-    candidate that remains when its turn comes (they are computed for several predominant features
-    at once, so a candidate that falls early has up to about twice as many). Memory: the columns
-    of the candidates; those at or below delta are never held.
+    candidate that remains when its turn comes, one compiled call for each predominant feature.
+    Memory: the columns of the candidates; those at or below delta are never held.
 
     SU takes every value as a category. On numbers that are none it still runs, with a warning,
     because every value is then a level of its own: cut such columns into a few categories first,
@@ -84,9 +78,6 @@ class FCBF(MeasuredBatchSelector):
     method: ClassVar[str] = "fcbf"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"threshold": Number(0)}
 
-    #: Most candidates settled among themselves before the rest meets them. A prefetch.
-    look_ahead: ClassVar[int] = 256
-
     def __init__(
         self, threshold: float = 0.0, measure: Measure | str = "symmetric_uncertainty"
     ) -> None:
@@ -94,59 +85,37 @@ class FCBF(MeasuredBatchSelector):
         self.measure = measure
 
     def decide(self, candidates: Candidates) -> Ints:
-        """Walk down the list and give the predominant features.
+        """Walk down the list; what remains of it is held in order of arrival, as it lies."""
+        falls_to, value = np.full(len(candidates), -1), np.full(len(candidates), np.nan)
+        rest, bound = np.arange(len(candidates)), candidates.relevance - self.rounding
+        for predominant in candidates.order.tolist():
+            if falls_to[predominant] >= 0:
+                continue
+            own = np.searchsorted(rest, predominant)
+            rest, bound = np.delete(rest, own), np.delete(bound, own)
+            if len(rest) == 0:
+                continue
+            pairs = self._kept.panel.against(candidates.columns, predominant, rest)
+            redundant = pairs >= bound
+            falls_to[rest[redundant]] = predominant
+            value[rest[redundant]] = pairs[redundant]
+            rest, bound = rest[~redundant], bound[~redundant]
+        return self._record(candidates, falls_to, value)
 
-        Several heads of the list are settled among themselves, then the rest meets those of them
-        that are predominant. It starts with few, because the first ones throw out the most.
-        """
-        fell_to, value = np.full(len(candidates), -1), np.full(len(candidates), np.nan)
-        rest, at = candidates, np.arange(len(candidates))
-        size = FIRST_HEADS
-        while len(rest):
-            size = min(size, self.look_ahead, len(rest))
-            panel = self.measure_.panel(self._target)
-            for i in range(size):
-                panel.add(rest.columns[i])
-            by, pair = np.full(len(rest), -1), np.full(len(rest), np.nan)
-            by[:size], pair[:size] = self._settle(rest, panel.between_many(rest.columns, 0, size))
-            heads = np.flatnonzero(by[:size] < 0)
-            panel.drop(np.flatnonzero(by[:size] >= 0))
-            for lo in range(size, len(rest), CHUNK):
-                hi = min(lo + CHUNK, len(rest))
-                pairs = panel.between_many(rest.columns, lo, hi)
-                reaches = pairs >= rest.relevance[lo:hi, None] - self.rounding
-                first = reaches.argmax(axis=1)
-                by[lo:hi] = np.where(reaches[np.arange(hi - lo), first], heads[first], -1)
-                pair[lo:hi] = pairs[np.arange(hi - lo), first]
-            self._pairs += panel.pairs
-            gone, stays = np.flatnonzero(by >= 0), np.flatnonzero(by[size:] < 0) + size
-            fell_to[at[gone]], value[at[gone]] = at[by[gone]], pair[gone]
-            rest, at = rest.pick(stays), at[stays]
-            size *= 2
-        return self._record(candidates, fell_to, value)
-
-    def _settle(self, rest: Candidates, pairs: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Which of the first candidates throws out each of them (-1: none), and its pair value."""
-        by = np.full(len(pairs), -1)
-        for p in range(len(pairs)):
-            if by[p] < 0:
-                reaches = pairs[:, p] >= rest.relevance[: len(pairs)] - self.rounding
-                reaches[: p + 1] = False
-                by[reaches & (by < 0)] = p
-        return by, pairs[np.arange(len(pairs)), by]
-
-    def _record(self, all_: Candidates, fell_to: npt.NDArray[np.intp], value: Floats) -> Ints:
-        """Log the predominant features, then the others, and give the former."""
-        stronger = all_.relevance[fell_to] > all_.relevance + self.rounding
-        kept = fell_to < 0
+    def _record(self, all_: Candidates, falls_to: npt.NDArray[np.intp], value: Floats) -> Ints:
+        """Log the predominant features, then the others, and give the former, best first."""
+        kept = all_.order[falls_to[all_.order] < 0]
         self.log_.append_many(
             "kept", all_.features[kept], all_.relevance[kept], value[kept], all_.levels[kept]
         )
-        for reason, which in (("redundant", ~kept & stronger), ("tied", ~kept & ~stronger)):
-            relevance = all_.relevance[which]
+        fallen = all_.order[falls_to[all_.order] >= 0]
+        over = all_.relevance[falls_to[fallen]] - all_.relevance[fallen]
+        for reason, which in (("redundant", over > self.rounding), ("tied", over <= self.rounding)):
+            some = fallen[which]
+            relevance = all_.relevance[some]
             self.log_.append_many(
-                reason, all_.features[which], relevance, value[which], relevance,
-                all_.features[fell_to[which]],
+                reason, all_.features[some], relevance, value[some], relevance,
+                all_.features[falls_to[some]],
             )  # fmt: skip
         return all_.features[kept]
 
