@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import tamis
-from tamis import AlphaInvesting, Verdict
+from tamis import AlphaInvesting, DecisionLog, Verdict
 
 
 def errors(design, targets):
@@ -263,6 +263,16 @@ def test_work_is_counted_and_bounded() -> None:
     assert work["updates"] == len(found.kept_)
     # Runs double while nothing is found, so a find wastes less than was looked at since the last.
     assert 3000 <= work["p_values"] <= 2 * 3000 + 16 * (len(found.kept_) + 1)
+
+
+def test_a_log_read_from_a_file_says_the_same() -> None:
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 30)) + y[:, None] * (np.arange(30) % 7 == 0)
+    X[:, 4], X[:, 9] = 1.0, X[:, 0]
+    log = AlphaInvesting().fit(X, y).log_
+    read = DecisionLog.from_state(log.state(), log.reasons, log.names, log.words)
+    assert [read.why(j) for j in range(30)] == [log.why(j) for j in range(30)]
 
 
 def test_parameters_are_checked_in_one_sentence() -> None:

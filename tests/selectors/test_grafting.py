@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import tamis
-from tamis import Grafting
+from tamis import DecisionLog, Grafting
 
 
 def slopes_of(X, positive, w, b):
@@ -259,6 +259,16 @@ def test_targets_it_cannot_take_are_refused_in_one_sentence() -> None:
         Grafting().fit(np.eye(4), [0.5, 1.2, 0.1, 2.2])
     with pytest.raises(tamis.TamisError, match="two classes or more, but y has one"):
         Grafting().fit(np.eye(4), [1, 1, 1, 1])
+
+
+def test_a_log_read_from_a_file_says_the_same() -> None:
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 30)) + y[:, None] * (np.arange(30) % 7 == 0)
+    X[:, 4], X[:, 9] = 1.0, X[:, 0]
+    log = Grafting(0.1).fit(X, y).log_
+    read = DecisionLog.from_state(log.state(), log.reasons, log.names, log.words)
+    assert [read.why(j) for j in range(30)] == [log.why(j) for j in range(30)]
 
 
 def test_parameters_are_checked_in_one_sentence() -> None:

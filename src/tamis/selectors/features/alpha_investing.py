@@ -111,7 +111,8 @@ class AlphaInvesting(ModelledSelector):
     wealth : float, default=0.5
         Wealth to begin with, at most 1.
     payout : float, default=0.5
-        What a find earns, at most 1.
+        What a find earns, at most 1. It is about the share of false finds that is put up with:
+        the paper's 0.5 is generous, 0.05 for both is strict.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: column 0 is taken for the intercept and
         always kept, there is no other intercept, i is the column number, the target is the class
@@ -137,12 +138,15 @@ class AlphaInvesting(ModelledSelector):
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(200, 50))
     >>> y = X[:, 3] - X[:, 30] + rng.normal(size=200)
     >>> sel = AlphaInvesting().fit(X, y)
     >>> sel.kept_
     array([ 3, 30])
+    >>> print(sel.log_.why("x40"))  # doctest: +NORMALIZE_WHITESPACE
+    x40 was dropped as irrelevant: the p-value of adding it to the kept features, 0.29, is not below
+    the bet of 0.0079
     """
 
     method: ClassVar[str] = "alpha-investing"
