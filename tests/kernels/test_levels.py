@@ -13,6 +13,7 @@ from tamis.kernels.levels import (
     code_values,
     compress,
     encode,
+    encode_dense,
     gather_nonzeros,
     whole_top,
 )
@@ -138,6 +139,34 @@ def test_coded_columns_list_every_row_that_leaves_the_most_common_level(run, mad
     out_rows, out_codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
     run(pointers, rows, values, n, out_pointers, out_rows, out_codes, level_pointers, counts)
+    check_codes(dense, out_pointers, out_rows, out_codes, level_pointers, counts)
+
+
+@both(encode_dense)
+@given(
+    st.lists(st.tuples(st.sampled_from(POOLS), st.integers(0, 99)), max_size=5),
+    st.sampled_from([1, 2, 3, 17, 90]),
+)
+@several
+def test_dense_columns_are_coded_as_compressed_ones(run, made, n):
+    dense = [column_of(n, pool, seed) for pool, seed in made]
+    picks = np.arange(len(dense))[::-1]
+    block = np.asfortranarray(np.column_stack([np.zeros(n), *dense]))[:, 1:]
+    size, width = n * len(dense), len(dense)
+    pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
+    rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
+    counts = np.empty(size + width, np.int64)
+    run(block, picks, pointers, rows, codes, level_pointers, counts)
+    check_codes(dense[::-1], pointers, rows, codes, level_pointers, counts)
+    for j, column in enumerate(dense[::-1]):
+        # As many levels as where zeros are not stored, of which the last may be empty.
+        levels = level_pointers[j + 1] - level_pointers[j]
+        assert levels == len(np.unique(column[column != 0])) + 1
+
+
+def check_codes(dense, out_pointers, out_rows, out_codes, level_pointers, counts):
+    """Every row that leaves the most common level is listed, with the code of its level."""
+    n = len(dense[0]) if dense else 0
     for j, column in enumerate(dense):
         inside = slice(out_pointers[j], out_pointers[j + 1])
         codes = np.zeros(n, dtype=int)

@@ -120,56 +120,97 @@ def encode(
     codes = np.empty(longest, np.int32)
     levels = np.empty(longest, np.float64)
     for j in range(len(pointers) - 1):
-        first, count = pointers[j], pointers[j + 1] - pointers[j]
-        found = code_values(values[first : first + count], count, codes, levels)
-        at = level_pointers[j]
-        level_pointers[j + 1] = at + found + 1
-        counted = counts[at : at + found + 1]
-        counted[:] = 0
-        for t in range(count):
-            counted[codes[t]] += 1
-        counted[0] += n_rows - count
-        out = out_pointers[j]
-        common = np.argmax(counted)
-        if common == 0:
-            written = _write_entries(
-                rows[first : first + count], codes, count, out_rows[out:], out_codes[out:]
-            )
-        else:
-            # Let the common level change places with zero, so that it need not be listed.
-            written = _write_swapped(
-                rows[first : first + count],
-                codes,
-                count,
-                n_rows,
-                common,
-                out_rows[out:],
-                out_codes[out:],
-            )
-            counted[0], counted[common] = counted[common], counted[0]
-        out_pointers[j + 1] = out + written
+        _encode_column(
+            rows, values, pointers[j], pointers[j + 1] - pointers[j], n_rows, codes, levels, j,
+            out_pointers, out_rows, out_codes, level_pointers, counts,
+        )  # fmt: skip
 
 
 @jit
-def _write_entries(rows, codes, count, out_rows, out_codes):
-    written = 0
+def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers, counts):
+    """Do as `encode`, for some columns of a dense block; room is needed for all their rows."""
+    n = dense.shape[0]
+    rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
+    codes, levels = np.empty(n, np.int32), np.empty(n, np.float64)
+    cells = np.empty(max(FEW_LEVELS, 2 * n) + 1, np.int64)
+    for i in range(len(picks)):
+        column = dense[:, picks[i]]
+        top = whole_top(column, 0, n)
+        if top >= 0:
+            _encode_whole(
+                column, cells[: top + 1], i,
+                out_pointers, out_rows, out_codes, level_pointers, counts,
+            )  # fmt: skip
+            continue
+        count = gather_nonzeros(column, rows, values)
+        _encode_column(
+            rows, values, 0, count, n, codes, levels, i,
+            out_pointers, out_rows, out_codes, level_pointers, counts,
+        )  # fmt: skip
+
+
+@jit
+def _encode_whole(column, cells, i, out_pointers, out_rows, out_codes, level_pointers, counts):
+    """Code a whole column of whole numbers, which number the cells of a table themselves."""
+    cells[:] = 0
+    for row in range(len(column)):
+        cells[int(column[row])] += 1
+    # Zero comes first, whether it occurs or not, as where zeros are not stored.
+    at, found, common = level_pointers[i], 0, 0
+    counts[at] = cells[0]
+    for value in range(1, len(cells)):
+        if cells[value] > 0:
+            found += 1
+            counts[at + found] = cells[value]
+            cells[value] = found
+            if counts[at + found] > counts[at + common]:
+                common = found
+    cells[0] = 0
+    level_pointers[i + 1] = at + found + 1
+    counts[at], counts[at + common] = counts[at + common], counts[at]
+    out = out_pointers[i]
+    for row in range(len(column)):
+        code = cells[int(column[row])]
+        out_rows[out] = row
+        out_codes[out] = code if code != 0 else common
+        out += code != common
+    out_pointers[i + 1] = out
+
+
+@jit
+def _encode_column(
+    rows, values, first, count, n_rows, codes, levels, j,
+    out_pointers, out_rows, out_codes, level_pointers, counts,
+):  # fmt: skip
+    """Code column j, which is entries first..first+count-1; `codes` and `levels` are scratch."""
+    found = code_values(values[first : first + count], count, codes, levels)
+    at = level_pointers[j]
+    level_pointers[j + 1] = at + found + 1
+    counts[at : at + found + 1] = 0
     for t in range(count):
-        out_rows[written] = rows[t]
-        out_codes[written] = codes[t]
-        written += codes[t] != 0
-    return written
-
-
-@jit
-def _write_swapped(rows, codes, count, n_rows, common, out_rows, out_codes):
-    written = 0
-    t = 0
-    for row in range(n_rows):
-        code = 0
-        if t < count and rows[t] == row:
-            code = codes[t]
-            t += 1
-        out_rows[written] = row
-        out_codes[written] = common if code == 0 else code
-        written += code != common
-    return written
+        counts[at + codes[t]] += 1
+    counts[at] += n_rows - count
+    common = 0
+    for level in range(1, found + 1):
+        if counts[at + level] > counts[at + common]:
+            common = level
+    out = out_pointers[j]
+    if common == 0:
+        # Written whether it counts or not: a branch that nobody can foretell costs more.
+        for t in range(count):
+            out_rows[out] = rows[first + t]
+            out_codes[out] = codes[t]
+            out += codes[t] != 0
+    else:
+        # Let the common level change places with zero, so that it need not be listed.
+        t = 0
+        for row in range(n_rows):
+            code = 0
+            if t < count and rows[first + t] == row:
+                code = codes[t]
+                t += 1
+            out_rows[out] = row
+            out_codes[out] = common if code == 0 else code
+            out += code != common
+        counts[at], counts[at + common] = counts[at + common], counts[at]
+    out_pointers[j + 1] = out

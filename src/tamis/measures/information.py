@@ -32,7 +32,7 @@ from tamis.kernels.information import (
     relevance_compressed,
     relevance_dense,
 )
-from tamis.kernels.levels import encode
+from tamis.kernels.levels import encode, encode_dense
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
@@ -219,14 +219,19 @@ class CodedColumns(Prepared):
 
 def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
     """Code the picked columns of a block."""
-    v = compressed(block, picks)
-    n, stored, width = block.n_rows, v.stored, len(v)
+    n, width = block.n_rows, len(picks)
+    v = compressed(block, picks) if isinstance(block.values, Compressed) else None
+    stored = n * width if v is None else v.stored
     pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     rows, codes = np.empty(stored + 1, np.int32), np.empty(stored + 1, np.int32)
     counts = np.empty(stored + width, np.int64)
-    encode(v.pointers, v.places, v.values, n, pointers, rows, codes, level_pointers, counts)
+    into = (pointers, rows, codes, level_pointers, counts)
+    if v is None:
+        encode_dense(np.asfortranarray(block.values), picks, *into)
+    else:
+        encode(v.pointers, v.places, v.values, n, *into)
     table, _ = table_of(n)
-    counts = counts[: level_pointers[-1]]
+    counts = counts[: level_pointers[-1]].copy()
     h = np.zeros(0, np.int64)
     if width:
         h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])

@@ -94,7 +94,7 @@ class FCBF(MeasuredBatchSelector):
             own = np.searchsorted(rest, predominant)
             rest, bound = np.delete(rest, own), np.delete(bound, own)
             if len(rest) == 0:
-                continue
+                break
             pairs = self._kept.panel.against(candidates.columns, predominant, rest)
             redundant = pairs >= bound
             falls_to[rest[redundant]] = predominant
