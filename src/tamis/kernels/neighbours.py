@@ -17,13 +17,9 @@ mean is a sum of floats, row after row.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.correlation import moments
-from tamis.kernels.levels import gather_nonzeros
 
 #: What ends a neighbourhood: a gap, a density d_k/k that falls, or one that rises.
 GAP, ENDS_FALLING, ENDS_RISING = 0, 1, 2
@@ -68,144 +64,6 @@ def squared(a, b, factor):
     return np.int64(difference * difference + 0.5)
 
 
-@inline
-def line_squared(a, b, factor, program):
-    """Do as `squared`, as a float; the programs do not round."""
-    difference = (a - b) * factor
-    square = difference * difference
-    return square if program else np.floor(square + 0.5)
-
-
-@jit
-def rescale(values, first, last, n, root, out):
-    """Copy values first..last-1, the nonzeros of n rows, by a power of two near their size.
-
-    Returns the factor that turns a difference of copies into standard deviations, `root` units
-    each; 0 for a constant column. So no column is too large or too small to be squared.
-    """
-    top = 0.0
-    for t in range(first, last):
-        top = max(top, abs(values[t]))
-    power = math.ldexp(1.0, -min(1000, max(-1000, math.frexp(top)[1])))
-    for t in range(first, last):
-        out[t - first] = values[t] * power
-    _, squares = moments(out, 0, last - first, n)
-    return root * np.sqrt((n - 1) / squares) if squares > 0.0 else 0.0
-
-
-@jit
-def find_levels(rows, values, count, codes, totals, level, lowest, size_before, class_before, of):
-    """Group n rows by value, from `count` nonzeros: values rise, zero has its place among them.
-
-    Level l is found in ``size_before[l + 1] - size_before[l]`` rows, the lowest of which is
-    ``lowest[l]``; ``class_before`` counts them by class; ``of`` is the level of each nonzero, and
-    last that of zero. Returns the number of levels.
-    """
-    n = len(codes)
-    order = np.argsort(values[:count])
-    zero_waits = count < n
-    found, t = 0, 0
-    size_before[0] = 0
-    class_before[0, :] = 0
-    while t < count or zero_waits:
-        class_before[found + 1, :] = class_before[found, :]
-        if zero_waits and (t == count or values[order[t]] > 0.0):
-            zero_waits = False
-            level[found] = 0.0
-            of[count] = found
-            absent = 0
-            while absent < count and rows[absent] == absent:
-                absent += 1
-            lowest[found] = absent
-            size_before[found + 1] = size_before[found] + n - count
-            class_before[found + 1, :] += totals
-            for s in range(count):
-                class_before[found + 1, codes[rows[s]]] -= 1
-        else:
-            level[found] = values[order[t]]
-            lowest[found] = n
-            size_before[found + 1] = size_before[found]
-            while t < count and values[order[t]] == level[found]:
-                row = rows[order[t]]
-                of[order[t]] = found
-                lowest[found] = min(lowest[found], row)
-                size_before[found + 1] += 1
-                class_before[found + 1, codes[row]] += 1
-                t += 1
-        found += 1
-    return found
-
-
-@jit
-def reach(v, level, lowest, size_before, found, factor, rule, program):
-    """Walk outward from level v, one distance at a time.
-
-    Returns the levels lo..hi taken whole, one more row or -1, the number of neighbours, and the
-    lowest row at distance 0.
-    """
-    n, top, here, slack = size_before[found], found - 1, level[v], 0.0 if program else 1.0
-    lo, hi, first, alone = v, v, lowest[v], np.int64(-1)
-    left = line_squared(here, level[v - 1], factor, program) if v > 0 else NOBODY
-    right = line_squared(here, level[v + 1], factor, program) if v < top else NOBODY
-    rank = size_before[v + 1] - size_before[v] - 1
-    previous = 0.0
-    widest = widest_gap(
-        0.0 if rank > 0 else min(left, right),
-        max(
-            line_squared(here, level[0], factor, program),
-            line_squared(here, level[top], factor, program),
-        ),
-        n,
-        slack,
-    )
-    while lo > 0 or hi < top:
-        near = min(left, right)
-        if not goes_on(rule, near, previous, rank + 1, widest, slack):
-            break
-        a, b, low = lo, hi, n
-        while left == near:
-            a -= 1
-            low = min(low, lowest[a])
-            left = line_squared(here, level[a - 1], factor, program) if a > 0 else NOBODY
-        while right == near:
-            b += 1
-            low = min(low, lowest[b])
-            right = line_squared(here, level[b + 1], factor, program) if b < top else NOBODY
-        size = size_before[b + 1] - size_before[a] - size_before[hi + 1] + size_before[lo]
-        if size > 1 and not goes_on(rule, near, near, rank + 2, widest, slack):
-            alone = low
-            rank += 1
-            break
-        lo, hi, previous = a, b, near
-        rank += size
-        if near == 0.0:
-            first = min(first, low)
-    return lo, hi, alone, rank, first
-
-
-@jit
-def line_shares(
-    level, lowest, size_before, class_before, found, codes, factor, rule, program, shares, share
-):
-    """Count the neighbourhoods of all rows on one feature, level by level and class by class."""
-    for v in range(found):
-        lo, hi, alone, rank, first = reach(
-            v, level, lowest, size_before, found, factor, rule, program
-        )
-        for c in range(class_before.shape[1]):
-            rows = class_before[v + 1, c] - class_before[v, c]
-            if rows == 0:
-                continue
-            same = class_before[hi + 1, c] - class_before[lo, c]
-            # A row is no neighbour of its own; the programs leave out the first copy instead.
-            if not program or codes[first] == c:
-                same -= 1
-            if alone >= 0 and codes[alone] == c:
-                same += 1
-            shares[rank] += rows * same
-            share[v, c] = same / rank
-
-
 @jit
 def mean_share(shares):
     """The mean over rows of the share of neighbours with their label, from counts."""
@@ -223,62 +81,6 @@ def mean_in_order(share):
     for row in range(len(share)):
         total += share[row]
     return total / len(share)
-
-
-@jit
-def alone(rows, values, first, last, codes, totals, root, rule, program, scaled, shares):
-    """Dependency on one column, -1 if it is constant, and its factor.
-
-    Its nonzeros are entries first..last-1. Writes them scaled, and the counted neighbourhoods.
-    """
-    n, count, classes = len(codes), last - first, len(totals)
-    factor = rescale(values, first, last, n, root, scaled)
-    if factor == 0.0:
-        return -1.0, factor
-    level, lowest = np.empty(n + 1), np.empty(n + 1, np.int64)
-    size_before, class_before = np.empty(n + 2, np.int64), np.empty((n + 2, classes), np.int64)
-    of, share = np.empty(count + 1, np.int64), np.empty((n + 1, classes))
-    found = find_levels(
-        rows[first:last], scaled, count, codes, totals,
-        level, lowest, size_before, class_before, of,
-    )  # fmt: skip
-    shares[:] = 0
-    line_shares(
-        level, lowest, size_before, class_before, found, codes, factor, rule, program, shares, share
-    )
-    if not program:
-        return mean_share(shares), factor
-    by_row = np.empty(n)
-    t = 0
-    for row in range(n):
-        listed = t < count and rows[first + t] == row
-        by_row[row] = share[of[t] if listed else of[count], codes[row]]
-        t += listed
-    return mean_in_order(by_row), factor
-
-
-@jit
-def alone_compressed(pointers, rows, values, codes, totals, root, rule, program, lo, hi, out):
-    """Dependency on each of the compressed columns lo..hi-1 by itself; -1 if it is constant."""
-    scaled, shares = np.empty(len(codes)), np.empty(len(codes), np.int64)
-    for j in range(lo, hi):
-        out[j] = alone(
-            rows, values, pointers[j], pointers[j + 1], codes, totals, root, rule, program,
-            scaled, shares,
-        )[0]  # fmt: skip
-
-
-@jit
-def alone_dense(dense, codes, totals, root, rule, program, lo, hi, out):
-    """Do as `alone_compressed`, for the columns lo..hi-1 of a dense block."""
-    n = len(codes)
-    rows, values = np.empty(n, np.int32), np.empty(n)
-    scaled, shares = np.empty(n), np.empty(n, np.int64)
-    for j in range(lo, hi):
-        count = gather_nonzeros(dense[:, j], rows, values)
-        out[j] = alone(rows, values, 0, count, codes, totals, root, rule, program, scaled, shares)[
-            0
-        ]
 
 
 @jit
@@ -304,7 +106,7 @@ def set_shares(
     slack = 0.0 if program else float(columns)
     near = np.empty(n, np.int64)
     low, high = np.empty(2 * n), np.empty(2 * n)
-    heap = np.empty(n, np.int64)
+    order, start = np.empty(n, np.int64), np.empty(n + 2, np.int64)
     for i in range(lo, hi):
         for j in range(n):
             near[j] = squares[i, j]
@@ -322,7 +124,7 @@ def set_shares(
         if rule == GAP:
             count, same = gap_neighbours(near, i, itself, codes, slack, low, high)
         else:
-            count, same = density_neighbours(near, i, itself, codes, rule, slack, heap)
+            count, same = density_neighbours(near, i, itself, codes, rule, slack, order, start)
         shares[count] += same
         share[i] = same / count
 
@@ -376,45 +178,71 @@ def farther(near, a, b):
 
 
 @jit
-def sift_down(heap, size, at, near):
-    """Let a row sink to its place in a heap with the nearest row on top."""
-    row = heap[at]
+def sift_down(heap, base, size, at, near):
+    """Let a row sink to its place in the heap at `base`, which has the nearest row on top."""
+    row = heap[base + at]
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and farther(near, heap[child], heap[child + 1]):
+        if child + 1 < size and farther(near, heap[base + child], heap[base + child + 1]):
             child += 1
-        if not farther(near, row, heap[child]):
+        if not farther(near, row, heap[base + child]):
             break
-        heap[at] = heap[child]
+        heap[base + at] = heap[base + child]
         at = child
-    heap[at] = row
+    heap[base + at] = row
 
 
 @jit
-def density_neighbours(near, i, itself, codes, rule, slack, heap):
-    """Number of neighbours before the density turns, and of those with the label of row i.
+def spread(near, itself, order, start):
+    """Write the rows but one into bins of squared distance, near bins first, rows rising in each.
 
-    A heap, because the walk mostly ends long before the last row.
+    Bin b begins at ``start[b]`` of `order`.
     """
-    size = 0
+    nearest, farthest = NOBODY, 0.0
     for j in range(len(near)):
         if j != itself:
-            heap[size] = j
-            size += 1
-    for at in range(size // 2 - 1, -1, -1):
-        sift_down(heap, size, at, near)
+            nearest = min(nearest, float(near[j]))
+            farthest = max(farthest, float(near[j]))
+    bins = len(start) - 2
+    per_bin = (bins - 1) / (farthest - nearest) if farthest > nearest else 0.0
+    start[:] = 0
+    # Counted two places on, so that filling bin b moves start[b + 1] from where it begins to its
+    # end, where bin b + 1 begins.
+    for j in range(len(near)):
+        if j != itself:
+            start[int((float(near[j]) - nearest) * per_bin) + 2] += 1
+    for b in range(2, len(start)):
+        start[b] += start[b - 1]
+    for j in range(len(near)):
+        if j != itself:
+            b = int((float(near[j]) - nearest) * per_bin) + 1
+            order[start[b]] = j
+            start[b] += 1
+
+
+@jit
+def density_neighbours(near, i, itself, codes, rule, slack, order, start):
+    """Number of neighbours before the density turns, and of those with the label of row i.
+
+    Only the bins that the walk comes to are put in order, each as a heap.
+    """
+    spread(near, itself, order, start)
     rank, same, previous = 0, 0, 0.0
-    while size > 0:
-        row = heap[0]
-        square = float(near[row])
-        if not goes_on(rule, square, previous, rank + 1, 0.0, slack):
-            break
-        rank += 1
-        same += codes[row] == codes[i]
-        previous = square
-        size -= 1
-        heap[0] = heap[size]
-        sift_down(heap, size, 0, near)
+    for b in range(len(start) - 2):
+        base, size = start[b], start[b + 1] - start[b]
+        for at in range(size // 2 - 1, -1, -1):
+            sift_down(order, base, size, at, near)
+        while size > 0:
+            row = order[base]
+            square = float(near[row])
+            if not goes_on(rule, square, previous, rank + 1, 0.0, slack):
+                return rank, same
+            rank += 1
+            same += codes[row] == codes[i]
+            previous = square
+            size -= 1
+            order[base] = order[base + size]
+            sift_down(order, base, size, 0, near)
     return rank, same
 
 

@@ -25,14 +25,12 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError
 from tamis.core.target import Target
+from tamis.kernels.line import alone, alone_compressed, alone_dense, room
 from tamis.kernels.neighbours import (
     ENDS_FALLING,
     ENDS_RISING,
     GAP,
     add_column,
-    alone,
-    alone_compressed,
-    alone_dense,
     mean_in_order,
     mean_share,
     set_shares,
@@ -155,7 +153,10 @@ class Neighbourhoods:
             rows = np.flatnonzero(block.values[:, j]).astype(np.int32)
             values = np.ascontiguousarray(block.values[rows, j])
         scaled, shares = np.empty(self._n), np.empty(self._n, np.int64)
-        value, factor = alone(rows, values, 0, len(rows), *self._form, *self._how, scaled, shares)
+        value, factor = alone(
+            rows, values, 0, len(rows), *self._form, *self._how,
+            room(self._n, len(self._form[1])), scaled, shares,
+        )  # fmt: skip
         column = np.zeros(self._n)
         column[rows] = scaled[: len(rows)]
         return LineColumn(block.first + j, column, factor, Dependency(shares, value))

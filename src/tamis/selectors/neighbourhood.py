@@ -55,6 +55,9 @@ REASONS = {
         "{name} was kept until {because} arrived and made it redundant: " + SET + " is {level} "
         "with both and still {value} without {name}",
     ),
+    "first": Reason(
+        Verdict.KEPT, "{name} is kept: nothing was kept before it, and dep({name})={relevance}"
+    ),
     "kept": Reason(
         Verdict.KEPT, "{name} is kept: " + GATE + "it raises " + SET + " from {level} to {value}"
     ),
@@ -241,9 +244,11 @@ class NeighbourhoodSelector(FeatureStreamSelector):
                     evicts=evicts, evidence={"mean": mean},
                 )  # fmt: skip
         now = self._whole
+        reason = "kept" if self._space.compare(now, before) > 0 else "needed"
+        if before is self._space.nothing:
+            reason = "first"
         return Decision(
-            column.feature, "kept" if self._space.compare(now, before) > 0 else "needed",
-            column.alone.value, now.value, before.value,
+            column.feature, reason, column.alone.value, now.value, before.value,
             evicts=evicts, evidence={"mean": mean},
         )  # fmt: skip
 

@@ -73,10 +73,14 @@ class OFSDensity(NeighbourhoodSelector):
     >>> noise = rng.normal(size=200)
     >>> good = y + 0.3 * rng.normal(size=200)
     >>> better = y + 0.05 * rng.normal(size=200)
-    >>> sel = OFSDensity().fit(np.column_stack([noise, good, better, noise]), y)
+    >>> sel = OFSDensity().fit(np.column_stack([good, noise, better, good]), y)
     >>> sel.kept_
-    array([0, 1, 2])
+    array([0, 2])
+    >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE
+    x2 is kept: dep(x2)=1 is not below 0.937, the mean of the kept features, and it raises the
+    dependency of the kept set from 0.937 to 1
     >>> print(sel.log_.why("x3"))
+    x3 was dropped as irrelevant: dep(x3)=0.937 is below 0.968, the mean of the kept features
     """
 
     method: ClassVar[str] = "ofs-density"
