@@ -84,3 +84,14 @@ def test_a_column_is_spread_over_all_rows(compiled, X) -> None:
         out, rows, entries = np.empty(n), np.empty(n, np.int32), np.empty(n)
         picked(kernels.spread_column, compiled)(*arrays, n, 2, 0.5, rows, entries, out)
         assert out.tolist() == (X[:, 2] - 0.5).tolist()
+
+
+@modes
+@pytest.mark.filterwarnings("ignore:overflow")  # plain Python says what compiled code does not
+@pytest.mark.parametrize("centred", [True, False])
+def test_squares_that_doubles_cannot_hold_are_marked(compiled, centred) -> None:
+    X = np.array([[1.0, 2.0, -1.0, 5.0]]).T * [1e200, 1e-200, 1e150, 1e-320]
+    means, shifts, squares = np.empty((3, 4))
+    arrays = layouts(X)[0]
+    picked(kernels.column_moments, compiled)(*arrays, 4, centred, 0, 4, means, shifts, squares)
+    assert (squares == kernels.OUT_OF_RANGE).tolist() == [True, True, False, True]

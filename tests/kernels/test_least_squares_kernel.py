@@ -111,17 +111,17 @@ def test_exponential_tail(compiled) -> None:
 
 
 @modes
-@pytest.mark.parametrize("counts_constants", [True, False])
-def test_invest_stops_at_the_first_p_value_below_its_bet(compiled, counts_constants) -> None:
+@pytest.mark.parametrize("counts_unusable", [True, False])
+def test_invest_stops_at_the_first_p_value_below_its_bet(compiled, counts_unusable) -> None:
     p = np.array([0.5, 1.0, 1.0, 0.001, 0.0])
     squares = np.array([9.0, 1.0, -1.0, 1.0, 1.0, 1.0])  # the run begins with column 1
     left = np.array([0.3, 0.0, 0.0, 0.2, 0.4])
     strengths, levels = np.full(6, 9, np.float32), np.full(6, 9, np.float32)
     codes = np.full(6, 9, np.uint8)
     found, number, wealth, bet = picked(kernels.invest, compiled)(
-        p, squares, left, 1, 6, counts_constants, 4, 0.5, strengths, levels, codes
+        p, squares, left, 1, 6, counts_unusable, 4, 0.5, strengths, levels, codes
     )
-    numbers = [5, 7, 8] if counts_constants else [5, 6, 7]
+    numbers = [5, 7, 8] if counts_unusable else [5, 6, 7]
     first = 0.5 / (2 * numbers[0])
     second = (0.5 - first) / (2 * numbers[1])
     third = (0.5 - first - second) / (2 * numbers[2])
@@ -131,5 +131,5 @@ def test_invest_stops_at_the_first_p_value_below_its_bet(compiled, counts_consta
     np.testing.assert_allclose(10 ** -levels[[1, 3, 4]], [first, second, third], rtol=1e-5)
     np.testing.assert_allclose(10 ** -strengths[[1, 3, 4]], [0.5, 1.0, 0.001], rtol=1e-5)
     assert np.isnan(levels[2])
-    assert codes.tolist() == [9, 0, 1, 2, 0, 9]
+    assert codes.tolist() == [9, 0, 1, 3, 0, 9]
     assert strengths[5] == 9

@@ -275,6 +275,18 @@ def test_a_log_read_from_a_file_says_the_same() -> None:
     assert [read.why(j) for j in range(30)] == [log.why(j) for j in range(30)]
 
 
+def test_columns_whose_squares_cannot_be_held_are_said_to_be_so() -> None:
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(50, 4)) * [1, 1e200, 1e-200, 1e150]
+    log = AlphaInvesting().fit(X, X[:, 3] > 0).log_
+    for j in (1, 2):
+        assert log.why(j) == (
+            f"x{j} was dropped as irrelevant: its values are so large or so small that their "
+            "squares cannot be held"
+        )
+    assert log.replay() == [3]
+
+
 def test_parameters_are_checked_in_one_sentence() -> None:
     X, y = np.eye(4), [0, 1, 0, 1]
     with pytest.raises(tamis.TamisError, match="AlphaInvesting: wealth=0 is not a number above 0"):

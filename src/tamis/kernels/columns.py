@@ -13,6 +13,10 @@ import numpy as np
 from tamis.kernels._jit import jit
 from tamis.kernels.correlation import moments
 
+#: Sums of squares of columns that no model can use: the same value in every row; values so large or
+#: so small that doubles cannot hold their squares. Minus these are the codes of the reasons.
+CONSTANT, OUT_OF_RANGE = -1.0, -2.0
+
 
 @jit
 def list_column(flat, pointers, places, values, n, j, shift, rows, entries):
@@ -50,8 +54,8 @@ def list_column(flat, pointers, places, values, n, j, shift, rows, entries):
 def column_moments(flat, pointers, places, values, n, centred, lo, hi, means, shifts, squares):
     """Mean, shift for `list_column` and sum of squares of columns lo..hi-1.
 
-    Squares are about the mean, and -1 for a constant column. Not `centred`: about zero, as are
-    mean and shift.
+    Squares are about the mean, or say why the column cannot be used. Not `centred`: about zero, as
+    are mean and shift.
     """
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
     for j in range(lo, hi):
@@ -64,6 +68,8 @@ def column_moments(flat, pointers, places, values, n, centred, lo, hi, means, sh
             squares[j] = 0.0
             for t in range(count):
                 squares[j] += entries[t] * entries[t]
+        if squares[j] == 0.0 or not squares[j] < np.inf:
+            squares[j] = OUT_OF_RANGE
 
 
 @jit

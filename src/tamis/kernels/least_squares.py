@@ -21,8 +21,9 @@ NOTHING_LEFT = 1e-10
 #: Below this share the difference of two sums has lost digits and the column is worked out in full.
 LITTLE_LEFT = 1e-3
 
-#: Codes of what can become of a newcomer that is not accepted: its place among the reasons.
-NOT_BETTER, CONSTANT, COLLINEAR, NO_DEGREES, EXPLAINED = 0, 1, 2, 3, 4
+#: Codes of what can become of a newcomer that is not accepted: its place among the reasons. Those
+#: between belong to columns that cannot be used.
+NOT_BETTER, COLLINEAR, NO_DEGREES, EXPLAINED = 0, 3, 4, 5
 
 
 @jit
@@ -138,7 +139,7 @@ def exponential_tail(shares, half_rows, out):
 
 
 @jit
-def invest(p, squares, left, lo, hi, counts_constants, number, wealth, strengths, levels, codes):
+def invest(p, squares, left, lo, hi, counts_unusable, number, wealth, strengths, levels, codes):
     """Bet on columns lo..hi-1 in turn, until one is accepted; `p` and `left` begin with column lo.
 
     Writes -log10 of the p-value and of the bet, and what became of each. Returns the accepted
@@ -147,11 +148,11 @@ def invest(p, squares, left, lo, hi, counts_constants, number, wealth, strengths
     """
     bet = 0.0
     for j in range(lo, hi):
-        constant = squares[j] < 0.0
-        if not constant or counts_constants:
+        usable = squares[j] >= 0.0
+        if usable or counts_unusable:
             number += 1
-        if constant:
-            strengths[j], levels[j], codes[j] = 0.0, np.nan, CONSTANT
+        if not usable:
+            strengths[j], levels[j], codes[j] = 0.0, np.nan, int(-squares[j])
             continue
         bet = wealth / (2 * number)
         # The smallest double stands for p-values that are smaller still.

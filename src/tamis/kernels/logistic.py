@@ -31,7 +31,7 @@ def block_gradients(
     """Largest |d loss / d weight| over the classes, at weight 0, of columns lo..hi-1.
 
     `slopes` is d loss / d margin, a column for each class. `scales` and `gradients` begin with
-    column `first`; scale 0 marks a constant column.
+    column `first`; scale 0 marks a column that cannot be used.
     """
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
     n_classes = slopes.shape[1]

@@ -25,17 +25,25 @@ from tamis.selectors.base import FeatureStreamSelector
 
 Floats = npt.NDArray[np.float64]
 
-CONSTANT = Reason(
-    Verdict.IRRELEVANT, "{name} was dropped as irrelevant: it has the same value in every row"
-)
+#: Why a model cannot use a column. These stand second and third among the reasons of a selector.
+UNUSABLE = {
+    "constant": Reason(
+        Verdict.IRRELEVANT, "{name} was dropped as irrelevant: it has the same value in every row"
+    ),
+    "out of range": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: its values are so large or so small that their squares "
+        "cannot be held",
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
     """A block as model kernels want it, with the moments of its columns.
 
-    `arrays` are (flat, pointers, places, values) as in `tamis.kernels.columns`; `squares` is -1
-    where there is nothing to learn from a column.
+    `arrays` are (flat, pointers, places, values) as in `tamis.kernels.columns`; `squares` says
+    below 0 that a column cannot be used, and why.
     """
 
     first: int
@@ -67,6 +75,10 @@ class Columns:
     def width(self) -> int:
         """How many columns."""
         return len(self.squares)
+
+    def unusable(self, lo: int, hi: int) -> npt.NDArray[np.uint8]:
+        """Codes of the reasons why columns lo..hi-1 cannot be used; 0 where they can."""
+        return np.maximum(-self.squares[lo:hi], 0.0).astype(np.uint8)
 
     def share_out(self, work: Any, lo: int, hi: int, cost: int = 1) -> None:
         """Let threads share columns lo..hi-1; `cost` is what one entry costs."""

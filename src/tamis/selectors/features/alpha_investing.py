@@ -14,7 +14,6 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
 from tamis.kernels.least_squares import (
-    CONSTANT,
     EXPLAINED,
     NO_DEGREES,
     accept,
@@ -23,8 +22,7 @@ from tamis.kernels.least_squares import (
     invest,
     whiten,
 )
-from tamis.selectors.modelled import CONSTANT as CONSTANT_REASON
-from tamis.selectors.modelled import Columns, Floats, ModelledSelector, Page
+from tamis.selectors.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
 
 
 class LeastSquares:
@@ -184,7 +182,8 @@ class AlphaInvesting(ModelledSelector):
             return 1, self._take_intercept(columns)
         if self._model.rank == 0 or self._model.degrees < 1:
             ended = EXPLAINED if self._model.rank == 0 else NO_DEGREES
-            page.codes[lo:hi] = np.where(columns.squares[lo:hi] < 0, CONSTANT, ended)
+            unusable = columns.unusable(lo, hi)
+            page.codes[lo:hi] = np.where(unusable, unusable, ended)
             return hi, None
         shares, left = np.empty(hi - lo), np.empty(hi - lo)
         self._model.shares(columns, lo, hi, shares, left)
@@ -239,7 +238,7 @@ class AlphaInvesting(ModelledSelector):
         }
 
     def reasons(self) -> dict[str, Reason]:
-        """The first five in the order of their codes."""
+        """The first six in the order of their codes."""
         out = "{name} was dropped as irrelevant: "
         return {
             "not better": Reason(
@@ -247,7 +246,7 @@ class AlphaInvesting(ModelledSelector):
                 out + "the p-value of adding it to the kept features, {relevance_p}, is not below "
                 "the bet of {level_p}",
             ),
-            "constant": CONSTANT_REASON,
+            **UNUSABLE,
             "collinear": Reason(
                 Verdict.REDUNDANT,
                 "{name} was dropped as redundant: it is a linear combination of the kept features, "

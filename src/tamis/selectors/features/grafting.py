@@ -15,7 +15,10 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.core.params import Number, OneOf, Range
 from tamis.kernels.logistic import block_gradients, fit_weights
-from tamis.selectors.modelled import CONSTANT, Columns, Floats, ModelledSelector, Page
+from tamis.selectors.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
+
+#: The log holds strengths as float32.
+LARGEST = np.finfo(np.float32).max
 
 
 class PenalisedLogistic:
@@ -196,9 +199,9 @@ class Grafting(ModelledSelector):
         self._gradients += hi - lo
         above = np.flatnonzero(gradients > self._gate)
         stop = lo + int(above[0]) + 1 if len(above) else hi
-        page.strengths[lo:stop] = gradients[: stop - lo]
+        page.strengths[lo:stop] = np.minimum(gradients[: stop - lo], LARGEST)
         page.levels[lo:stop] = self._gate
-        page.codes[lo:stop] = scales[: stop - lo] == 0.0
+        page.codes[lo:stop] = columns.unusable(lo, stop)
         if not len(above):
             return hi, None
         return stop, self._enter(columns, stop - 1, gradients[above[0]], scales[above[0]])
@@ -271,14 +274,14 @@ class Grafting(ModelledSelector):
         }
 
     def reasons(self) -> dict[str, Reason]:
-        """The first two in the order of their codes."""
+        """The first three in the order of their codes."""
         pulls = "the gradient of the loss at weight 0, {relevance}, is "
         return {
             "irrelevant": Reason(
                 Verdict.IRRELEVANT,
                 "{name} was dropped as irrelevant: " + pulls + "not above the penalty of {level}",
             ),
-            "constant": CONSTANT,
+            **UNUSABLE,
             "returned": Reason(
                 Verdict.REDUNDANT,
                 "{name} was dropped as redundant: " + pulls + "above the penalty of {level}, but "
