@@ -11,6 +11,7 @@ from tamis.kernels.scan import scan, sift
 
 odd = [0.0, -0.0, 1.0, -3.0, 0.5, -1e-300, 1e300, 2.0**53, 9e15, 1e19, np.nan, np.inf, -np.inf]
 numbers = st.lists(st.sampled_from(odd) | st.floats(), max_size=12).map(np.array)
+long_run = st.integers(0, 2000).map(lambda n: np.arange(float(n)))
 several = settings(deadline=None, max_examples=150)
 
 
@@ -19,12 +20,14 @@ def first(mask: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("run", [scan, scan.py_func], ids=["compiled", "plain"])
-@given(values=numbers)
-@example(values=np.array([1.0, 0.5, np.nan, 0.25]))
-@example(values=np.array([np.inf, 0.5]))
+@given(values=numbers, before=long_run)
+@example(values=np.array([1.0, 0.5, np.nan, 0.25]), before=np.zeros(0))
+@example(values=np.array([np.inf, 0.5]), before=np.zeros(1023))
 @several
-def test_scan_finds_the_first_number_that_is_not_finite_and_the_first_not_whole(run, values):
-    values = values.astype(np.float64)
+def test_scan_finds_the_first_number_that_is_not_finite_and_the_first_not_whole(
+    run, values, before
+):
+    values = np.concatenate([before, values]).astype(np.float64)
     with np.errstate(invalid="ignore"):
         not_finite, not_whole = run(values)
     bad = first(~np.isfinite(values))

@@ -9,6 +9,7 @@ bit, and features with the same counts are tied, not nearly tied.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
     >>> (table / unit)[[0, 1, 2, 4, 8]].tolist()
     [0.0, 0.0, 2.0, 8.0, 24.0]
     """
-    k = np.arange(n + 1, dtype=np.float64 if digits <= 52 else np.longdouble)
+    k: npt.NDArray[Any] = np.arange(n + 1, dtype=np.float64 if digits <= 52 else np.longdouble)
     g = np.zeros_like(k)
     g[2:] = k[2:] * np.log2(k[2:])
     unit = 2.0 ** math.floor(digits - math.log2(max(g[n], 1.0)))
@@ -110,12 +111,23 @@ def relevance_dense(
     """Do as `relevance_compressed`, for the columns of a dense block."""
     rows, values = np.empty(len(y), np.int32), np.empty(len(y), np.float64)
     class_entropy = table[len(y)] - table[class_counts].sum()
-    counts = np.zeros((FEW_LEVELS + 1) * len(class_counts), np.int64)
+    n_classes = len(class_counts)
+    counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     for j in range(lo, hi):
-        count = gather_nonzeros(dense[:, j], rows, values)
-        information, entropy, levels = column_information(
-            rows, values, 0, count, y, class_counts, table, class_entropy, counts
-        )
+        column = dense[:, j]
+        size = (whole_top(column, 0, len(y)) + 1) * n_classes
+        if 0 < size <= len(counts):
+            counts[:size] = 0
+            for row in range(len(y)):
+                counts[int(column[row]) * n_classes + y[row]] += 1
+            information, entropy, levels = _from_counts(
+                counts, size // n_classes - 1, class_counts, table, class_entropy
+            )
+        else:
+            count = gather_nonzeros(column, rows, values)
+            information, entropy, levels = column_information(
+                rows, values, 0, count, y, class_counts, table, class_entropy, counts
+            )
         strength[j], level[j] = _scaled(
             information, entropy + class_entropy, levels, units, symmetric, level_table
         )

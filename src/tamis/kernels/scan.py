@@ -6,17 +6,30 @@ import numpy as np
 
 from tamis.kernels._jit import jit
 
+#: Numbers that are looked at together, before it is asked which of them is odd.
+STRETCH = 1024
+
 
 @jit
 def scan(values):
     """Places of the first number that is not finite and the first that is not whole; -1 if none."""
     not_whole = -1
-    for t in range(len(values)):
-        value = values[t]
-        if value - value != 0.0:  # NaN and infinity fail, everything else passes
-            return t, not_whole
-        if not_whole < 0 and value != float(int(value)) and abs(value) < 9e15:
-            not_whole = t
+    for lo in range(0, len(values), STRETCH):
+        hi = min(lo + STRETCH, len(values))
+        # Without a way out of the loop the processor looks at several numbers at once.
+        odd = False
+        if not_whole < 0:
+            for t in range(lo, hi):
+                odd |= values[t] != np.floor(values[t])
+        for t in range(lo, hi):
+            odd |= values[t] - values[t] != 0.0  # NaN and infinity, nothing else
+        if not odd:
+            continue
+        for t in range(lo, hi):
+            if values[t] - values[t] != 0.0:
+                return t, not_whole
+            if not_whole < 0 and values[t] != np.floor(values[t]):
+                not_whole = t
     return -1, not_whole
 
 
