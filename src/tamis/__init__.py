@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tamis.selectors.features.ofs_density import OFSDensity
     from tamis.selectors.features.osfs import OSFS
     from tamis.selectors.features.saola import SAOLA
+    from tamis.selectors.features.sfs_fi import SFSFI
     from tamis.sources import open_source as open
 
 _WHERE = {
@@ -41,6 +42,7 @@ _WHERE = {
     "OFSDensity": "tamis.selectors.features.ofs_density",
     "OSFS": "tamis.selectors.features.osfs",
     "SAOLA": "tamis.selectors.features.saola",
+    "SFSFI": "tamis.selectors.features.sfs_fi",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
     "FisherZ": "tamis.measures",
@@ -62,6 +64,7 @@ __all__ = [
     "OFSA3M",
     "OSFS",
     "SAOLA",
+    "SFSFI",
     "AlphaInvesting",
     "Decision",
     "DecisionLog",

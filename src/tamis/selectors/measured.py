@@ -62,10 +62,6 @@ class Measured(ColumnSelector):
     discrete_measure: ClassVar[Measure] = DISCRETE
     continuous_measure: ClassVar[Measure] = CONTINUOUS
 
-    #: Whether columns below their level are dropped in bulk; without that gate every column that
-    #: is not constant meets the rule.
-    gated: bool = True
-
     measure: Measure | str
     measure_: Measure
     measure_reason_: str
@@ -107,6 +103,14 @@ class Measured(ColumnSelector):
         """An empty panel that can compare what the rule compares."""
         return self.measure_.panel(self._target)
 
+    @property
+    def _gated(self) -> bool:
+        """Whether columns below their level are dropped in bulk and never meet the rule.
+
+        Without that gate every column that is not constant meets it.
+        """
+        return True
+
     def _words(self, measure: Measure) -> dict[str, str]:
         """The words of the sentences."""
         return measure.words(self._target)
@@ -125,7 +129,7 @@ class Measured(ColumnSelector):
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
         found, level = sift(strength.value, strength.level, relevance, constant, survivors)
-        survivors = survivors[:found].copy() if self.gated else np.flatnonzero(constant == 0)
+        survivors = survivors[:found].copy() if self._gated else np.flatnonzero(constant == 0)
         if not np.isfinite(level):  # else all share a level that can be reached
             constant[np.isposinf(strength.level)] = UNTESTED
         return Examined(
@@ -231,7 +235,10 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
 
     def _ask(self, arrival: Arrival) -> Decision:
         """Let the rule decide about one feature, and do as it says."""
-        decision = self.decide(arrival, self._kept)
+        return self._carry_out(self.decide(arrival, self._kept), arrival)
+
+    def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
+        """Log a decision and do as it says."""
         self.log_.append(decision)
         if decision.evicts:
             self._kept.drop([e.feature for e in decision.evicts])

@@ -14,9 +14,12 @@ from tamis.selectors.arrivals import Arrival, Kept
 #: Which of two equally relevant features stays.
 Ties = Literal["older", "newer", "neither"]
 
-#: What sentences say about the weaker of two features, and about the stronger.
+#: What sentences say: what happened, about the weaker of two features, and about the stronger.
+DROPPED = "{name} was dropped as redundant: "
+REPLACED = "{name} was kept until {because} arrived and made it redundant: "
 WEAKER = "{relevance_symbol}={relevance} is not above its dependence on {because} ({value})"
 BETTER = ", which is the better predictor ({because_relevance})"
+OLDER = ", which predicts as well and came first"
 
 
 def walk(

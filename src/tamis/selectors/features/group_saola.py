@@ -20,7 +20,7 @@ from tamis.core.params import OneOf, Range
 from tamis.measures.base import Measure
 from tamis.selectors.arrivals import Arrival, Examined, Kept
 from tamis.selectors.features.saola import SAOLA
-from tamis.selectors.pairs import BETTER, WEAKER, walk
+from tamis.selectors.pairs import BETTER, OLDER, WEAKER, walk
 
 #: A stretch of columns of one group: arrival number of the first, and the label.
 Run = tuple[int, Any]
@@ -226,7 +226,7 @@ class GroupSAOLA(SAOLA):
                 "kept feature of its own or an earlier group makes it redundant",
             ),
             "outdone": Reason(Verdict.EVICTED, fell + BETTER),
-            "matched": Reason(Verdict.EVICTED, fell + ", which predicts as well and came first"),
+            "matched": Reason(Verdict.EVICTED, fell + OLDER),
         }
 
     # --- the stream ------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tamis.kernels.walk import foresee_walk
 from tamis.measures.base import Floats, Measure
 from tamis.selectors.arrivals import Arrival, Foresight, Kept
 from tamis.selectors.measured import MeasuredSelector
-from tamis.selectors.pairs import BETTER, WEAKER, Ties, walk
+from tamis.selectors.pairs import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 
 class SAOLA(MeasuredSelector):
@@ -152,19 +152,9 @@ class SAOLA(MeasuredSelector):
         if self.bound == "max":
             better += " against {relevance}"
         return {
-            "redundant": Reason(
-                Verdict.REDUNDANT, "{name} was dropped as redundant: " + weaker + better
-            ),
-            "tied": Reason(
-                Verdict.REDUNDANT,
-                "{name} was dropped as redundant: "
-                + weaker
-                + ", which predicts as well and came first",
-            ),
-            "evicted": Reason(
-                Verdict.EVICTED,
-                "{name} was kept until {because} arrived and made it redundant: " + weaker + better,
-            ),
+            "redundant": Reason(Verdict.REDUNDANT, DROPPED + weaker + better),
+            "tied": Reason(Verdict.REDUNDANT, DROPPED + weaker + OLDER),
+            "evicted": Reason(Verdict.EVICTED, REPLACED + weaker + better),
             "kept": Reason(
                 Verdict.KEPT,
                 "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, "

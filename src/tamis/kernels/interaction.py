@@ -1,0 +1,222 @@
+"""How much two columns say together beyond what they say apart, for a newcomer and all kept ones.
+
+Counts: with g(k) = k log2 k, n times [I(D; f,s) - I(D;s) - I(D;f)] is
+
+    sum g(N_fsd) - sum g(N_fs) + [sum g(N_s) - sum g(N_sd)] + [sum g(N_f) - sum g(N_fd)] - n H(D),
+
+in the whole units of `information.entropy_table`. So terms are exact, and do not depend on the
+order of rows, levels or cells.
+
+Correlations: |r(s, D | f)| - |r(s, D)|, where D may be several orthonormal columns (classes).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import jit
+from tamis.kernels.correlation import pair_correlation
+from tamis.kernels.information import ROUNDING
+from tamis.kernels.partial import COLLINEAR, target_products
+from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
+
+
+@jit
+def meet_counts(
+    pointers, rows, codes, level_pointers, level_counts, entropies, asks, lo, hi,
+    heads, nodes, slot_cells, cell_counts, slot_entropy, alive, cell_classes, slot_rest,
+    slot_levels, y, class_counts, table, units, bias, shift, divisor, significant,
+    gains, terms, pairs, counted,
+):  # fmt: skip
+    """Interaction gains of coded columns lo..hi-1, up to the first that has to be asked about.
+
+    That is the first whose gain is above 0, or whose mark in `asks` is set; its number is returned
+    (`hi` if there is none) with its terms and its information with each slot, n times in units.
+    The gain is the sum of the terms in bits, plus `shift`, less `bias` for each level but one, all
+    over `divisor`; `significant` (may be empty) says which count, see `counts_in`.
+    """
+    n_classes = len(class_counts)
+    class_entropy = table[len(y)]
+    for c in range(n_classes):
+        class_entropy -= table[class_counts[c]]
+    for i in range(lo, hi):
+        a, b = pointers[i], pointers[i + 1]
+        mine = level_counts[level_pointers[i] : level_pointers[i + 1]]
+        width = len(mine) - 1
+        counts = np.zeros(slot_cells[-1] * width * n_classes, np.int32)
+        by_class = np.zeros((width + 1) * n_classes, np.int64)
+        count_with_class(rows, codes, a, b, heads, nodes, y, class_counts, width, counts, by_class)
+        rest, levels = -class_entropy, 0
+        for level in range(width + 1):
+            rest += table[mine[level]]
+            levels += mine[level] > 0
+        for place in range(len(by_class)):
+            rest -= table[by_class[place]]
+        _terms_of_slots(
+            counts, by_class, width, n_classes, rest, entropies[i] - table[len(y)], slot_cells,
+            cell_counts, slot_entropy, alive, cell_classes, slot_rest, table, terms, pairs,
+        )  # fmt: skip
+        total = 0.0
+        for s in range(len(alive)):
+            freedom = (levels - 1) * (slot_levels[s] - 1)
+            counted[s] = alive[s] and counts_in(terms[s], pairs[s], freedom, significant)
+            if counted[s]:
+                total += terms[s]
+        gains[i - lo] = (total / units + shift - bias * (levels - 1)) / divisor
+        if gains[i - lo] > 0.0 or asks[i - lo]:
+            return i
+    return hi
+
+
+@jit
+def counts_in(term, pair, freedom, significant):
+    """Tell whether a term is more than chance.
+
+    A term is I(f;s|D) - I(f;s). Above 0 it counts if the first is above its level, below 0 if the
+    second is: rows 1 and 0 of `significant`, by degrees of freedom of the pair. Where the table
+    ends there are too few rows for any test.
+    """
+    if significant.shape[1] == 0:
+        return True
+    if freedom >= significant.shape[1]:
+        return False
+    return term + pair > significant[1, freedom] if term > 0 else pair > significant[0, freedom]
+
+
+@jit
+def count_with_class(
+    rows, codes, first, last, heads, nodes, y, class_counts, width, counts, by_class
+):
+    """Count entries first..last-1 of a coded column by class, alone and with every kept cell."""
+    n_classes = len(class_counts)
+    step = width * n_classes
+    for c in range(n_classes):
+        by_class[c] = class_counts[c]
+    for t in range(first, last):
+        row = rows[t]
+        by_class[y[row]] -= 1
+        by_class[codes[t] * n_classes + y[row]] += 1
+        place = (codes[t] - 1) * n_classes + y[row]
+        node = heads[row]
+        while node >= 0:
+            for e in range(nodes[node, NODE_COUNT]):
+                counts[nodes[node, NODE_CELLS + e] * step + place] += 1
+            node = nodes[node, NODE_NEXT]
+
+
+@jit
+def _terms_of_slots(
+    counts, by_class, width, n_classes, rest, pair_rest, slot_cells,
+    cell_counts, slot_entropy, alive, cell_classes, slot_rest, table, terms, pairs,
+):  # fmt: skip
+    """Term and information of the newcomer with each slot, from counts outside both backgrounds.
+
+    What `counts` does not hold follows from the margins, by class: `left` of the newcomer's levels
+    where the slot is at its background (level 0: where both are), `other` of the slot's cell where
+    the newcomer is.
+    """
+    left = np.empty((width + 1) * n_classes, np.int64)
+    other = np.empty(n_classes, np.int64)
+    last = slot_cells[0]
+    for s in range(len(alive)):
+        first, last = last, slot_cells[s + 1]
+        if not alive[s]:
+            continue
+        for place in range(len(by_class)):
+            left[place] = by_class[place]
+        triples = joint = 0
+        for cell in range(first, last):
+            rest_of_cell = cell_counts[cell]
+            for c in range(n_classes):
+                other[c] = cell_classes[cell, c]
+            at = cell * width * n_classes
+            for level in range(1, width + 1):
+                both = 0
+                for c in range(n_classes):
+                    count = counts[at]
+                    at += 1
+                    both += count
+                    triples += table[count]
+                    left[level * n_classes + c] -= count
+                    other[c] -= count
+                joint += table[both]
+                rest_of_cell -= both
+            joint += table[rest_of_cell]
+            for c in range(n_classes):
+                triples += table[other[c]]
+                left[c] -= other[c]
+        for level in range(width + 1):
+            alone = 0
+            for c in range(n_classes):
+                count = left[level * n_classes + c]
+                triples += table[count]
+                alone += count
+            joint += table[alone]
+        cells = (width + 2) * (last - first + 2)
+        term = triples - joint + slot_rest[s] + rest
+        terms[s] = term if abs(term) > ROUNDING * cells * (n_classes + 2) else 0
+        pair = joint + slot_entropy[s] + pair_rest
+        pairs[s] = pair if pair > ROUNDING * cells else 0
+
+
+@jit
+def meet_correlations(
+    pointers, rows, values, means, squares, asks, lo, hi,
+    heads, nodes, numbers, slot_means, slot_squares, alive, slot_shares,
+    basis, resolution, level, mean_of_counted, n, gains, terms, pairs, shares,
+):  # fmt: skip
+    """Do as `meet_counts`, for ready columns and correlations.
+
+    A term counts only if the partial correlation is above `level`; what does not count is NaN. The
+    gain is their sum, or with `mean_of_counted` their mean, or 0 if none counts. `shares` are the
+    correlations of the last newcomer with the columns of `basis`.
+    """
+    n_slots, n_targets = len(alive), basis.shape[1]
+    for i in range(lo, hi):
+        a, b = pointers[i], pointers[i + 1]
+        target_products(rows[a:b], values[a:b], squares[i], basis, shares)
+        pairs[:] = 0.0
+        pair_correlation(
+            rows[a:b], values[a:b], means[i], squares[i],
+            heads, nodes, numbers, slot_means, slot_squares, alive, n, pairs,
+        )  # fmt: skip
+        total, counted = 0.0, 0
+        for s in range(n_slots):
+            if not alive[s]:
+                continue
+            alone = 0.0
+            for j in range(n_targets):
+                alone += slot_shares[s, j] * slot_shares[s, j]
+            alone = np.sqrt(alone)
+            given = partial_given_one(slot_shares[s], shares, pairs[s])
+            terms[s] = np.nan
+            if given > level:
+                term = given - alone
+                terms[s] = term if abs(term) > resolution else 0.0
+                total += terms[s]
+                counted += 1
+        gains[i - lo] = total / max(counted, 1) if mean_of_counted else total
+        if gains[i - lo] > 0.0 or asks[i - lo]:
+            return i
+    return hi
+
+
+@jit
+def partial_given_one(of, given, between):
+    """Partial (multiple) correlation of a column and the target, given one other column.
+
+    `of` and `given` are the correlations of the two with the orthonormal target, `between` that of
+    the two with each other. What is left of the column is projected on what is left of the target.
+    """
+    unexplained = 1.0 - between * between
+    if unexplained < COLLINEAR:
+        return 0.0
+    explained, along, settled = 0.0, 0.0, 0.0
+    for j in range(len(of)):
+        moved = of[j] - between * given[j]
+        explained += moved * moved
+        along += given[j] * moved
+        settled += given[j] * given[j]
+    if 1.0 - settled >= COLLINEAR:
+        explained += along * along / (1.0 - settled)
+    return min(1.0, np.sqrt(explained / unexplained))

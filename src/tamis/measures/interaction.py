@@ -1,0 +1,243 @@
+"""Interaction gain: what a newcomer and the kept columns say together beyond what they say apart.
+
+One term for each kept column s: I(D; f,s) - I(D;s) - I(D;f) in bits for counts, and
+|r(s, D | f)| - |r(s, D)| for correlations. The gain is their sum, or their mean.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtri
+
+from tamis.core.target import Target
+from tamis.kernels.interaction import meet_correlations, meet_counts
+from tamis.kernels.partial import target_products
+from tamis.measures.base import Floats, Panel
+from tamis.measures.fisher_z import CorrelationPanel, FisherZ, ReadyColumn, ReadyColumns
+from tamis.measures.information import (
+    CodedColumn,
+    CodedColumns,
+    InformationPanel,
+    _Information,
+    table_of,
+)
+
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """What came out when newcomers met the kept columns.
+
+    Attributes
+    ----------
+    stop : int
+        The first newcomer that has to be asked about; those before it have no gain.
+    gains : ndarray
+        Gains of the newcomers, up to `stop`.
+    terms, pairs : ndarray
+        Of the last newcomer met, with each kept column, oldest first: the term of its gain (NaN
+        where it does not count) and the strength between the two.
+    """
+
+    stop: int
+    gains: Floats
+    terms: Floats
+    pairs: Floats
+
+
+@dataclass(frozen=True)
+class GainForm:
+    """How terms become a gain.
+
+    `mean` instead of the sum; `correction` of counts for chance, by name; `as_program`: what is
+    said given the newcomer less the strength (which may be an uncertainty), and for correlations
+    only terms whose partial correlation is significant.
+    """
+
+    mean: bool = False
+    correction: str | None = None
+    as_program: bool = False
+
+
+@runtime_checkable
+class Interacting(Protocol):
+    """A panel of kept columns that also knows how newcomers interact with them."""
+
+    def meet(self, columns: Any, lo: int, hi: int, asks: Marks) -> Meeting:
+        """Let prepared columns lo..hi-1 meet the kept ones, up to the first to ask about.
+
+        That is one with a gain above 0, or one that is marked in `asks`.
+        """
+
+    def meet_one(self, column: Any) -> Meeting:
+        """Let one ready column meet the kept ones."""
+
+
+def interaction_panel(measure: object, target: Target, form: GainForm) -> Panel | None:
+    """An empty panel that knows interactions by this measure; None if nobody knows how."""
+    if isinstance(measure, _Information):
+        return InformationInteractions(target, measure, form)
+    if isinstance(measure, FisherZ):
+        return CorrelationInteractions(target, measure, form)
+    return None
+
+
+class InformationInteractions(InformationPanel):
+    """Kept discrete columns with the class counts of their levels.
+
+    A plug-in term is too large by about (levels of f - 1)(levels of s - 1)(classes - 1) / 2n ln 2
+    bits, by Miller and Madow; the correction "miller-madow" takes that off. A term is also
+    I(f;s|D) - I(f;s); with "significant" one above 0 counts only if a G-squared test rejects that f
+    and s are independent given D, and one below 0 only if it rejects that they are independent, at
+    the level of the measure over the number of kept columns.
+    """
+
+    def __init__(self, target: Target, measure: _Information, form: GainForm) -> None:
+        super().__init__(target.n_rows, measure)
+        assert target.codes is not None
+        self._codes, self._class_counts = target.codes, target.counts
+        self._form = form
+        self._bias = (target.n_classes - 1) / (2 * target.n_rows * math.log(2))
+        self._cell_classes = np.zeros((0, target.n_classes), dtype=np.int64)
+        self._rest = np.zeros(0, dtype=np.int64)
+        self._shifts = np.zeros(0)
+        self._significant = np.zeros((2, 0))
+        self._significant_for = 0
+
+    def meet(self, columns: CodedColumns, lo: int, hi: int, asks: Marks) -> Meeting:
+        """Let coded columns lo..hi-1 meet the kept ones, up to the first to ask about."""
+        table, unit = table_of(self.n_rows)
+        units, live = unit * self.n_rows, self._live
+        gains = np.empty(hi - lo)
+        terms, pairs = np.zeros((2, len(self._alive)), dtype=np.int64)
+        counted = np.zeros(len(self._alive), dtype=np.bool_)
+        bias = self._bias if self._form.correction == "miller-madow" else 0.0
+        shifts = self._shifts[live]
+        stop = meet_counts(
+            columns.pointers, columns.rows, columns.codes, columns.level_pointers,
+            columns.level_counts, columns.entropies, asks, lo, hi, *self._lists(),
+            self._cell_classes, self._rest, self._levels, self._codes, self._class_counts, table,
+            units, bias * float((self._levels[live] - 1).sum()), float(shifts.sum()),
+            float(len(live)) if self._form.mean else 1.0, self._levels_of_terms(columns, lo, hi),
+            gains, terms, pairs, counted,
+        )  # fmt: skip
+        last = min(stop, hi - 1)
+        self.pairs += (last + 1 - lo) * len(live)
+        mine: CodedColumn = columns[last]
+        each = bias * (mine.levels - 1) * (self._levels[live] - 1)
+        return Meeting(
+            stop,
+            gains[: last + 1 - lo],
+            np.where(counted[live], terms[live] / units + shifts - each, np.nan),
+            self.measure._pair_values(pairs[live], self._entropy[live], mine.entropy, units),
+        )
+
+    def _levels_of_terms(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
+        """What `counts_in` needs, n times in units; as much of it as these columns can ask for."""
+        if self._form.correction != "significant" or self.measure.alpha is None:
+            return self._significant
+        if self._significant_for != len(self):
+            self._significant_for = len(self)
+            self._significant = np.full((2, self.n_rows), np.nan)
+        widths = np.unique(np.diff(columns.level_pointers[lo : hi + 1])) - 1
+        # A column may have one level that does not occur.
+        mine = np.unique(np.concatenate([widths, widths - 1]))
+        freedom = np.unique(np.outer(mine, self._levels[self._live] - 1))
+        freedom = freedom[(freedom > 0) & (freedom < self.n_rows)]
+        freedom = freedom[np.isnan(self._significant[0, freedom])]
+        units = table_of(self.n_rows)[1] / (2 * math.log(2))
+        for row, strata in enumerate((1, len(self._class_counts))):
+            quantile = chdtri(freedom * strata, self.measure.alpha / len(self))
+            self._significant[row, freedom] = quantile * units
+        return self._significant
+
+    def meet_one(self, column: CodedColumn) -> Meeting:
+        """Let one coded column meet the kept ones."""
+        alone = CodedColumns(
+            np.array([0, len(column.rows)]), column.rows, column.codes,
+            np.array([0, len(column.level_counts)]), column.level_counts,
+            np.array([column.entropy]),
+        )  # fmt: skip
+        return self.meet(alone, 0, 1, np.ones(1, dtype=np.bool_))
+
+    def add(self, column: CodedColumn) -> None:
+        """Keep a coded column."""
+        super().add(column)
+        table, unit = table_of(self.n_rows)
+        k, levels = len(self._class_counts), len(column.level_counts)
+        places = column.codes.astype(np.int64) * k + self._codes[column.rows]
+        by_class = np.bincount(places, minlength=levels * k).reshape(levels, k)
+        by_class[0] = self._class_counts - by_class.sum(axis=0)
+        joint = int(table[by_class].sum())
+        self._cell_classes = np.concatenate([self._cell_classes, by_class[1:]])
+        self._rest = np.append(self._rest, table[column.level_counts].sum() - joint)
+        shift = 0.0
+        if self._form.as_program:
+            of_class = int(table[self.n_rows] - table[self._class_counts].sum())
+            information = np.array([column.entropy + of_class - table[self.n_rows] + joint])
+            units = unit * self.n_rows
+            strength = self.measure._pair_values(information, column.entropy, of_class, units)
+            shift = float(information[0] / units - strength[0])
+        self._shifts = np.append(self._shifts, shift)
+
+    def _forget_dead(self) -> npt.NDArray[np.int32]:
+        cell_lives = np.repeat(self._alive, np.diff(self._slot_cells))
+        self._cell_classes = self._cell_classes[cell_lives]
+        self._rest = self._rest[self._live]
+        self._shifts = self._shifts[self._live]
+        return super()._forget_dead()
+
+
+class CorrelationInteractions(CorrelationPanel):
+    """Kept continuous columns with their correlations with the target.
+
+    More than two classes are orthonormal columns, so that |r| is the multiple correlation and
+    |r(s, D | f)| the partial one; neither depends on how classes are numbered.
+    """
+
+    def __init__(self, target: Target, measure: FisherZ, form: GainForm) -> None:
+        super().__init__(target.n_rows, measure)
+        self._basis = measure.target_basis(target)
+        self._shares = np.zeros((0, self._basis.shape[1]))
+        self._form = form
+        self._resolution = measure.resolution
+        self._counts_above = measure.target_level(target, given=1) if form.as_program else -1.0
+
+    def meet(self, columns: ReadyColumns, lo: int, hi: int, asks: Marks) -> Meeting:
+        """Let ready columns lo..hi-1 meet the kept ones, up to the first to ask about."""
+        gains = np.empty(hi - lo)
+        terms, pairs = np.zeros((2, len(self._alive)))
+        stop = meet_correlations(
+            columns.pointers, columns.rows, columns.values, columns.means, columns.squares, asks,
+            lo, hi, *self._lists(), self._shares, self._basis, self._resolution,
+            self._counts_above, self._form.mean, self.n_rows, gains, terms, pairs,
+            np.empty(self._basis.shape[1]),
+        )  # fmt: skip
+        last = min(stop, hi - 1)
+        self.pairs += (last + 1 - lo) * len(self._live)
+        return Meeting(stop, gains[: last + 1 - lo], terms[self._live], np.abs(pairs[self._live]))
+
+    def meet_one(self, column: ReadyColumn) -> Meeting:
+        """Let one ready column meet the kept ones."""
+        alone = ReadyColumns(
+            np.array([0, len(column.rows)]), column.rows, column.values,
+            np.array([column.mean]), np.array([column.squares]),
+        )  # fmt: skip
+        return self.meet(alone, 0, 1, np.ones(1, dtype=np.bool_))
+
+    def add(self, column: ReadyColumn) -> None:
+        """Keep a ready column."""
+        super().add(column)
+        share = np.empty(self._basis.shape[1])
+        target_products(column.rows, column.values, column.squares, self._basis, share)
+        self._shares = np.concatenate([self._shares, share[None]])
+
+    def _forget_dead(self) -> npt.NDArray[np.int32]:
+        self._shares = self._shares[self._live]
+        return super()._forget_dead()
