@@ -127,7 +127,7 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
         resolve(wrong)
     assert str(error.value) == (
         f"measure={wrong!r} is not known; give one of 'auto', 'mutual_information', "
-        "'symmetric_uncertainty', 'fisher_z', or a measure such as FisherZ()"
+        "'symmetric_uncertainty', 'g_squared', 'fisher_z', or a measure such as FisherZ()"
     )
 
 

@@ -156,9 +156,9 @@ class DecisionLog:
         for other in d.because:
             self._because.append(other)
         for key, number in d.evidence.items():
-            places, numbers = self._evidence.setdefault(
-                key, (Growable(np.int64), Growable(np.float64))
-            )
+            if key not in self._evidence:
+                self._evidence[key] = (Growable(np.int64), Growable(np.float64))
+            places, numbers = self._evidence[key]
             places.append(len(self._events))
             numbers.append(number)
         self._events.append(

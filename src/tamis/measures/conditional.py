@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,8 +71,11 @@ class ConditionalPanel(Panel):
     @abstractmethod
     def _search(
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
-    ) -> tuple[int, Independence]:
-        """Call the kernel: size of the set found or -1, and the last test made."""
+    ) -> tuple[int, tuple[Any, ...]]:
+        """Call the kernel: size of the set found or -1, and the last test made.
+
+        The test is what `Independence` holds from `strength` on.
+        """
 
     def test(self, x: int, given: Sequence[int]) -> Independence:
         """Test the column at position x against the target, given others; counts as one test."""
@@ -93,9 +96,10 @@ class ConditionalPanel(Panel):
     def _look(
         self, x: int, candidates: Sequence[int], smallest: int, largest: int, including: int | None
     ) -> tuple[int, Independence]:
-        more = np.zeros(max(0, largest + 1 - len(self.tests)), np.int64)
-        self.tests = np.concatenate([self.tests, more])
-        self.refused = np.concatenate([self.refused, more])
+        if len(self.tests) <= largest:
+            more = np.zeros(largest + 1 - len(self.tests), np.int64)
+            self.tests = np.concatenate([self.tests, more])
+            self.refused = np.concatenate([self.refused, more])
         among, given = np.array(candidates, dtype=np.int64), np.empty(largest + 1, np.int64)
         always = () if including is None else (including,)
         size, test = self._search(
@@ -103,8 +107,8 @@ class ConditionalPanel(Panel):
         )
         if size >= 0:
             found = (*among[given[: size - len(always)]].tolist(), *always)
-            return size, replace(test, given=found, independent=True)
-        return size, replace(test, given=tuple(candidates), independent=False)
+            return size, Independence(found, True, *test)
+        return size, Independence(tuple(candidates), False, *test)
 
 
 @runtime_checkable

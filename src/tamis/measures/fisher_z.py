@@ -41,7 +41,7 @@ from tamis.kernels.one_to_many import correlation_with_one
 from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
-from tamis.measures.conditional import UNRELIABLE, ConditionalPanel, Independence
+from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.panels import RowListPanel, compressed
 
 
@@ -366,7 +366,7 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
 
     def _search(
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
-    ) -> tuple[int, Independence]:
+    ) -> tuple[int, tuple[Any, ...]]:
         numbers, first = np.full(4, np.nan), self._n_targets
         for m in range(len(self._levels_given), largest + 1):
             level = self.measure.target_level(self.target, m)
@@ -377,13 +377,7 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
             self.measure.unreliable == "independent", self.tests, self.refused, given, numbers,
         )  # fmt: skip
         strength, rank, level, variance = numbers.tolist()
-        if variance < COLLINEAR:
-            return size, Independence(
-                (), True, math.nan, math.nan, math.nan, math.nan, math.nan, collinear=True
-            )
-        if math.isnan(level):
-            return size, Independence(
-                (), size >= 0, math.nan, math.nan, math.nan, math.nan, math.nan, refused=True
-            )
-        statistic, df, p = self.measure.target_test(self.target, strength, int(rank))
-        return size, Independence((), size >= 0, strength, level, statistic, df, p)
+        if variance < COLLINEAR or math.isnan(level):
+            nothing, collinear = (math.nan,) * 5, variance < COLLINEAR
+            return size, (*nothing, not collinear, collinear)
+        return size, (strength, level, *self.measure.target_test(self.target, strength, int(rank)))

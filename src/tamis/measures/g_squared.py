@@ -38,7 +38,7 @@ from tamis.kernels.contingency import (
 from tamis.kernels.information import entropy_table
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Strength, ready_target
-from tamis.measures.conditional import UNRELIABLE, ConditionalPanel, Independence
+from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.information import (
     FEW,
     CodedColumn,
@@ -232,7 +232,7 @@ class GSquaredPanel(ConditionalPanel):
 
     def _search(
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
-    ) -> tuple[int, Independence]:
+    ) -> tuple[int, tuple[Any, ...]]:
         slots, numbers = np.append(self._live, self._spare), np.full(3, np.nan)
         size = separate(
             self._codes, self._levels, slots[x], self.target.codes, self.target.n_classes,
@@ -243,9 +243,7 @@ class GSquaredPanel(ConditionalPanel):
         statistic, df, level = numbers.tolist()
         refused = math.isnan(level)
         p = math.nan if refused else float(chdtrc(df, statistic))
-        return size, Independence(
-            (), size >= 0, statistic, level, statistic, df, p, refused=refused
-        )
+        return size, (statistic, level, statistic, df, p, refused)
 
 
 @lru_cache(maxsize=4)

@@ -65,9 +65,9 @@ class SeparatingSelector(MeasuredSelector):
     ) -> Independence | None:
         """Find the first set of candidates that separates x from the target, if any does."""
         panel = self._conditional(kept)
-        refused = int(panel.refused.sum())
+        before = sum(panel.refused.tolist())
         found = panel.separator(x, candidates, self.max_conditioning, including)
-        if found.refused if found is not None else int(panel.refused.sum()) > refused:
+        if found.refused if found is not None else sum(panel.refused.tolist()) > before:
             self._refusals_decided(1)
         return found
 
