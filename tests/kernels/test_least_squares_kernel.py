@@ -75,6 +75,7 @@ def test_shares_are_one_minus_wilks_lambda(compiled, seed, density, near) -> Non
     rng = np.random.default_rng(seed)
     accepted, targets = rng.normal(size=(40, 3)), rng.normal(size=(2, 40))
     X = rng.normal(size=(40, 5)) * (rng.random((40, 5)) < density)
+    X[0] = 1.5  # no column is all zeros by chance
     X[:, 1] = accepted @ rng.normal(size=3) + near * rng.normal(size=40)
     X[:, 3] = accepted[:, 0] - accepted[:, 2] + 7  # a combination
     X[:, 4] = 2.5  # constant
