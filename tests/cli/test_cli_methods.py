@@ -40,7 +40,7 @@ def test_a_threshold_is_the_methods_own_where_it_has_one(tamis, svm) -> None:
     record = json.loads(Path("run/run.json").read_text())
     assert record["parameters"]["threshold"] == "0.2"
     assert record["measure"] == "SymmetricUncertainty(threshold=0.0, alpha=None)"
-    assert record["verdicts"]["kept"] == 1
+    assert record["verdicts"]["irrelevant"] == 27
     done = tamis("select", "t.svm", "--method", "fcbf", "--out", "no", "--threshold", "-1")
     assert done.one_sentence() == "FCBF: threshold=-1.0 is not a number at least 0"
 
