@@ -31,7 +31,7 @@ def data(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def straightforward(X: np.ndarray, y: np.ndarray) -> float:
-    """Dependency by the gap rule in NumPy and SciPy: all distances, all sorted, no loop over rows."""
+    """Dependency by the gap rule in NumPy and SciPy: all distances, all sorted, no loops."""
     n = len(y)
     D = squareform(pdist(X, "seuclidean"))
     np.fill_diagonal(D, -1.0)
@@ -123,8 +123,8 @@ def main() -> None:
             report.table(f"{selector.__name__}, growing {what}", rows)
             sizes, seconds = [r[what] for r in rows], [r["seconds"] for r in rows]
             report.note(
-                f"{selector.__name__}: slope against {what} {slope(sizes, seconds):.2f} (1 is linear; "
-                "features alone are most of the work, n log n and their neighbourhoods)"
+                f"{selector.__name__}: slope against {what} {slope(sizes, seconds):.2f} "
+                "(1 is linear; features alone are most of the work, n log n and their neighbourhoods)"
             )
     report.save()
 
