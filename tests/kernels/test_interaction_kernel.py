@@ -45,7 +45,10 @@ def naive_partial(s, f, targets) -> float:
 def either(request, monkeypatch):
     """Run the kernels as machine code, and as the Python they were written in."""
     if request.param == "python":
-        for name in ("count_with_class", "_terms_of_slots", "counts_in", "partial_given_one"):
+        for name in (
+            "count_with_class", "_terms_of_slots", "_two_flags", "_many_levels", "counts_in",
+            "partial_given_one",
+        ):  # fmt: skip
             monkeypatch.setattr(interaction, name, getattr(interaction, name).py_func)
         monkeypatch.setattr(panels, "meet_counts", interaction.meet_counts.py_func)
         monkeypatch.setattr(panels, "meet_correlations", interaction.meet_correlations.py_func)

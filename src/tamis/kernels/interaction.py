@@ -109,54 +109,84 @@ def _terms_of_slots(
     counts, by_class, width, n_classes, rest, pair_rest, slot_cells,
     cell_counts, slot_entropy, alive, cell_classes, slot_rest, table, terms, pairs,
 ):  # fmt: skip
-    """Term and information of the newcomer with each slot, from counts outside both backgrounds.
-
-    What `counts` does not hold follows from the margins, by class: `left` of the newcomer's levels
-    where the slot is at its background (level 0: where both are), `other` of the slot's cell where
-    the newcomer is.
-    """
+    """Term and information of the newcomer with each slot, from counts outside both backgrounds."""
     left = np.empty((width + 1) * n_classes, np.int64)
     other = np.empty(n_classes, np.int64)
+    flags = width == 1 and n_classes == 2
     last = slot_cells[0]
     for s in range(len(alive)):
         first, last = last, slot_cells[s + 1]
         if not alive[s]:
             continue
-        for place in range(len(by_class)):
-            left[place] = by_class[place]
-        triples = joint = 0
-        for cell in range(first, last):
-            rest_of_cell = cell_counts[cell]
-            for c in range(n_classes):
-                other[c] = cell_classes[cell, c]
-            at = cell * width * n_classes
-            for level in range(1, width + 1):
-                both = 0
-                for c in range(n_classes):
-                    count = counts[at]
-                    at += 1
-                    both += count
-                    triples += table[count]
-                    left[level * n_classes + c] -= count
-                    other[c] -= count
-                joint += table[both]
-                rest_of_cell -= both
-            joint += table[rest_of_cell]
-            for c in range(n_classes):
-                triples += table[other[c]]
-                left[c] -= other[c]
-        for level in range(width + 1):
-            alone = 0
-            for c in range(n_classes):
-                count = left[level * n_classes + c]
-                triples += table[count]
-                alone += count
-            joint += table[alone]
+        if flags and last == first + 1:
+            triples, joint = _two_flags(counts, by_class, first, cell_classes, table)
+        else:
+            triples, joint = _many_levels(
+                counts, by_class, width, n_classes, first, last, cell_counts, cell_classes, table,
+                left, other,
+            )  # fmt: skip
         cells = (width + 2) * (last - first + 2)
         term = triples - joint + slot_rest[s] + rest
         terms[s] = term if abs(term) > ROUNDING * cells * (n_classes + 2) else 0
         pair = joint + slot_entropy[s] + pair_rest
         pairs[s] = pair if pair > ROUNDING * cells else 0
+
+
+@jit
+def _two_flags(counts, by_class, cell, cell_classes, table):
+    """Do as `_many_levels` where both columns have two levels and there are two classes."""
+    both_0, both_1 = counts[2 * cell], counts[2 * cell + 1]
+    other_0, other_1 = cell_classes[cell, 0] - both_0, cell_classes[cell, 1] - both_1
+    mine_0, mine_1 = by_class[2] - both_0, by_class[3] - both_1
+    none_0, none_1 = by_class[0] - other_0, by_class[1] - other_1
+    triples = table[both_0] + table[both_1] + table[other_0] + table[other_1]
+    triples += table[mine_0] + table[mine_1] + table[none_0] + table[none_1]
+    joint = table[both_0 + both_1] + table[other_0 + other_1]
+    joint += table[mine_0 + mine_1] + table[none_0 + none_1]
+    return triples, joint
+
+
+@jit
+def _many_levels(
+    counts, by_class, width, n_classes, first, last, cell_counts, cell_classes, table, left, other
+):
+    """Sum of g over the cells of newcomer, slot and class, and over those of newcomer and slot.
+
+    What `counts` does not hold follows from the margins, by class: `left` of the newcomer's levels
+    where the slot is at its background (level 0: where both are), `other` of the slot's cell where
+    the newcomer is.
+    """
+    for place in range(len(by_class)):
+        left[place] = by_class[place]
+    triples = joint = 0
+    for cell in range(first, last):
+        rest_of_cell = cell_counts[cell]
+        for c in range(n_classes):
+            other[c] = cell_classes[cell, c]
+        at = cell * width * n_classes
+        for level in range(1, width + 1):
+            both = 0
+            for c in range(n_classes):
+                count = counts[at]
+                at += 1
+                both += count
+                triples += table[count]
+                left[level * n_classes + c] -= count
+                other[c] -= count
+            joint += table[both]
+            rest_of_cell -= both
+        joint += table[rest_of_cell]
+        for c in range(n_classes):
+            triples += table[other[c]]
+            left[c] -= other[c]
+    for level in range(width + 1):
+        alone = 0
+        for c in range(n_classes):
+            count = left[level * n_classes + c]
+            triples += table[count]
+            alone += count
+        joint += table[alone]
+    return triples, joint
 
 
 @jit

@@ -104,7 +104,11 @@ class _Information(Measure):
         """The level of the information, in bits, for `df` degrees of freedom and n rows."""
         if self.alpha is None:
             return np.full(len(df), self.threshold)
-        quantile = np.where(df > 0, chdtri(np.maximum(df, 1), self.alpha), 0.0)
+        known = _quantiles(self.alpha)
+        if len(df) > 0 and df.max() < len(known):
+            quantile = known[df.astype(np.intp)]
+        else:
+            quantile = np.where(df > 0, chdtri(np.maximum(df, 1), self.alpha), 0.0)
         bits: Floats = quantile / (2 * n * np.log(2))
         return bits
 
@@ -381,6 +385,14 @@ def count_relevance(
             np.arange(block.width + 1, dtype=np.int64) * n,
         )
     return bool(many[0])
+
+
+@lru_cache(maxsize=16)
+def _quantiles(alpha: float) -> Floats:
+    """Chi-square quantiles for 0, 1, 2, ... degrees of freedom: a kept set asks for them often."""
+    freedom = np.arange(1024)
+    quantiles: Floats = np.where(freedom > 0, chdtri(np.maximum(freedom, 1), alpha), 0.0)
+    return quantiles
 
 
 @lru_cache(maxsize=16)

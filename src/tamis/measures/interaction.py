@@ -7,8 +7,9 @@ One term for each kept column s: I(D; f,s) - I(D;s) - I(D;f) in bits for counts,
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,21 +66,22 @@ class GainForm:
     as_program: bool = False
 
 
-@runtime_checkable
-class Interacting(Protocol):
+class InteractionPanel(Panel):
     """A panel of kept columns that also knows how newcomers interact with them."""
 
+    @abstractmethod
     def meet(self, columns: Any, lo: int, hi: int, asks: Marks) -> Meeting:
         """Let prepared columns lo..hi-1 meet the kept ones, up to the first to ask about.
 
         That is one with a gain above 0, or one that is marked in `asks`.
         """
 
+    @abstractmethod
     def meet_one(self, column: Any) -> Meeting:
         """Let one ready column meet the kept ones."""
 
 
-def interaction_panel(measure: object, target: Target, form: GainForm) -> Panel | None:
+def interaction_panel(measure: object, target: Target, form: GainForm) -> InteractionPanel | None:
     """An empty panel that knows interactions by this measure; None if nobody knows how."""
     if isinstance(measure, _Information):
         return InformationInteractions(target, measure, form)
@@ -88,7 +90,7 @@ def interaction_panel(measure: object, target: Target, form: GainForm) -> Panel 
     return None
 
 
-class InformationInteractions(InformationPanel):
+class InformationInteractions(InformationPanel, InteractionPanel):
     """Kept discrete columns with the class counts of their levels.
 
     A plug-in term is too large by about (levels of f - 1)(levels of s - 1)(classes - 1) / 2n ln 2
@@ -194,7 +196,7 @@ class InformationInteractions(InformationPanel):
         return super()._forget_dead()
 
 
-class CorrelationInteractions(CorrelationPanel):
+class CorrelationInteractions(CorrelationPanel, InteractionPanel):
     """Kept continuous columns with their correlations with the target.
 
     More than two classes are orthonormal columns, so that |r| is the multiple correlation and

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.params import Nothing, Number, OneOf, Range
-from tamis.measures.base import Measure, Panel
-from tamis.measures.interaction import GainForm, Interacting, Meeting, interaction_panel
+from tamis.measures.base import Floats, Measure, Panel
+from tamis.measures.interaction import GainForm, InteractionPanel, Meeting, interaction_panel
 from tamis.selectors.arrivals import Arrival, Examined, Kept
 from tamis.selectors.measured import MeasuredSelector
 from tamis.selectors.pairs import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
@@ -143,8 +143,7 @@ class SFSFI(MeasuredSelector):
         feature, relevance = arrival.feature, arrival.relevance
         if gain <= 0 and not relevance > arrival.level:
             return Decision(feature, "irrelevant", relevance, gain, arrival.level)
-        order = np.argsort(met.terms if gain <= 0 else -met.terms, kind="stable")
-        order = order[~np.isnan(met.terms[order])][:TERMS]
+        order = _first_few(met.terms if gain <= 0 else -met.terms)
         most = tuple(kept.features[order].tolist())
         terms = {f"term_{i + 1}": float(met.terms[s]) for i, s in enumerate(order.tolist())}
         if len(order) == 0 and self.variant == "program":
@@ -191,8 +190,8 @@ class SFSFI(MeasuredSelector):
             ),
             "alone": Reason(
                 Verdict.KEPT,
-                f"{{name}} is kept: {alone} is above {{level}}, {{gate}}; it interacts with no kept "
-                "feature, and none makes it redundant",
+                f"{{name}} is kept: {alone} is above {{level}}, {{gate}}; it interacts with no "
+                "kept feature, and none makes it redundant",
             ),
             "no gain": Reason(
                 Verdict.REDUNDANT,
@@ -278,6 +277,14 @@ class SFSFI(MeasuredSelector):
         return super()._carry_out(decision, arrival)
 
 
-def _interacting(panel: Panel) -> Interacting:
-    assert isinstance(panel, Interacting)
+def _first_few(values: Floats) -> npt.NDArray[np.intp]:
+    """Places of the smallest values, smallest first, older first among equals; never NaN."""
+    few = np.flatnonzero(~np.isnan(values))
+    if len(few) > TERMS:
+        few = few[values[few] <= np.partition(values[few], TERMS - 1)[TERMS - 1]]
+    return few[np.argsort(values[few], kind="stable")][:TERMS]
+
+
+def _interacting(panel: Panel) -> InteractionPanel:
+    assert isinstance(panel, InteractionPanel)
     return panel
