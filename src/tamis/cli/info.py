@@ -52,8 +52,7 @@ def _of_run(data: str) -> dict[str, Any]:
     return {
         "method": run.method,
         **{f"parameter {k}": v for k, v in run.parameters.items()},
-        "measure in use": run.measure,
-        "because": run.measure_reason,
+        **({"measure in use": run.measure, "because": run.measure_reason} if run.measure else {}),
         "source": run.source.get("name", run.source["format"]),
         "rows": run.source["n_rows"],
         "features": len(run.log),

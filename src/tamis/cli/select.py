@@ -178,7 +178,7 @@ def _summary(run: Run, out: str, seconds: float) -> list[str]:
     return [
         f"{run.method} kept {counts['kept']:,} of {len(run.log):,} features "
         f"({dropped or 'none dropped'}) on {source['n_rows']:,} rows in {seconds:.1f} s",
-        f"measure: {run.measure}, because {run.measure_reason}",
+        *([f"measure: {run.measure}, because {run.measure_reason}"] if run.measure else []),
         f"wrote {Path(out) / 'selected.csv'}; ask about any feature with: "
         f"tamis why {shlex.quote(out)} FEATURE",
     ]

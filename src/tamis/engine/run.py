@@ -19,7 +19,8 @@ class Run:
     log : DecisionLog
         What happened to every feature, and why.
     method, parameters, measure, measure_reason : str, dict, str, str
-        The selector, as it was set up, and the measure it used, with the reason for it.
+        The selector, as it was set up, and the measure it used, with the reason for it;
+        both empty for methods without one.
     source : dict
         Format, shape, target and fingerprint of the data.
     work, seconds, peak_megabytes : dict, dict, float

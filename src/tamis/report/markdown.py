@@ -31,20 +31,26 @@ def write_markdown(runs: Mapping[str, Run], path: Path, title: str, intro: str =
     return path
 
 
+def _work(run: Run) -> str:
+    return ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in run.work.items())
+
+
 def _section(heading: str, run: Run) -> str:
     counts, source = run.log.counts(), run.source
+    measure = ""
+    if run.measure:
+        measure = f" Measure: `{run.measure}`, because {cell(run.measure_reason)}."
     lines = [
         f"## {cell(heading)}\n",
         f"{source['n_rows']:,} rows, {len(run.log):,} features; "
-        f"{cell(source['target'])}. "
-        f"Measure: `{run.measure}`, because {cell(run.measure_reason)}.\n",
+        f"{cell(source['target'])}.{measure}\n",
         "| verdict | features |",
         "|---|---:|",
         *[f"| {word} | {n:,} |" for word, n in counts.items()],
         "",
         *_kept_table(run.kept()),
         *_examples(run),
-        f"Selected in {run.seconds['select']:.2f} s with {run.work['pair_values']:,} pair values; "
+        f"Selected in {run.seconds['select']:.2f} s; counted work: {_work(run)}; "
         f"{', '.join(f'{name} {number}' for name, number in run.versions.items())}. "
         f"Data fingerprint `{source['fingerprint']}`.",
         *([f"\nTo reproduce: {code(run.command)}"] if run.command else []),
