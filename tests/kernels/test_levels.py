@@ -15,6 +15,7 @@ from tamis.kernels.levels import (
     encode,
     encode_dense,
     gather_nonzeros,
+    whole_range,
     whole_top,
 )
 
@@ -140,6 +141,19 @@ def test_coded_columns_list_every_row_that_leaves_the_most_common_level(run, mad
     counts = np.empty(size + width, np.int64)
     run(pointers, rows, values, n, out_pointers, out_rows, out_codes, level_pointers, counts)
     check_codes(dense, out_pointers, out_rows, out_codes, level_pointers, counts)
+
+
+@both(whole_range)
+@given(column=columns)
+@several
+def test_whole_columns_have_a_range_with_zero_in_it(run, column):
+    low, size = run(column)
+    ends = min(column.min(), 0), max(column.max(), 0)
+    fits = ends[1] - ends[0] <= max(FEW_LEVELS, 2 * len(column))
+    if np.all(column == np.floor(column)) and fits:
+        assert (low, low + size - 1) == ends
+    else:
+        assert size == 0
 
 
 @both(encode_dense)

@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels._jit import jit
-from tamis.kernels.levels import FEW_LEVELS, code_by_sorting, gather_nonzeros, whole_top
+from tamis.kernels.levels import (
+    FEW_LEVELS,
+    code_by_sorting,
+    gather_nonzeros,
+    whole_range,
+    whole_top,
+)
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
 #: Results of two-level columns with fewer entries than this are remembered.
@@ -115,13 +121,13 @@ def relevance_dense(
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     for j in range(lo, hi):
         column = dense[:, j]
-        size = (whole_top(column, 0, len(y)) + 1) * n_classes
-        if 0 < size <= len(counts):
-            counts[:size] = 0
+        low, size = whole_range(column)
+        if 0 < size * n_classes <= len(counts):
+            counts[: size * n_classes] = 0
             for row in range(len(y)):
-                counts[int(column[row]) * n_classes + y[row]] += 1
+                counts[(int(column[row]) - low) * n_classes + y[row]] += 1
             information, entropy, levels = _from_counts(
-                counts, size // n_classes - 1, class_counts, table, class_entropy
+                counts, size - 1, class_counts, table, class_entropy
             )
         else:
             count = gather_nonzeros(column, rows, values)

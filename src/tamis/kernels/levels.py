@@ -32,6 +32,24 @@ def whole_top(values, first, last):
 
 
 @jit
+def whole_range(column):
+    """The least value, and how many there are up to the largest, of a column of whole numbers.
+
+    Zero is counted among them, whether it occurs or not. None (0) if a value is not whole, or they
+    are too spread to number a table directly.
+    """
+    room = max(FEW_LEVELS, 2 * len(column))
+    low, high = 0.0, 0.0
+    whole = True
+    for row in range(len(column)):
+        value = column[row]
+        whole &= (abs(value) <= room) & (value == np.floor(value))
+        low, high = min(low, value), max(high, value)
+    size = int(high - low) + 1 if whole else 0
+    return (int(low), size) if size <= room + 1 else (0, 0)
+
+
+@jit
 def code_values(values, count, codes, levels):
     """Number the distinct values of ``values[:count]``: zero is 0, others 1, 2, ... as they come.
 
@@ -135,10 +153,10 @@ def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers
     cells = np.empty(max(FEW_LEVELS, 2 * n) + 1, np.int64)
     for i in range(len(picks)):
         column = dense[:, picks[i]]
-        top = whole_top(column, 0, n)
-        if top >= 0:
+        low, size = whole_range(column)
+        if size > 0:
             _encode_whole(
-                column, cells[: top + 1], i,
+                column, low, cells[:size], i,
                 out_pointers, out_rows, out_codes, level_pointers, counts,
             )  # fmt: skip
             continue
@@ -150,27 +168,29 @@ def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers
 
 
 @jit
-def _encode_whole(column, cells, i, out_pointers, out_rows, out_codes, level_pointers, counts):
-    """Code a whole column of whole numbers, which number the cells of a table themselves."""
+def _encode_whole(
+    column, low, cells, i, out_pointers, out_rows, out_codes, level_pointers, counts
+):  # fmt: skip
+    """Code a column of whole numbers from `low` on, which number the cells of a table."""
     cells[:] = 0
     for row in range(len(column)):
-        cells[int(column[row])] += 1
+        cells[int(column[row]) - low] += 1
     # Zero comes first, whether it occurs or not, as where zeros are not stored.
     at, found, common = level_pointers[i], 0, 0
-    counts[at] = cells[0]
-    for value in range(1, len(cells)):
-        if cells[value] > 0:
+    counts[at] = cells[-low]
+    cells[-low] = 0
+    for cell in range(len(cells)):
+        if cells[cell] > 0:
             found += 1
-            counts[at + found] = cells[value]
-            cells[value] = found
+            counts[at + found] = cells[cell]
+            cells[cell] = found
             if counts[at + found] > counts[at + common]:
                 common = found
-    cells[0] = 0
     level_pointers[i + 1] = at + found + 1
     counts[at], counts[at + common] = counts[at + common], counts[at]
     out = out_pointers[i]
     for row in range(len(column)):
-        code = cells[int(column[row])]
+        code = cells[int(column[row]) - low]
         out_rows[out] = row
         out_codes[out] = code if code != 0 else common
         out += code != common
