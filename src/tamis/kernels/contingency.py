@@ -176,13 +176,13 @@ def separate(
     """
     n, total = codes.shape[1], len(candidates)
     always = 1 if including >= 0 else 0
-    joint = np.zeros((max(1, largest - always), n), np.int32)
-    strata = np.ones(len(joint), np.int64)
-    if always:
-        joint[0], strata[0] = codes[including], levels[including]
-    of_x = np.empty(n, np.int32)
+    # joint[d]: cell of each row in the table of x, the class, `including` and the first d chosen.
+    joint = np.empty((max(1, largest - always), n), np.int32)
+    sizes = np.empty(len(joint), np.int64)
+    sizes[0] = levels[x] * n_classes * (levels[including] if always else 1)
     for row in range(n):
-        of_x[row] = codes[x, row] * n_classes + y[row]
+        stratum = codes[including, row] if always else 0
+        joint[0, row] = (stratum * levels[x] + codes[x, row]) * n_classes + y[row]
     cells = np.empty(n, np.int32)
     for size in range(max(smallest, always), min(largest, total + always) + 1):
         free = size - always
@@ -190,10 +190,7 @@ def separate(
             given[i] = i
         built = 0
         while True:
-            # A float: with many levels the product can be more than a whole number holds.
-            product = float(max(1, (levels[x] - 1) * (n_classes - 1)) * strata[0])
-            for i in range(free):
-                product *= levels[candidates[given[i]]]
+            product = _product(levels, x, n_classes, including, candidates, given, free)
             tests[size] += 1
             numbers[0], numbers[1], numbers[2] = np.nan, product, np.nan
             if n < ROWS_A_DEGREE * product:
@@ -201,12 +198,13 @@ def separate(
                 if refused_separates:
                     return size
             else:
-                _join(codes, levels, candidates, given, free - 1, built, joint, strata)
+                _join(codes, levels, candidates, given, free - 1, built, joint, sizes)
                 built = max(0, free - 1)
                 last = candidates[given[free - 1]] if free else -1
-                numbers[0], empty, cells = _test(
-                    joint, strata, built, codes, levels, last, of_x, levels[x], n_classes, cells,
-                    table, unit, pearson,
+                cells, room = _count(joint, sizes, built, codes, levels, last, cells)
+                numbers[0], empty = statistic_of(
+                    cells, room // (levels[x] * n_classes), levels[x], n_classes, table, unit,
+                    pearson,
                 )  # fmt: skip
                 df = degrees(int(product), empty, spirtes)
                 numbers[1], numbers[2] = df, critical[df]
@@ -220,34 +218,37 @@ def separate(
 
 
 @jit
-def _join(codes, levels, candidates, given, depth, built, joint, strata):
-    """Number the strata of the first `depth` chosen columns; the first `built` are numbered."""
-    for d in range(built, depth):
-        s = candidates[given[d]]
-        strata[d + 1] = strata[d] * levels[s]
-        for row in range(joint.shape[1]):
-            joint[d + 1, row] = joint[d, row] * levels[s] + codes[s, row]
+def _product(levels, x, n_classes, including, candidates, given, free):
+    """Degrees of freedom from the levels alone.
+
+    A float: with many levels the product can be more than a whole number holds.
+    """
+    product = float(max(1, (levels[x] - 1) * (n_classes - 1)))
+    if including >= 0:
+        product *= levels[including]
+    for i in range(free):
+        product *= levels[candidates[given[i]]]
+    return product
 
 
 @jit
-def _test(
-    joint, strata, depth, codes, levels, last, of_x, width, n_classes, cells, table, unit, pearson
-):
-    """Statistic of x and the class in the strata joined so far, cut once more by column `last`."""
-    times = levels[last] if last >= 0 else 1
-    in_row = width * n_classes
-    room = strata[depth] * times * in_row
+def _join(codes, levels, candidates, given, depth, built, joint, sizes):
+    """Number the cells that the first `depth` chosen columns cut; the first `built` are done."""
+    for d in range(built, depth):
+        s = candidates[given[d]]
+        sizes[d + 1] = sizes[d] * levels[s]
+        for row in range(joint.shape[1]):
+            joint[d + 1, row] = codes[s, row] * sizes[d] + joint[d, row]
+
+
+@jit
+def _count(joint, sizes, depth, codes, levels, last, cells):
+    """Count the rows of the cells joined so far, cut once more by column `last` (-1: not)."""
+    room = sizes[depth] * (levels[last] if last >= 0 else 1)
     if len(cells) < room:
         cells = np.empty(room, np.int32)
     cells[:room] = 0
-    if last >= 0:
-        for row in range(len(of_x)):
-            stratum = joint[depth, row] * times + codes[last, row]
-            cells[stratum * in_row + of_x[row]] += 1
-    else:
-        for row in range(len(of_x)):
-            cells[joint[depth, row] * in_row + of_x[row]] += 1
-    value, empty = statistic_of(
-        cells, strata[depth] * times, width, n_classes, table, unit, pearson
-    )
-    return value, empty, cells
+    for row in range(joint.shape[1]):
+        stratum = codes[last, row] if last >= 0 else 0
+        cells[stratum * sizes[depth] + joint[depth, row]] += 1
+    return cells, room
