@@ -113,5 +113,7 @@ def best_first(relevance: Floats, rounding: float) -> npt.NDArray[np.intp]:
     array([2, 0, 1])
     """
     falling = np.argsort(-relevance, kind="stable")
-    run = np.cumsum(np.diff(relevance[falling], prepend=np.inf) < -rounding)
-    return falling[np.lexsort((falling, run))]
+    steps = np.diff(relevance[falling], prepend=np.inf)
+    if not np.any((steps < 0) & (steps >= -rounding)):  # ties are exact, and so in order already
+        return falling
+    return falling[np.lexsort((falling, np.cumsum(steps < -rounding)))]

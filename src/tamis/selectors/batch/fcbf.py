@@ -71,8 +71,8 @@ class FCBF(MeasuredBatchSelector):
     >>> sel.ranking_
     array([2, 0])
     >>> print(sel.log_.why("x1"))  # doctest: +NORMALIZE_WHITESPACE
-    x1 was dropped as redundant: SU(x1, class)=0.511 is not above SU(x1, x2)=0.657, and x2 is the
-    better predictor (0.616)
+    x1 was dropped as redundant: SU(x1, class)=0.442 is not above SU(x1, x2)=0.781, and x2 is the
+    better predictor (0.549)
     """
 
     method: ClassVar[str] = "fcbf"
