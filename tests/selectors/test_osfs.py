@@ -295,5 +295,5 @@ def test_parameters_are_checked_in_one_sentence():
         FastOSFS(unreliable="maybe").fit(X, y)
     with pytest.raises(tamis.TamisError, match="OSFS: variant='matlab' is not one of"):
         OSFS(variant="matlab").fit(X, y)
-    with pytest.raises(tamis.TamisError, match=r"OSFS needs a measure with conditional_panel"):
+    with pytest.raises(tamis.TamisError, match=r"which MutualInformation cannot; use GSquared"):
         OSFS(tamis.MutualInformation()).fit(X, y)

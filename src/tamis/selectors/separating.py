@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import DataWarning
+from tamis.core.errors import DataWarning, ParameterError
 from tamis.core.params import Number, OneOf, Range
-from tamis.measures.base import Measure, require
+from tamis.measures.base import Measure
 from tamis.measures.conditional import (
     UNRELIABLE,
     Conditional,
@@ -147,8 +147,12 @@ class SeparatingSelector(MeasuredSelector):
         super()._begin()
 
     def _use(self, measure: Measure, why: str) -> None:
-        require(measure, Conditional, type(self).__name__)
-        assert isinstance(measure, Conditional)  # as `require` made sure
+        if not isinstance(measure, Conditional):
+            raise ParameterError(
+                f"{type(self).__name__} tests features given others, which "
+                f"{type(measure).__name__} cannot; use GSquared() for categories or FisherZ() for "
+                "numbers"
+            )
         super()._use(measure.under(self.unreliable), why)
 
     def _panel(self) -> ConditionalPanel:
