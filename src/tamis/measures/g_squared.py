@@ -38,15 +38,9 @@ from tamis.kernels.contingency import (
 from tamis.kernels.information import entropy_table
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats, Ints, Measure, Strength, ready_target
+from tamis.measures.coded import CodedColumn, CodedColumns, code_columns
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
-from tamis.measures.information import (
-    FEW,
-    CodedColumn,
-    CodedColumns,
-    code_columns,
-    count_relevance,
-    need_classes,
-)
+from tamis.measures.information import FEW, count_relevance, need_classes
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ A value smaller than the rounding of its own sum (about 1e-14 bits) is 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,17 +25,16 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.kernels.information import (
-    entropy_table,
     pair_information,
     pair_information_many,
     relevance_compressed,
     relevance_dense,
 )
-from tamis.kernels.levels import encode, encode_dense
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
-from tamis.measures.panels import RowListPanel, compressed
+from tamis.measures.base import Floats, Ints, Measure, Strength, ready_target
+from tamis.measures.coded import CodedColumn, CodedColumns, code_columns, table_of
+from tamis.measures.panels import RowListPanel
 
 #: Gate levels are tabulated for columns of fewer levels than this.
 FEW = 64
@@ -167,79 +165,6 @@ class SymmetricUncertainty(_Information):
     name: ClassVar[str] = "symmetric_uncertainty"
     symbol: ClassVar[str] = "SU({a}, {b})"
     _symmetric: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, eq=False)
-class CodedColumn:
-    """A column as rows that leave its most common level, with the count of every level."""
-
-    rows: npt.NDArray[np.int32]
-    codes: npt.NDArray[np.int32]
-    level_counts: Ints
-    entropy: int
-
-    @property
-    def levels(self) -> int:
-        """How many levels occur."""
-        return int(np.count_nonzero(self.level_counts))
-
-
-@dataclass(frozen=True, eq=False)
-class CodedColumns(Prepared):
-    """Many coded columns, end to end."""
-
-    arrays: ClassVar[Mapping[str, str | None]] = {
-        "rows": "pointers",
-        "codes": "pointers",
-        "level_counts": "level_pointers",
-        "entropies": None,
-    }
-
-    pointers: Ints
-    rows: npt.NDArray[np.int32]
-    codes: npt.NDArray[np.int32]
-    level_pointers: Ints
-    level_counts: Ints
-    entropies: Ints
-
-    def __len__(self) -> int:
-        return len(self.pointers) - 1
-
-    def __getitem__(self, i: Any) -> Any:
-        a, b = self.pointers[i], self.pointers[i + 1]
-        counts = self.level_counts[self.level_pointers[i] : self.level_pointers[i + 1]]
-        return CodedColumn(self.rows[a:b], self.codes[a:b], counts, int(self.entropies[i]))
-
-    @cached_property
-    def widest(self) -> int:
-        """Most levels of a column."""
-        return int(np.diff(self.level_pointers).max())
-
-    @property
-    def mean_levels(self) -> float:
-        """Different values of a column on average."""
-        return float(np.count_nonzero(self.level_counts)) / len(self)
-
-
-def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
-    """Code the picked columns of a block."""
-    n, width = block.n_rows, len(picks)
-    v = compressed(block, picks) if isinstance(block.values, Compressed) else None
-    stored = n * width if v is None else v.stored
-    pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
-    rows, codes = np.empty(stored + 1, np.int32), np.empty(stored + 1, np.int32)
-    counts = np.empty(stored + width, np.int64)
-    into = (pointers, rows, codes, level_pointers, counts)
-    if v is None:
-        encode_dense(np.asfortranarray(block.values), picks, *into)
-    else:
-        encode(v.pointers, v.places, v.values, n, *into)
-    table, _ = table_of(n)
-    counts = counts[: level_pointers[-1]].copy()
-    h = np.zeros(0, np.int64)
-    if width:
-        h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])
-    return CodedColumns(pointers, rows, codes, level_pointers, counts, h)
 
 
 class InformationPanel(RowListPanel):
@@ -402,15 +327,3 @@ def _levels(measure: _Information, n_rows: int, n_classes: int) -> Floats:
     table = measure._bits(np.maximum(df, 0), n_rows)
     table[0] = 0.0 if measure.alpha is None else 1.0
     return table
-
-
-_tables: dict[int, tuple[Ints, float]] = {}
-
-
-def table_of(n: int) -> tuple[Ints, float]:
-    """The table for n rows; the last few are remembered."""
-    if n not in _tables:
-        while len(_tables) >= 4:
-            _tables.pop(next(iter(_tables)))
-        _tables[n] = entropy_table(n)
-    return _tables[n]

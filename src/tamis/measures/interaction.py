@@ -19,14 +19,9 @@ from tamis.core.target import Target
 from tamis.kernels.interaction import meet_correlations, meet_counts
 from tamis.kernels.partial import target_products
 from tamis.measures.base import Floats, Panel
+from tamis.measures.coded import CodedColumn, CodedColumns, table_of
 from tamis.measures.fisher_z import CorrelationPanel, FisherZ, ReadyColumn, ReadyColumns
-from tamis.measures.information import (
-    CodedColumn,
-    CodedColumns,
-    InformationPanel,
-    _Information,
-    table_of,
-)
+from tamis.measures.information import InformationPanel, _Information
 
 Marks = npt.NDArray[np.bool_]
 
