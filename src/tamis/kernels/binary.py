@@ -1,0 +1,261 @@
+"""Online linear models for two classes. The row loop is in here, so chunks of rows mean nothing.
+
+`marks[j] < 0` says that feature j is kept, in slot -marks[j]; other marks are 0, or the accumulated
+precision of a feature that is not kept. Slot 0 is nobody's and its weight is 0, so a score is a sum
+without a branch. Weights of features that are not kept are 0 and are not stored.
+
+Every kernel first scores a row. If the row has loss, its entries are parted into those of kept
+features, which are updated, and the others, which then ask for a place in the order of the row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+from tamis.kernels.heap import MISTAKES, NONZEROS, ROWS, SIZE, UPDATES, admit, fell
+
+#: The shared factor of the weights is kept above this, a power of two, so that moving it is exact.
+LOWEST_SCALE = 2.0**-200
+#: Places in `scale`: the factor of all weights, and the sum of their squares (without the factor)
+#: in two parts, the second being what rounding dropped from the first.
+FACTOR, SQUARES, DROPPED = range(3)
+
+_NOBODY = np.float32(0)
+
+
+@inline
+def longest(pointers):
+    """The most entries in a row."""
+    most = 0
+    for r in range(len(pointers) - 1):
+        most = max(most, pointers[r + 1] - pointers[r])
+    return most
+
+
+@inline
+def plus(total, dropped, value):
+    """Add to a sum in two parts."""
+    larger = total + value
+    if abs(total) >= abs(value):
+        return larger, dropped + ((total - larger) + value)
+    return larger, dropped + ((value - larger) + total)
+
+
+@inline
+def lift(scale, weights, bound, key):
+    """Move a power of two from the weights to their factor when that has become too small."""
+    scale[FACTOR] /= LOWEST_SCALE
+    scale[SQUARES] *= LOWEST_SCALE * LOWEST_SCALE
+    scale[DROPPED] *= LOWEST_SCALE * LOWEST_SCALE
+    for slot in range(len(bound)):
+        bound[slot] *= LOWEST_SCALE
+        key[slot] *= LOWEST_SCALE
+    for n in range(len(weights)):
+        weights[n] *= LOWEST_SCALE
+
+
+@inline
+def shrink(scale, weights, bound, key, by):
+    """Multiply all weights by a number between 0 and 1."""
+    scale[FACTOR] *= by
+    while scale[FACTOR] < LOWEST_SCALE:
+        lift(scale, weights, bound, key)
+
+
+@inline
+def projection(scale, outside, lam):
+    """What brings the weights, newcomers' squares included, into the ball of radius 1/sqrt(lam)."""
+    squares = max(scale[SQUARES] + scale[DROPPED] + outside, 0.0)
+    norm = scale[FACTOR] * np.sqrt(squares)
+    radius = 1.0 / np.sqrt(lam)
+    return min(1.0, radius / norm) if norm > 0 else 1.0
+
+
+@inline
+def _renew(step, lam, values, n_in, inside, slots, weight, order, where, bound, key, serial,
+           counts, scale):  # fmt: skip
+    """Update the weights of a row's kept features."""
+    squares, dropped = scale[SQUARES], scale[DROPPED]
+    for n in range(n_in):
+        slot = slots[n]
+        old = weight[slot]
+        new = old + step * values[inside[n]]
+        weight[slot] = new
+        key[slot] = abs(new)
+        if key[slot] < bound[slot]:
+            fell(order, where, bound, key, serial, counts, slot)
+        if lam > 0:
+            squares, dropped = plus(squares, dropped, -old * old)
+            squares, dropped = plus(squares, dropped, new * new)
+    scale[SQUARES], scale[DROPPED] = squares, dropped
+
+
+@inline
+def _receive(step, places, values, n_out, outside, marks, weight, feature, order, where, bound,
+             key, serial, counts, scale):  # fmt: skip
+    """Let a row's other features ask for a place."""
+    squares, dropped = scale[SQUARES], scale[DROPPED]
+    lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
+    for n in range(n_out):
+        j, new = places[outside[n]], step * values[outside[n]]
+        if abs(new) <= lowest:
+            continue
+        slot = admit(order, where, bound, key, serial, counts, abs(new))
+        if slot == 0:
+            continue
+        if feature[slot] >= 0:
+            marks[feature[slot]] = 0
+        squares, dropped = plus(squares, dropped, -weight[slot] * weight[slot])
+        squares, dropped = plus(squares, dropped, new * new)
+        feature[slot], marks[j], weight[slot] = j, -slot, new
+        lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
+    scale[SQUARES], scale[DROPPED] = squares, dropped
+
+
+@jit
+def learn_first_order(
+    pointers, places, values, codes, eta, lam,
+    marks, weight, feature, order, where, bound, key, serial, counts, scale,
+):  # fmt: skip
+    """Gradient steps on the hinge loss; the largest weights stay. lam > 0 shrinks and projects."""
+    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    outside, slots = np.empty_like(inside), np.empty_like(inside)
+    for r in range(len(codes)):
+        first, last, y = pointers[r], pointers[r + 1], 1.0 if codes[r] == 1 else -1.0
+        score = 0.0
+        for t in range(first, last):
+            score += weight[int(max(-marks[places[t]], _NOBODY))] * values[t]
+        score *= scale[FACTOR]
+        counts[ROWS] += 1
+        counts[MISTAKES] += (score > 0) != (y > 0)
+        if 1.0 - y * score <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += last - first
+        if lam > 0:
+            shrink(scale, weight, bound, key, 1.0 - lam * eta)
+        step, n_in, newcomers = y * (eta / scale[FACTOR]), 0, 0.0
+        for t in range(first, last):
+            slot = int(max(-marks[places[t]], _NOBODY))
+            inside[n_in] = t
+            slots[n_in] = slot
+            outside[t - first - n_in] = t
+            n_in += 1 if slot > 0 else 0
+        n_out = last - first - n_in
+        _renew(
+            step, lam, values, n_in, inside, slots, weight, order, where, bound, key, serial,
+            counts, scale,
+        )  # fmt: skip
+        if lam > 0:
+            for n in range(n_out):
+                newcomers += (step * values[outside[n]]) ** 2
+            scale[FACTOR] *= projection(scale, newcomers, lam)
+        _receive(
+            step, places, values, n_out, outside, marks, weight, feature, order, where, bound,
+            key, serial, counts, scale,
+        )  # fmt: skip
+
+
+@jit
+def learn_second_order(
+    pointers, places, values, codes, gamma,
+    marks, held, weight, feature, order, where, bound, key, serial, counts,
+):  # fmt: skip
+    """Confidence-weighted steps on the squared hinge loss; the features of least variance stay.
+
+    1/Sigma is 1 plus the accumulated precision: `held[slot]` of kept features, `marks[j]` of the
+    others, rounded to their type at each step.
+    """
+    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    outside, slots = np.empty_like(inside), np.empty_like(inside)
+    variance, per_gamma = np.empty(len(inside)), 1.0 / gamma
+    for r in range(len(codes)):
+        first, last, y = pointers[r], pointers[r + 1], 1.0 if codes[r] == 1 else -1.0
+        score = 0.0
+        for t in range(first, last):
+            score += weight[int(max(-marks[places[t]], _NOBODY))] * values[t]
+        counts[ROWS] += 1
+        counts[MISTAKES] += (score > 0) != (y > 0)
+        loss = 1.0 - y * score
+        if loss <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += last - first
+        spread, n_in = 0.0, 0
+        for t in range(first, last):
+            mark = marks[places[t]]
+            slot = int(max(-mark, _NOBODY))
+            sigma = 1.0 / (1.0 + max(held[slot], mark))  # held[0] is 0 and a slot is below it
+            spread += values[t] * values[t] * sigma
+            variance[t - first] = sigma
+            inside[n_in] = t
+            slots[n_in] = slot
+            outside[t - first - n_in] = t
+            n_in += 1 if slot > 0 else 0
+        step = y * loss / (spread + gamma)
+        for n in range(n_in):
+            slot, x = slots[n], values[inside[n]]
+            weight[slot] += step * x * variance[inside[n] - first]
+            held[slot] += x * x * per_gamma
+            key[slot] = held[slot]
+        lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
+        for n in range(last - first - n_in):
+            j, x = places[outside[n]], values[outside[n]]
+            marks[j] += x * x * per_gamma
+            if marks[j] <= lowest:
+                continue
+            slot = admit(order, where, bound, key, serial, counts, marks[j])
+            if slot == 0:
+                continue
+            if feature[slot] >= 0:
+                marks[feature[slot]] = held[slot]
+            held[slot] = marks[j]
+            weight[slot] = step * x * variance[outside[n] - first]
+            feature[slot], marks[j] = j, -slot
+            lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
+
+
+@jit
+def learn_full_first_order(pointers, places, values, codes, eta, decay, weight, counts):
+    """Gradient steps on the hinge loss, every weight held; with `decay` the rate is eta/sqrt(t)."""
+    for r in range(len(codes)):
+        y = 1.0 if codes[r] == 1 else -1.0
+        score = 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            score += weight[places[t]] * values[t]
+        counts[ROWS] += 1
+        counts[MISTAKES] += (score > 0) != (y > 0)
+        if 1.0 - y * score <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        step = y * (eta / np.sqrt(counts[ROWS]) if decay else eta)
+        for t in range(pointers[r], pointers[r + 1]):
+            weight[places[t]] += step * values[t]
+
+
+@jit
+def learn_full_second_order(pointers, places, values, codes, gamma, weight, precision, counts):
+    """Confidence-weighted steps on the squared hinge loss, every weight held."""
+    per_gamma = 1.0 / gamma
+    for r in range(len(codes)):
+        y = 1.0 if codes[r] == 1 else -1.0
+        score = 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            score += weight[places[t]] * values[t]
+        counts[ROWS] += 1
+        counts[MISTAKES] += (score > 0) != (y > 0)
+        loss = 1.0 - y * score
+        if loss <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        spread = 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            spread += values[t] * values[t] * (1.0 / (1.0 + precision[places[t]]))
+        step = y * loss / (spread + gamma)
+        for t in range(pointers[r], pointers[r + 1]):
+            j, x = places[t], values[t]
+            weight[j] += step * x * (1.0 / (1.0 + precision[j]))
+            precision[j] += x * x * per_gamma

@@ -1,0 +1,102 @@
+"""The kept features as a heap whose root is the first to go; keys are mended only when it matters.
+
+A slot, 1 to B, holds one kept feature. `key[slot]` is what it is ranked by now, `bound[slot]` a
+number that is never above the key, and the heap is in order by (bound, younger first). A key that
+grows leaves its bound alone, so most changes of a kept feature cost nothing here; a key that falls
+below its bound takes the bound along (`fell`). Before the root goes its bound is brought up to
+date, again and again until it is: then no other key is lower. Each mending answers for at least one
+change, so the work of a row of m features is O(m log B).
+
+Among equal keys the younger goes first: what was kept longer stays. `serial[slot]` counts entries.
+"""
+
+from __future__ import annotations
+
+from tamis.kernels._jit import inline
+
+#: Places in `counts`, the whole numbers that go with a model.
+SIZE, SERIAL, ROWS, UPDATES, MISTAKES, NONZEROS, STEPS = range(7)
+N_COUNTS = 7
+
+
+@inline
+def _goes_first(bound, serial, a, b):
+    """True if slot a goes before slot b, as far as the bounds tell."""
+    return bound[a] < bound[b] or (bound[a] == bound[b] and serial[a] > serial[b])
+
+
+@inline
+def sink(order, where, bound, serial, size, at):
+    """Move the slot at place `at` down to where it belongs; give the levels it moved."""
+    slot, levels = order[at], 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and _goes_first(bound, serial, order[child + 1], order[child]):
+            child += 1
+        if not _goes_first(bound, serial, order[child], slot):
+            break
+        order[at] = order[child]
+        where[order[at]] = at
+        at = child
+        levels += 1
+    order[at] = slot
+    where[slot] = at
+    return levels
+
+
+@inline
+def rise(order, where, bound, serial, at):
+    """Move the slot at place `at` up to where it belongs; give the levels it moved."""
+    slot, levels = order[at], 0
+    while at > 0:
+        parent = (at - 1) // 2
+        if not _goes_first(bound, serial, slot, order[parent]):
+            break
+        order[at] = order[parent]
+        where[order[at]] = at
+        at = parent
+        levels += 1
+    order[at] = slot
+    where[slot] = at
+    return levels
+
+
+@inline
+def fell(order, where, bound, key, serial, counts, slot):
+    """Take the bound of a slot along when its key has fallen below it."""
+    if key[slot] < bound[slot]:
+        bound[slot] = key[slot]
+        counts[STEPS] += 1 + rise(order, where, bound, serial, where[slot])
+
+
+@inline
+def admit(order, where, bound, key, serial, counts, value):
+    """The slot for a newcomer with key `value`, or 0 when it is not above the weakest.
+
+    While there is room the slot is a new one; then it is that of the weakest, which goes. The
+    caller moves the features and their weights.
+    """
+    size = counts[SIZE]
+    if size < len(order):
+        counts[SIZE] += 1
+        slot = size + 1
+        order[size] = slot
+    else:
+        slot = order[0]
+        while bound[slot] < value and bound[slot] < key[slot]:
+            bound[slot] = key[slot]
+            counts[STEPS] += 1 + sink(order, where, bound, serial, size, 0)
+            slot = order[0]
+        if value <= bound[slot]:
+            return 0
+    key[slot] = value
+    bound[slot] = value
+    serial[slot] = counts[SERIAL]
+    counts[SERIAL] += 1
+    if size < len(order):
+        counts[STEPS] += 1 + rise(order, where, bound, serial, size)
+    else:
+        counts[STEPS] += 1 + sink(order, where, bound, serial, size, 0)
+    return slot

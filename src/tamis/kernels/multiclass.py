@@ -1,0 +1,275 @@
+"""Online linear models for k classes, as `tamis.kernels.binary` but with k weights a feature.
+
+A row moves the block of its own class up and those of its rivals down: the best of the wrong
+classes, or in equal shares all wrong classes that score at least as high as the true one
+(`uniform`). `marks[j, 0] < 0` says that feature j is kept, in slot -marks[j, 0].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+from tamis.kernels.binary import (
+    DROPPED,
+    FACTOR,
+    SQUARES,
+    longest,
+    plus,
+    projection,
+    shrink,
+)
+from tamis.kernels.heap import MISTAKES, NONZEROS, ROWS, UPDATES, admit, fell
+
+
+@inline
+def contrast(scores, code, uniform, active, sign, counts):
+    """Which blocks a row of class `code` moves, and by what share; counts a wrong prediction.
+
+    Fills `active` and `sign`; gives how many there are, and the margin: their scores times signs.
+    """
+    rival, moved, total = -1, 1, 0.0
+    active[0], sign[0] = code, 1.0
+    for i in range(len(scores)):
+        if i == code:
+            continue
+        if rival < 0 or scores[i] > scores[rival]:
+            rival = i
+        if scores[i] >= scores[code]:
+            active[moved] = i
+            moved += 1
+            total += scores[i]
+    tied = scores[rival] == scores[code]
+    counts[ROWS] += 1
+    counts[MISTAKES] += scores[rival] > scores[code] or (tied and rival < code)
+    if not uniform:
+        active[1], sign[1] = rival, -1.0
+        return 2, scores[code] - scores[rival]
+    if moved == 1:
+        return 0, np.inf
+    for c in range(1, moved):
+        sign[c] = -1.0 / (moved - 1)
+    return moved, scores[code] - total / (moved - 1)
+
+
+@inline
+def part(first, last, places, marks, inside, slots, outside):
+    """List the entries of kept features and their slots, and the others; count the kept ones."""
+    n_in = 0
+    for t in range(first, last):
+        slot = int(max(-marks[places[t], 0], np.float32(0)))
+        inside[n_in] = t
+        slots[n_in] = slot
+        outside[t - first - n_in] = t
+        n_in += 1 if slot > 0 else 0
+    return n_in
+
+
+@inline
+def score(n_in, inside, slots, values, weight, scores):
+    """Scores of one row from the entries of its kept features."""
+    scores[:] = 0.0
+    for n in range(n_in):
+        for i in range(len(scores)):
+            scores[i] += weight[slots[n], i] * values[inside[n]]
+
+
+@inline
+def _renew(rate, lam, values, n_in, inside, slots, moved, active, sign, weight, order, where,
+           bound, key, serial, counts, scale):  # fmt: skip
+    """Update the weights of a row's kept features."""
+    squares, dropped = scale[SQUARES], scale[DROPPED]
+    for n in range(n_in):
+        slot, total = slots[n], 0.0
+        for c in range(moved):
+            old = weight[slot, active[c]]
+            new = old + sign[c] * rate * values[inside[n]]
+            weight[slot, active[c]] = new
+            if lam > 0:
+                squares, dropped = plus(squares, dropped, -old * old)
+                squares, dropped = plus(squares, dropped, new * new)
+        for i in range(weight.shape[1]):
+            total += abs(weight[slot, i])
+        key[slot] = total
+        if total < bound[slot]:
+            fell(order, where, bound, key, serial, counts, slot)
+    scale[SQUARES], scale[DROPPED] = squares, dropped
+
+
+@inline
+def _receive(rate, places, values, n_out, outside, moved, active, sign, marks, weight, feature,
+             order, where, bound, key, serial, counts, scale):  # fmt: skip
+    """Let a row's other features ask for a place."""
+    squares, dropped = scale[SQUARES], scale[DROPPED]
+    for n in range(n_out):
+        j, x, total = places[outside[n]], values[outside[n]], 0.0
+        for c in range(moved):
+            total += abs(sign[c] * rate * x)
+        slot = admit(order, where, bound, key, serial, counts, total) if total > 0 else 0
+        if slot == 0:
+            continue
+        if feature[slot] >= 0:
+            marks[feature[slot], 0] = 0
+        feature[slot], marks[j, 0] = j, -slot
+        for i in range(weight.shape[1]):
+            squares, dropped = plus(squares, dropped, -weight[slot, i] * weight[slot, i])
+            weight[slot, i] = 0.0
+        for c in range(moved):
+            new = sign[c] * rate * x
+            weight[slot, active[c]] = new
+            squares, dropped = plus(squares, dropped, new * new)
+    scale[SQUARES], scale[DROPPED] = squares, dropped
+
+
+@jit
+def learn_first_order(
+    pointers, places, values, codes, eta, lam, uniform,
+    marks, weight, feature, order, where, bound, key, serial, counts, scale,
+):  # fmt: skip
+    """As for two classes; features are ranked by the sum of their k absolute weights."""
+    k, flat = weight.shape[1], weight.reshape(-1)
+    scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
+    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    outside, slots = np.empty_like(inside), np.empty_like(inside)
+    for r in range(len(codes)):
+        first, last = pointers[r], pointers[r + 1]
+        n_in = part(first, last, places, marks, inside, slots, outside)
+        n_out = last - first - n_in
+        score(n_in, inside, slots, values, weight, scores)
+        for i in range(k):
+            scores[i] *= scale[FACTOR]
+        moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
+        if 1.0 - margin <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += last - first
+        if lam > 0:
+            shrink(scale, flat, bound, key, 1.0 - lam * eta)
+        rate, newcomers = eta / scale[FACTOR], 0.0
+        _renew(
+            rate, lam, values, n_in, inside, slots, moved, active, sign, weight, order, where,
+            bound, key, serial, counts, scale,
+        )  # fmt: skip
+        if lam > 0:
+            for n in range(n_out):
+                for c in range(moved):
+                    newcomers += (sign[c] * rate * values[outside[n]]) ** 2
+            scale[FACTOR] *= projection(scale, newcomers, lam)
+        _receive(
+            rate, places, values, n_out, outside, moved, active, sign, marks, weight, feature,
+            order, where, bound, key, serial, counts, scale,
+        )  # fmt: skip
+
+
+@inline
+def doubt(table, row):
+    """Sum of the k variances of a feature: what is k at first and falls."""
+    total = 0.0
+    for i in range(table.shape[1]):
+        total += 1.0 / (1.0 + table[row, i])
+    return total
+
+
+@jit
+def learn_second_order(
+    pointers, places, values, codes, gamma, uniform,
+    marks, held, weight, feature, order, where, bound, key, serial, counts,
+):  # fmt: skip
+    """As for two classes; features are ranked by k minus the sum of their variances."""
+    k, per_gamma = weight.shape[1], 1.0 / gamma
+    scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
+    fresh = np.zeros(k)
+    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    outside, slots = np.empty_like(inside), np.empty_like(inside)
+    for r in range(len(codes)):
+        first, last = pointers[r], pointers[r + 1]
+        n_in = part(first, last, places, marks, inside, slots, outside)
+        score(n_in, inside, slots, values, weight, scores)
+        moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
+        if 1.0 - margin <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += last - first
+        spread = 0.0
+        for t in range(first, last):
+            slot = int(max(-marks[places[t], 0], np.float32(0)))
+            for c in range(moved):
+                precision = held[slot, active[c]] if slot > 0 else marks[places[t], active[c]]
+                x = sign[c] * values[t]
+                spread += x * x * (1.0 / (1.0 + precision))
+        step = (1.0 - margin) / (spread + gamma)
+        for n in range(n_in):
+            slot = slots[n]
+            for c in range(moved):
+                i, x = active[c], sign[c] * values[inside[n]]
+                weight[slot, i] += step * x * (1.0 / (1.0 + held[slot, i]))
+                held[slot, i] += x * x * per_gamma
+            key[slot] = -doubt(held, slot)
+        for n in range(last - first - n_in):
+            j = places[outside[n]]
+            for c in range(moved):
+                i, x = active[c], sign[c] * values[outside[n]]
+                fresh[c] = step * x * (1.0 / (1.0 + marks[j, i]))
+                marks[j, i] += x * x * per_gamma
+            rank = -doubt(marks, j)
+            slot = admit(order, where, bound, key, serial, counts, rank) if rank > -k else 0
+            if slot == 0:
+                continue
+            if feature[slot] >= 0:
+                marks[feature[slot]] = held[slot]
+            held[slot] = marks[j]
+            weight[slot] = 0.0
+            for c in range(moved):
+                weight[slot, active[c]] = fresh[c]
+            feature[slot], marks[j, 0] = j, -slot
+
+
+@jit
+def learn_full_first_order(pointers, places, values, codes, eta, decay, uniform, weight, counts):
+    """Gradient steps on the hinge loss, every weight held; with `decay` the rate is eta/sqrt(t)."""
+    k = weight.shape[1]
+    scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
+    for r in range(len(codes)):
+        scores[:] = 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            for i in range(k):
+                scores[i] += weight[places[t], i] * values[t]
+        moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
+        if 1.0 - margin <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        rate = eta / np.sqrt(counts[ROWS]) if decay else eta
+        for t in range(pointers[r], pointers[r + 1]):
+            for c in range(moved):
+                weight[places[t], active[c]] += sign[c] * rate * values[t]
+
+
+@jit
+def learn_full_second_order(
+    pointers, places, values, codes, gamma, uniform, weight, precision, counts
+):
+    """Confidence-weighted steps on the squared hinge loss, every weight held."""
+    k, per_gamma = weight.shape[1], 1.0 / gamma
+    scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
+    for r in range(len(codes)):
+        scores[:] = 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            for i in range(k):
+                scores[i] += weight[places[t], i] * values[t]
+        moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
+        if 1.0 - margin <= 0.0:
+            continue
+        counts[UPDATES] += 1
+        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        spread = 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            for c in range(moved):
+                x = sign[c] * values[t]
+                spread += x * x * (1.0 / (1.0 + precision[places[t], active[c]]))
+        step = (1.0 - margin) / (spread + gamma)
+        for t in range(pointers[r], pointers[r + 1]):
+            for c in range(moved):
+                j, i, x = places[t], active[c], sign[c] * values[t]
+                weight[j, i] += step * x * (1.0 / (1.0 + precision[j, i]))
+                precision[j, i] += x * x * per_gamma

@@ -1,0 +1,129 @@
+"""Rows on their way into and through a model: checked, hashed, scaled, scored."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+
+#: What can be wrong with an entry.
+FINE, NOT_FINITE, TOO_LARGE, NEGATIVE, BEYOND, NOT_RISING = range(6)
+#: Larger numbers could overflow when they are squared.
+LARGEST = 1e60
+
+
+@jit
+def find_fault(pointers, places, values, n_columns, signed):
+    """The first fault in rows: what, in which row, at which entry. Negative ids are hashes' own."""
+    for r in range(len(pointers) - 1):
+        for t in range(pointers[r], pointers[r + 1]):
+            fault = FINE
+            if not abs(values[t]) <= LARGEST:
+                fault = TOO_LARGE if values[t] - values[t] == 0 else NOT_FINITE
+            elif signed and places[t] < 0:
+                fault = NEGATIVE
+            elif signed and places[t] >= n_columns:
+                fault = BEYOND
+            elif t > pointers[r] and places[t] <= places[t - 1]:
+                fault = NOT_RISING
+            if fault != FINE:
+                return fault, r, t
+    return FINE, 0, 0
+
+
+@inline
+def bucket(identity, shift):
+    """The top bits of a 64-bit number after it was mixed well (the finaliser of splitmix64)."""
+    h = np.uint64(identity) + np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((h ^ (h >> np.uint64(31))) >> np.uint64(shift))
+
+
+@jit
+def buckets_of(identities, bits):
+    """The bucket of each number."""
+    found = np.empty(len(identities), dtype=np.int64)
+    for t in range(len(identities)):
+        found[t] = bucket(identities[t], 64 - bits)
+    return found
+
+
+@jit
+def hash_rows(pointers, places, values, bits):
+    """Rows over 2**bits buckets: rising again in each row, numbers that meet are added up."""
+    new_pointers = np.zeros(len(pointers), dtype=np.int64)
+    new_places, new_values = np.empty(len(places), dtype=np.int64), np.empty(len(places))
+    hashed = buckets_of(places, bits)
+    filled = 0
+    for r in range(len(pointers) - 1):
+        begin = filled
+        # A stable order: numbers that meet are added in the order of their ids.
+        for t in pointers[r] + np.argsort(hashed[pointers[r] : pointers[r + 1]], kind="mergesort"):
+            if filled > begin and new_places[filled - 1] == hashed[t]:
+                new_values[filled - 1] += values[t]
+            else:
+                new_places[filled] = hashed[t]
+                new_values[filled] = values[t]
+                filled += 1
+        new_pointers[r + 1] = filled
+    return new_pointers, new_places[:filled], new_values[:filled]
+
+
+@jit
+def unit_rows(pointers, values):
+    """The values of rows scaled to length 1; empty rows stay empty."""
+    scaled = np.empty(len(values))
+    for r in range(len(pointers) - 1):
+        largest, total = 0.0, 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            largest = max(largest, abs(values[t]))
+        for t in range(pointers[r], pointers[r + 1]):
+            total += (values[t] / largest) ** 2 if largest > 0 else 0.0
+        for t in range(pointers[r], pointers[r + 1]):
+            scaled[t] = values[t] / largest / np.sqrt(total) if largest > 0 else 0.0
+    return scaled
+
+
+@jit
+def score_kept(pointers, places, values, marks, weight, scores):
+    """Scores of rows; features beyond the end of `marks` have never been seen and count nothing."""
+    for r in range(len(scores)):
+        for t in range(pointers[r], pointers[r + 1]):
+            if places[t] < len(marks):
+                slot = int(max(-marks[places[t], 0], np.float32(0)))
+                for i in range(scores.shape[1]):
+                    scores[r, i] += weight[slot, i] * values[t]
+
+
+@jit
+def score_full(pointers, places, values, weight, scores):
+    """Scores of rows where every feature has a weight."""
+    for r in range(len(scores)):
+        for t in range(pointers[r], pointers[r + 1]):
+            if places[t] < len(weight):
+                for i in range(scores.shape[1]):
+                    scores[r, i] += weight[places[t], i] * values[t]
+
+
+@jit
+def copy_filled(old, new):
+    """Copy what is not zero: memory that holds only zeros is never touched."""
+    for n in range(len(old)):
+        if old[n] != 0:
+            new[n] = old[n]
+
+
+@jit
+def list_filled(array):
+    """Places of the numbers that are not zero."""
+    count = 0
+    for n in range(len(array)):
+        count += array[n] != 0
+    places = np.empty(count, dtype=np.int64)
+    count = 0
+    for n in range(len(array)):
+        if array[n] != 0:
+            places[count] = n
+            count += 1
+    return places
