@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from tamis.selectors.features.osfs import OSFS
     from tamis.selectors.features.saola import SAOLA
     from tamis.selectors.features.sfs_fi import SFSFI
+    from tamis.selectors.instances.arow import AROW
+    from tamis.selectors.instances.fofs import FOFS
+    from tamis.selectors.instances.ogd import OGD
+    from tamis.selectors.instances.pet import PET
+    from tamis.selectors.instances.sofs import SOFS
     from tamis.sources import open_source as open
 
 _WHERE = {
@@ -43,6 +48,11 @@ _WHERE = {
     "OSFS": "tamis.selectors.features.osfs",
     "SAOLA": "tamis.selectors.features.saola",
     "SFSFI": "tamis.selectors.features.sfs_fi",
+    "AROW": "tamis.selectors.instances.arow",
+    "FOFS": "tamis.selectors.instances.fofs",
+    "OGD": "tamis.selectors.instances.ogd",
+    "PET": "tamis.selectors.instances.pet",
+    "SOFS": "tamis.selectors.instances.sofs",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
     "FisherZ": "tamis.measures",
@@ -60,11 +70,16 @@ _WHERE = {
 }
 
 __all__ = [
+    "AROW",
     "FCBF",
+    "FOFS",
     "OFSA3M",
+    "OGD",
     "OSFS",
+    "PET",
     "SAOLA",
     "SFSFI",
+    "SOFS",
     "AlphaInvesting",
     "Decision",
     "DecisionLog",

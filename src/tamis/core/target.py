@@ -48,7 +48,7 @@ class Target:
             raise InputError("y holds no rows; give one target value for each row")
         # NumPy writes a gap in a list of words as the word "nan": look before it does.
         is_words = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
-        _refuse_missing(np.asarray(y, dtype=object) if is_words else array)
+        refuse_missing(np.asarray(y, dtype=object) if is_words else array)
         if _is_continuous(array):
             values = array.astype(np.float64)
             return cls(len(array), None, None, values)
@@ -100,7 +100,7 @@ class Target:
         return digest.hexdigest()[:16]
 
 
-def _refuse_missing(array: npt.NDArray[Any]) -> None:
+def refuse_missing(array: npt.NDArray[Any]) -> None:
     """Raise one sentence that names the first row whose target is missing."""
     if array.dtype.kind == "f":
         bad = ~np.isfinite(array)

@@ -1,0 +1,1 @@
+"""Learners for rows that arrive over time, one a file."""

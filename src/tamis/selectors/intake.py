@@ -1,0 +1,145 @@
+"""Rows as learners want them: compressed, checked, hashed and scaled if asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.errors import InputError
+from tamis.kernels import rows as kernel
+from tamis.sources.base import BLOCK_ENTRIES
+
+#: Tells how a column is called in a sentence.
+NameOf = Callable[[int], str]
+
+
+def of_block(block: RowBlock) -> Compressed:
+    """The rows of a block, with the types that kernels take."""
+    if not isinstance(block.values, Compressed):
+        return of_dense(np.asarray(block.values, dtype=np.float64))
+    rows, stored = block.values, len(block.values.places)
+    starts = np.asarray(rows.pointers)
+    in_order = len(starts) > 0 and starts[0] >= 0 and bool(np.all(starts[1:] >= starts[:-1]))
+    if not in_order or starts[-1] > stored or len(rows.values) != stored:
+        raise InputError(
+            "a RowBlock has pointers that do not fit its places and values; row r is "
+            "places[pointers[r]:pointers[r + 1]]"
+        )
+    return _typed(rows.pointers, rows.places, rows.values)
+
+
+def of_sparse(matrix: Any) -> Compressed:
+    """The rows of a scipy matrix, sharing memory where its types allow."""
+    csr = matrix.tocsr()
+    return _typed(csr.indptr, csr.indices, csr.data)
+
+
+def canonical(matrix: Any) -> Compressed:
+    """The same with the columns of each row rising, and entries that were given twice added up."""
+    csr = matrix.tocsr().copy()
+    csr.sum_duplicates()
+    return of_sparse(csr)
+
+
+def of_dense(table: npt.NDArray[np.float64]) -> Compressed:
+    """What is not zero in a table."""
+    filled = table != 0
+    pointers = np.zeros(len(table) + 1, dtype=np.int64)
+    np.cumsum(np.count_nonzero(filled, axis=1), out=pointers[1:])
+    return Compressed(pointers, np.nonzero(filled)[1].astype(np.int32), table[filled])
+
+
+def slices(
+    table: npt.NDArray[np.float64],
+) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+    """A table in parts of about a million numbers, each with the number of its first row."""
+    step = max(1, BLOCK_ENTRIES // max(1, table.shape[1]))
+    for first in range(0, len(table), step):
+        yield first, table[first : first + step]
+
+
+def of_dict(
+    row: Mapping[Any, float], number_of: Callable[[str], int | None], hashed: bool, first: int
+) -> Compressed:
+    """One row from a dict of numbers or words to values; words without a number are left out."""
+    for key, value in row.items():
+        if not math.isfinite(value):  # before any word gets a number
+            raise InputError(f"Input X contains NaN or infinity in row {first}, column {key!r}")
+    entries = []
+    for key, value in row.items():
+        if isinstance(key, Integral):
+            place: int | None = int(key)
+        else:
+            place = hash_of_word(str(key)) if hashed else number_of(str(key))
+        if place is not None:
+            entries.append((place, float(value)))
+    entries.sort()
+    places = np.array([place for place, _ in entries], dtype=np.int64)
+    values = np.array([value for _, value in entries], dtype=np.float64)
+    return Compressed(np.array([0, len(entries)]), places, values)
+
+
+def hash_of_word(word: str) -> int:
+    """A 63-bit number for a word, the same on every machine."""
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def checked(
+    rows: Compressed,
+    first: int,
+    n_columns: int,
+    name_of: NameOf,
+    hashed: bool,
+    mend: Callable[[], Compressed] | None = None,
+) -> Compressed:
+    """The rows if nothing is wrong with them, or one sentence; `mend` puts their order right."""
+    if not hashed and rows.places.dtype == np.uint64:
+        rows = Compressed(rows.pointers, rows.places.astype(np.int64), rows.values)
+    fault, row, entry = kernel.find_fault(
+        rows.pointers, rows.places, rows.values, n_columns, not hashed
+    )
+    if fault == kernel.FINE:
+        return rows
+    if fault == kernel.NOT_RISING and mend is not None:
+        return checked(mend(), first, n_columns, name_of, hashed)
+    place, value = int(rows.places[entry]), float(rows.values[entry])
+    where = f"row {first + row}, column {name_of(place)}"
+    if fault == kernel.NOT_FINITE:
+        raise InputError(
+            f"Input X contains NaN or infinity in {where}; fill the gaps (for example with "
+            "sklearn.impute.SimpleImputer) or drop the rows"
+        )
+    if fault == kernel.TOO_LARGE:
+        raise InputError(f"{where} holds {value:g}, which is too large to learn from; scale it")
+    if fault == kernel.NEGATIVE:
+        raise InputError(f"row {first + row} holds the feature number {place}, which is negative")
+    if fault == kernel.BEYOND:
+        raise InputError(
+            f"row {first + row} holds feature {place}, but there are {n_columns} features; "
+            "their numbers count from 0"
+        )
+    raise InputError(
+        f"row {first + row} holds feature {place} after feature {int(rows.places[entry - 1])}; "
+        "the features of a row must rise, each given once"
+    )
+
+
+def _typed(
+    pointers: npt.NDArray[Any], places: npt.NDArray[Any], values: npt.NDArray[Any]
+) -> Compressed:
+    places = np.ascontiguousarray(places)
+    if places.dtype not in (np.int32, np.int64, np.uint64):
+        places = places.astype(np.int64)
+    return Compressed(
+        np.ascontiguousarray(pointers, dtype=np.int64),
+        places,
+        np.ascontiguousarray(values, dtype=np.float64),
+    )

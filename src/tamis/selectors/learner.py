@@ -1,0 +1,426 @@
+"""Instance learners: rows arrive, the model changes with each, and keeps few features or all.
+
+The verb of the role is `learn`: it takes the next rows. The loop over rows is compiled, so rows may
+come in chunks of any size, and the model is the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.errors import InputError
+from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.target import refuse_missing
+from tamis.kernels import heap
+from tamis.kernels.rows import LARGEST, buckets_of, hash_rows, unit_rows
+from tamis.selectors import intake
+from tamis.selectors.base import Selector
+from tamis.selectors.weights import MOST_SLOTS, FullWeights, KeptWeights
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: Features without a stated number of columns may have any number a signed 64-bit number holds.
+NO_END = int(np.iinfo(np.int64).max)
+
+#: Parameters that every learner has.
+SHARED_RANGES: Mapping[str, Range | Sequence[Range]] = {
+    "multiclass": OneOf(("max", "uniform")),
+    "passes": Number(1, integer=True),
+    "n_columns": (Number(1, integer=True), Nothing()),
+    "n_bits": (Number(1, 40, integer=True), Nothing()),
+}
+#: The parameter of those that keep few features.
+N_FEATURES = Number(1, MOST_SLOTS, integer=True)
+
+
+class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
+    """A linear classifier for rows that arrive over time, which is a selector of features too.
+
+    Subclasses say what may be given as parameters (`ranges`), what a model is (`_new_model`), how
+    it takes rows (`_take`), and how sure it is of each kept feature (`_confidence`).
+
+    How wide rows may be: arrays, matrices and frames all have as many columns as the first one. A
+    stream of `RowBlock` or of dicts has any number of columns that comes, up to `n_columns` if that
+    is given; the model grows. With `n_bits`, feature numbers (64 bits) and words are hashed to
+    2**n_bits buckets, and `kept_` holds buckets.
+    """
+
+    multiclass: str
+    passes: int
+    normalize: bool
+    n_columns: int | None
+    n_bits: int | None
+    classes: Sequence[Any] | None
+
+    classes_: npt.NDArray[Any]
+    _model: KeptWeights | FullWeights
+    #: True while the width of rows is whatever comes.
+    _open: bool
+
+    #: What river asks of a step of its pipelines: it learns from labels.
+    _supervised: ClassVar[bool] = True
+
+    @abstractmethod
+    def _new_model(self, blocks: int) -> KeptWeights | FullWeights:
+        """A model that has seen nothing, with so many weights a feature."""
+
+    @abstractmethod
+    def _take(self, rows: Compressed, codes: Ints) -> None:
+        """Learn from checked rows of the classes with these numbers."""
+
+    @abstractmethod
+    def _confidence(self) -> Floats:
+        """How sure the model is of each kept feature, in the order of `kept_`."""
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows, from the first to the last, `passes` times; forgets what was before.
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, data frame or RowBlock of shape (n_rows, n_columns)
+            The rows.
+        y : array-like of shape (n_rows,)
+            Their classes; a RowBlock brings its own.
+        """
+        self._forget()
+        labels = self._labels_of(X, y)
+        classes = np.unique(labels) if self.classes is None else np.unique(self.classes)
+        if len(classes) < 2:
+            raise InputError(
+                f"y holds one class only, {classes.tolist()}, and there is nothing to learn; "
+                "give rows of two classes or more"
+            )
+        self._begin(classes)
+        try:
+            self._learn(X, labels, first=True)
+        except (TypeError, ValueError):
+            self._forget()
+            raise
+        for _ in range(self.passes - 1):
+            self._learn(X, labels, first=False)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from the next rows, once.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        classes : array-like, optional
+            All classes that will come; needed in the first call unless given as a parameter.
+        """
+        fresh = not hasattr(self, "_model")
+        labels = self._labels_of(X, y)
+        self._know_classes(classes)
+        try:
+            self._learn(X, labels, first=fresh)
+        except (TypeError, ValueError):
+            if fresh:
+                self._forget()
+            raise
+        return self
+
+    def learn(self, block: RowBlock) -> Self:
+        """Take the next rows of a stream; the block brings the classes of its rows."""
+        return self.partial_fit(block)
+
+    def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
+        """Learn from one row, a dict of feature numbers or names to values.
+
+        Names get numbers as they come, or are hashed with `n_bits`. Classes other than True and
+        False must be given beforehand, as a parameter or to `partial_fit`.
+        """
+        fresh, labels = not hasattr(self, "_model"), np.array([y])
+        two = fresh and self.classes is None and labels.dtype == np.bool_
+        self._know_classes([False, True] if two else None)
+        seen = int(self._model.counts[heap.ROWS])
+        try:
+            codes = self._codes(labels, seen)
+            self._one_kind_of_key(x)
+            rows = intake.of_dict(x, self._number_of, self.n_bits is not None, seen)
+            rows = self._checked(rows, seen)
+        except (TypeError, ValueError):
+            if fresh:
+                self._forget()
+            raise
+        self._grow(rows, None)
+        self._take(self._ready(rows), codes)
+
+    # --- what was learned ----------------------------------------------------------------------
+
+    @property
+    def kept_(self) -> Ints:
+        """Kept features by number, rising."""
+        check_is_fitted(self)
+        return self._model.kept
+
+    @property
+    def weights_(self) -> Floats:
+        """Weights of the kept features: one each for two classes, else one column a class."""
+        check_is_fitted(self)
+        weights = self._model.weights
+        return weights[:, 0] if self._model.blocks == 1 else weights
+
+    @property
+    def confidence_(self) -> Floats:
+        """How sure the model is of each kept feature, in the order of `kept_`."""
+        check_is_fitted(self)
+        return self._confidence()
+
+    @property
+    def work_(self) -> dict[str, int]:
+        """Counted work. `mistakes`: wrong predictions, each made before the row was learned."""
+        check_is_fitted(self)
+        counts = self._model.counts
+        names = ("rows", "updates", "mistakes", "nonzeros", "entered", "heap_steps")
+        places = (heap.ROWS, heap.UPDATES, heap.MISTAKES, heap.NONZEROS, heap.SERIAL, heap.STEPS)
+        return {name: int(counts[place]) for name, place in zip(names, places, strict=True)}
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: above 0 for the second of two classes; else one column a class."""
+        check_is_fitted(self)
+        parts = [self._model.scores(rows) for _, rows in self._rows_of(X)]
+        scores = np.concatenate(parts) if parts else np.zeros((0, self._model.blocks))
+        return scores[:, 0] if self._model.blocks == 1 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row; of classes with the same score, the first."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def predict_one(self, x: Mapping[Any, float]) -> Any:
+        """The class of one row given as a dict; None while nothing was learned."""
+        if not hasattr(self, "_model"):
+            return None
+        rows = intake.of_dict(x, self._known_words().get, self.n_bits is not None, 0)
+        scores = self._model.scores(self._ready(self._checked(rows, 0)))[0]
+        code = int(scores[0] > 0) if len(scores) == 1 else int(scores.argmax())
+        return self.classes_.tolist()[code]
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the kept features, rising in number."""
+        check_is_fitted(self)
+        if input_features is not None or hasattr(self, "feature_names_in_"):
+            # SelectorMixin checks that the names given are the names seen.
+            return np.asarray(super(Selector, self).get_feature_names_out(input_features))
+        words = {number: word for word, number in self._known_words().items()}
+        if self.n_bits is not None and not self._open:
+            numbers = np.flatnonzero(self._get_support_mask()).tolist()
+        else:
+            numbers = self.kept_.tolist()
+        return np.array([words.get(j, f"x{j}") for j in numbers], dtype=object)
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        if self.n_bits is not None and not self._open:
+            columns = np.arange(self.n_features_in_, dtype=np.int64)
+            return np.isin(buckets_of(columns, self.n_bits), self.kept_)
+        return super()._get_support_mask()
+
+    # --- small steps ---------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        for stale in ("_model", "classes_", "n_features_in_", "feature_names_in_", "_open",
+                      "_vocabulary", "_keys"):  # fmt: skip
+            if hasattr(self, stale):
+                delattr(self, stale)
+
+    def _begin(self, classes: npt.NDArray[Any]) -> None:
+        """Start a model for these classes."""
+        self._check_parameters()
+        self.classes_ = classes
+        self._model = self._new_model(1 if len(classes) == 2 else len(classes))
+        self._open = True
+        self._vocabulary: dict[str, int] = {}
+        self.n_features_in_ = 0
+        if self.n_bits is not None:
+            self.n_features_in_ = 2**self.n_bits
+            self._model.reach(2**self.n_bits)
+        elif self.n_columns is not None:
+            self.n_features_in_ = self.n_columns
+            self._model.reach(self.n_columns)
+
+    def _know_classes(self, classes: Any) -> None:
+        """Begin with the classes given, or check that they are those that were."""
+        given = self.classes if classes is None else classes
+        known = None if given is None else np.unique(np.asarray(given))
+        if hasattr(self, "_model"):
+            if known is not None and known.tolist() != self.classes_.tolist():
+                raise InputError(
+                    f"`classes={known.tolist()}` is not the same as on the last call "
+                    f"to partial_fit, was: {self.classes_.tolist()}"
+                )
+            return
+        if known is None:
+            raise InputError(
+                "classes must be passed on the first call to partial_fit: the rows that come "
+                "first may not show every class"
+            )
+        if len(known) < 2:
+            raise InputError(f"classes={known.tolist()} holds one class only; give two or more")
+        self._begin(known)
+
+    def _learn(self, X: Any, labels: npt.NDArray[Any], *, first: bool) -> None:
+        """Check everything, then take it."""
+        at = X.first if isinstance(X, RowBlock) else 0
+        codes = self._codes(labels, at)
+        parts = self._rows_of(X, learning=True, first=first)
+        for begin, rows in parts:
+            self._take(rows, codes[begin : begin + len(rows)])
+
+    def _labels_of(self, X: Any, y: Any) -> npt.NDArray[Any]:
+        if y is None and isinstance(X, RowBlock):
+            y = X.y
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        labels = np.asarray(column_or_1d(y, warn=True))
+        refuse_missing(labels)
+        check_classification_targets(labels)
+        n_rows = X.height if isinstance(X, RowBlock) else _height(X)
+        if n_rows is not None and n_rows != len(labels):
+            raise InputError(
+                f"X has {n_rows} rows but y has {len(labels)}: inconsistent numbers of samples; "
+                "give one class for each row"
+            )
+        return labels
+
+    def _codes(self, labels: npt.NDArray[Any], first: int) -> Ints:
+        """Numbers of the classes of rows, or one sentence about the first that is none."""
+        codes = np.searchsorted(self.classes_, labels)
+        codes[codes == len(self.classes_)] = 0
+        wrong = np.flatnonzero(self.classes_[codes] != labels)
+        if len(wrong):
+            raise InputError(
+                f"row {first + int(wrong[0])} has the class {labels[wrong[0]].item()!r}, which is "
+                f"not among the classes {self.classes_.tolist()}"
+            )
+        return codes.astype(np.int64)
+
+    def _rows_of(
+        self, X: Any, *, learning: bool = False, first: bool = False
+    ) -> Iterator[tuple[int, Compressed]]:
+        """Checked rows in parts, each with the place of its first row; all checked before any."""
+        if isinstance(X, RowBlock):
+            rows = self._checked(intake.of_block(X), X.first)
+            if learning:
+                self._grow(rows, X.n_columns)
+            return iter([(0, self._ready(rows))])
+        X = self._as_matrix(X, learning, first)
+        if sp.issparse(X):
+            rows = self._checked(intake.of_sparse(X), 0, lambda: intake.canonical(X))
+            if learning:
+                self._grow(rows, X.shape[1])
+            return iter([(0, self._ready(rows))])
+        for begin, part in _spoilt_parts(X):
+            self._checked(part, begin)
+        if learning:
+            self._grow(None, X.shape[1])
+        return ((begin, self._ready(intake.of_dense(part))) for begin, part in intake.slices(X))
+
+    def _as_matrix(self, X: Any, learning: bool, first: bool) -> Any:
+        """A matrix or table of float64, its width checked unless that is open."""
+        options: dict[str, Any] = {
+            "accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False,
+        }  # fmt: skip
+        if self._open and not first:
+            return check_array(X, **options, estimator=self)
+        checked = validate_data(self, X, reset=first, **options)
+        if first:
+            self._open = False
+            if self.n_columns is not None and checked.shape[1] > self.n_columns:
+                raise InputError(
+                    f"X has {checked.shape[1]} columns, but n_columns={self.n_columns} was given"
+                )
+        return checked
+
+    def _grow(self, rows: Compressed | None, width: int | None) -> None:
+        """Make room for the features of rows."""
+        if self.n_bits is not None:
+            return
+        needed = width or 0
+        if rows is not None and len(rows.places):
+            # Rows rise, so the last entry of each is its highest; an empty row repeats another's.
+            ends = rows.pointers[1:][rows.pointers[1:] > rows.pointers[:-1]]
+            needed = max(needed, int(rows.places[ends - 1].max()) + 1) if len(ends) else needed
+        self._model.reach(needed)
+        if self._open:
+            self.n_features_in_ = max(self.n_features_in_, needed)
+
+    def _checked(self, rows: Compressed, first: int, mend: Any = None) -> Compressed:
+        width = NO_END
+        if self.n_bits is None:
+            width = self.n_columns or (NO_END if self._open else self.n_features_in_)
+        hashed = self.n_bits is not None
+        return intake.checked(rows, first, width, self._name_of, hashed, mend)
+
+    def _ready(self, rows: Compressed) -> Compressed:
+        """Rows as the model takes them."""
+        if self.n_bits is not None:
+            arrays = hash_rows(rows.pointers, rows.places, rows.values, self.n_bits)
+            rows = Compressed(*arrays)
+        if self.normalize:
+            scaled = unit_rows(rows.pointers, rows.values)
+            rows = Compressed(rows.pointers, rows.places, scaled)
+        return rows
+
+    def _name_of(self, column: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return str(column) if names is None else repr(str(names[column]))
+
+    # --- dicts ---------------------------------------------------------------------------------
+
+    def _known_words(self) -> dict[str, int]:
+        """Numbers of names: of the columns of a frame, or in the order in which dicts had them."""
+        if not self._vocabulary and hasattr(self, "feature_names_in_"):
+            self._vocabulary = {str(n): j for j, n in enumerate(self.feature_names_in_)}
+        return self._vocabulary
+
+    def _number_of(self, word: str) -> int | None:
+        words = self._known_words()
+        if word not in words:
+            if not self._open or len(words) == self.n_columns:
+                raise InputError(
+                    f"feature {word!r} is new, but there are {self.n_features_in_} features"
+                )
+            words[word] = len(words)
+        return words[word]
+
+    def _one_kind_of_key(self, x: Mapping[Any, float]) -> None:
+        """Numbers and names cannot share the numbers of features."""
+        kinds = {"names" if isinstance(key, str) else "numbers" for key in x}
+        kinds |= {getattr(self, "_keys", kind) for kind in kinds}
+        if len(kinds) > 1 and self.n_bits is None:
+            raise InputError("features are called by numbers and by names; use one of them")
+        if kinds:
+            self._keys = kinds.pop()
+
+
+def _spoilt_parts(table: Floats) -> Iterator[tuple[int, Compressed]]:
+    """The parts of a table that hold NaN, infinity or something too large."""
+    for begin, part in intake.slices(table):
+        if part.size and not np.abs(part).max() <= LARGEST:
+            yield begin, intake.of_dense(part)
+
+
+def _height(X: Any) -> int | None:
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else None
+    return len(X) if hasattr(X, "__len__") else None
