@@ -17,6 +17,7 @@ from tamis.checks import checks_of
 from tamis.measures.base import Measure
 from tamis.selectors import BY_METHOD
 from tamis.selectors.base import ColumnSelector
+from tamis.selectors.learner import InstanceLearner
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.synthetic import SparseStream
 from tamis.sources.transpose import write_store
@@ -68,10 +69,22 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.GSquared(statistic="pearson"),
     tamis.GSquared(degrees="spirtes"),
 ]
+LEARNERS = [cls() for cls in public(InstanceLearner)] + [
+    tamis.PET(5, eta=0.5),
+    tamis.PET(7, multiclass="uniform", passes=2),
+    tamis.FOFS(5, lam=0.1),
+    tamis.FOFS(7, multiclass="uniform", normalize=True),
+    tamis.SOFS(5, gamma=0.1),
+    tamis.SOFS(7, multiclass="uniform", passes=2),
+    tamis.SOFS(9, n_bits=6),
+    tamis.OGD(decay="none", multiclass="uniform"),
+    tamis.AROW(gamma=0.1, multiclass="uniform", normalize=True),
+]
 
 
 def named(thing: Any) -> str:
-    return repr(thing) if isinstance(thing, (ColumnSelector, Measure)) else thing.__name__
+    kinds = (ColumnSelector, InstanceLearner, Measure)
+    return repr(thing) if isinstance(thing, kinds) else thing.__name__
 
 
 def pairs(things: list[Any]) -> list[tuple[Any, Callable[[Any], None]]]:
@@ -90,6 +103,11 @@ TOO_FEW_ROWS = "ignore:.* too few rows for some tests:tamis.core.errors.DataWarn
 @pytest.mark.parametrize(("selector", "check"), pairs(SELECTORS), ids=named)
 def test_selector(selector: ColumnSelector, check: Callable[[Any], None]) -> None:
     check(selector)
+
+
+@pytest.mark.parametrize(("learner", "check"), pairs(LEARNERS), ids=named)
+def test_learner(learner: InstanceLearner, check: Callable[[Any], None]) -> None:
+    check(learner)
 
 
 @pytest.mark.parametrize(("measure", "check"), pairs(MEASURES), ids=named)
@@ -172,4 +190,9 @@ def test_every_public_selector_has_a_word_on_the_command_line() -> None:
 @pytest.mark.filterwarnings(NO_CATEGORIES)
 @parametrize_with_checks([cls() for cls in public(ColumnSelector)])
 def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@parametrize_with_checks([cls() for cls in public(InstanceLearner)])
+def test_sklearn_learner(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tamis.checks import batch, measures, sources, streams
+from tamis.checks import batch, instances, measures, sources, streams
 from tamis.measures.base import Measure
 from tamis.selectors.base import BatchSelector, FeatureStreamSelector
+from tamis.selectors.learner import InstanceLearner
 from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
@@ -26,6 +27,8 @@ def checks_of(thing: Any) -> list[Callable[[Any], None]]:
         return list(streams.CHECKS)
     if isinstance(thing, BatchSelector):
         return list(batch.CHECKS)
+    if isinstance(thing, InstanceLearner):
+        return list(instances.CHECKS)
     if isinstance(thing, Measure):
         return list(measures.CHECKS)
     if isinstance(thing, Source):

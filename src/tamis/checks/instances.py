@@ -1,0 +1,189 @@
+"""The contract of instance learners: rows may come in chunks of any size, in any layout."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from tamis.checks.data import Case, cases
+from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.errors import TamisError
+from tamis.selectors.learner import InstanceLearner
+
+L = TypeVar("L", bound=InstanceLearner)
+
+
+def fitted(learner: L, case: Case) -> L:
+    """A copy of a learner, fitted."""
+    copy: L = clone(learner).fit(case.X, case.y)
+    return copy
+
+
+def assert_same_model(found: InstanceLearner, expected: InstanceLearner, when: str) -> None:
+    """Raise one sentence about the first difference between two models."""
+    a, b = found.kept_, expected.kept_
+    assert a.tolist() == b.tolist(), f"{when}: kept {a.tolist()} where {b.tolist()} was expected"
+    assert np.array_equal(found.weights_, expected.weights_), f"{when}: other weights"
+    assert np.array_equal(found.confidence_, expected.confidence_), f"{when}: other confidence"
+    assert found.work_ == expected.work_, f"{when}: other work, {found.work_}"
+
+
+def in_chunks(learner: L, case: Case, size: int) -> L:
+    """A copy of a learner that was given the rows of a case in chunks."""
+    live: L = clone(learner)
+    passes = live.get_params().get("passes", 1)
+    for _ in range(passes):
+        for lo in range(0, len(case.y), size):
+            live.partial_fit(case.X[lo : lo + size], case.y[lo : lo + size], np.unique(case.y))
+    return live
+
+
+def rows_of(X: Any, y: Any, first: int = 0, n_columns: int | None = None) -> RowBlock:
+    """Compressed rows of a table, as a source gives them."""
+    csr = sp.csr_matrix(X)
+    return RowBlock(first, n_columns, Compressed(csr.indptr, csr.indices, csr.data), y)
+
+
+def model_is_the_same_for_every_chunking(learner: InstanceLearner) -> None:
+    """A chunk of rows is a prefetch, never a meaning."""
+    for case in cases():
+        expected = fitted(learner, case)
+        for size in (1, 7, 64, len(case.y)):
+            found = in_chunks(learner, case, size)
+            assert_same_model(found, expected, f"{case}, chunks of {size} rows")
+
+
+def model_is_the_same_for_every_layout(learner: InstanceLearner) -> None:
+    """Dense, sparse, by rows or by columns, 32 or 64 bits, and blocks of rows: the same bits."""
+    for case in cases():
+        expected = fitted(learner, case)
+        for make in (sp.csc_matrix, sp.csr_matrix, sp.coo_matrix, np.asfortranarray):
+            found = clone(learner).fit(make(case.X), case.y)
+            assert_same_model(found, expected, f"{case}, {make.__name__}")
+        wide: Any = sp.csr_matrix(case.X)
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        assert_same_model(clone(learner).fit(wide, case.y), expected, f"{case}, 64-bit places")
+        block = rows_of(case.X, case.y)
+        assert_same_model(clone(learner).fit(block), expected, f"{case}, RowBlock")
+
+
+def model_is_the_same_when_columns_come_later(learner: InstanceLearner) -> None:
+    """A stream of unknown width grows as it goes, and ends like one of known width."""
+    for case in cases():
+        order = np.argsort([np.flatnonzero(row).max(initial=0) for row in case.X], kind="stable")
+        sorted_case = Case(f"{case}, narrow rows first", case.X[order], case.y[order])
+        expected = fitted(learner, sorted_case)
+        live = clone(learner)
+        for _ in range(live.get_params().get("passes", 1)):
+            for lo in range(0, len(order), 10):
+                part = slice(lo, lo + 10)
+                block = rows_of(sorted_case.X[part], sorted_case.y[part], lo)
+                live.partial_fit(block, classes=np.unique(case.y))
+        assert_same_model(live, expected, f"{sorted_case}, growing")
+
+
+def model_goes_on_after_stop_and_resume(learner: InstanceLearner) -> None:
+    """A model put away in the middle goes on where it stopped, and keeps no more than it may."""
+    for case in cases():
+        most = learner.get_params().get("n_features", case.X.shape[1])
+        expected, live = in_chunks(learner, case, 10), clone(learner)
+        for _ in range(live.get_params().get("passes", 1)):
+            for lo in range(0, len(case.y), 10):
+                live = pickle.loads(pickle.dumps(live))
+                part = slice(lo, lo + 10)
+                live.partial_fit(case.X[part], case.y[part], np.unique(case.y))
+                assert len(live.kept_) <= most, f"{case}: {len(live.kept_)} kept after a resume"
+        assert_same_model(live, expected, f"{case}, resumed")
+
+
+def no_more_is_kept_than_asked_for(learner: InstanceLearner) -> None:
+    """At most n_features, rising, each with weights and confidence; all others weigh nothing."""
+    for case in cases():
+        done = fitted(learner, case)
+        most = learner.get_params().get("n_features", case.X.shape[1])
+        assert len(done.kept_) <= most, f"{case}: {len(done.kept_)} kept where {most} may be"
+        assert np.all(np.diff(done.kept_) > 0), f"{case}: the kept features do not rise"
+        assert len(done.weights_) == len(done.kept_) == len(done.confidence_), f"{case}: lengths"
+        assert np.all(np.isfinite(done.weights_)), f"{case}: a weight is not finite"
+        if learner.get_params().get("n_bits") is None and not learner.get_params()["normalize"]:
+            scores = case.X[:, done.kept_] @ done.weights_
+            same = np.allclose(scores, done.decision_function(case.X), rtol=1e-9, atol=1e-9)
+            assert same, f"{case}: other features than the kept ones count"
+
+
+def inputs_are_never_modified(learner: InstanceLearner) -> None:
+    """What the user gave is what the user still has, unsorted rows and stored zeros and all."""
+    for case in cases():
+        for make in (np.array, sp.csr_matrix):
+            X: Any = make(case.X)
+            y = case.y.copy()
+            arrays = [X, y]
+            if sp.issparse(X):
+                X.data[::5] = 0.0
+                X.indices[:2] = X.indices[:2][::-1].copy()
+                X.has_sorted_indices = False
+                arrays = [X.data, X.indices, X.indptr, y]
+            before = [a.copy() for a in arrays]
+            clone(learner).fit(X, y).predict(X)
+            same = all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
+            assert same, f"{case}: {make.__name__} input was changed"
+
+
+def stored_zeros_are_zeros(learner: InstanceLearner) -> None:
+    """A sparse matrix that stores zeros means the same as one that does not."""
+    for case in cases():
+        X: Any = sp.csr_matrix(case.X)
+        X.data[::5] = 0.0
+        found, expected = clone(learner).fit(X, case.y), clone(learner).fit(X.toarray(), case.y)
+        a, b = found.kept_.tolist(), expected.kept_.tolist()
+        assert a == b, f"{case}: stored zeros changed what is kept"
+        assert np.array_equal(found.weights_, expected.weights_), f"{case}: stored zeros weigh"
+
+
+def bad_rows_leave_the_model_as_it_was(learner: InstanceLearner) -> None:
+    """Rows with NaN or an unknown class are refused whole, in one sentence; learning goes on."""
+    for case in cases():
+        live, half = clone(learner), len(case.y) // 2
+        expected = in_chunks(learner, Case(case.name, case.X[:half], case.y[:half]), half)
+        for _ in range(live.get_params().get("passes", 1)):
+            live.partial_fit(case.X[:half], case.y[:half], np.unique(case.y))
+        spoilt = case.X[half:].copy()
+        spoilt[-1, 5] = np.nan
+        strange = np.where(np.arange(len(case.y) - half) == 3, 99, case.y[half:])
+        for X, y, words in (
+            (spoilt, case.y[half:], ("NaN", f"row {len(spoilt) - 1}", "column 5")),
+            (sp.csr_matrix(spoilt), case.y[half:], ("NaN", "column 5")),
+            (case.X[half:], strange, ("row 3", "99", "classes")),
+        ):
+            said = ""
+            try:
+                live.partial_fit(X, y)
+            except TamisError as error:
+                said = str(error)
+            assert all(word in said for word in words), f"{case}: bad rows were met by {said!r}"
+            assert_same_model(live, expected, f"{case}, after refused rows")
+
+
+def fitting_again_starts_afresh(learner: InstanceLearner) -> None:
+    """Nothing of an earlier fit is left."""
+    first, second = cases()[0], cases()[2]
+    again = clone(learner).fit(first.X, first.y).fit(second.X, second.y)
+    assert_same_model(again, fitted(learner, second), "fitted twice")
+
+
+CHECKS: tuple[Callable[[Any], None], ...] = (
+    model_is_the_same_for_every_chunking,
+    model_is_the_same_for_every_layout,
+    model_is_the_same_when_columns_come_later,
+    model_goes_on_after_stop_and_resume,
+    no_more_is_kept_than_asked_for,
+    inputs_are_never_modified,
+    stored_zeros_are_zeros,
+    bad_rows_leave_the_model_as_it_was,
+    fitting_again_starts_afresh,
+)
