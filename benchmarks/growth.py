@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from benchmarks._harness import Report, best_of
 from tamis import SAOLA
 from tamis.sources.synthetic import SparseStream
 
+Fit = Callable[[Any, Any], Any]
+
 ROUNDS = 3
 COLUMNS = (1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000)
 ROWS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
@@ -17,11 +20,16 @@ ROWS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 DENSITY = 0.005
 
 
-def measure(n_rows: int, n_columns: int, nonzeros: float) -> dict[str, Any]:
+def fit_saola(X: Any, y: Any) -> Any:
+    """What grows, unless a benchmark says otherwise: a table and a target in, a selector out."""
+    return SAOLA().fit(X, y)
+
+
+def measure(n_rows: int, n_columns: int, nonzeros: float, fit: Fit = fit_saola) -> dict[str, Any]:
     """One line of a table."""
     X, y = SparseStream(n_rows, n_columns, informative=10, nonzeros=nonzeros).load()
-    sel = SAOLA()
-    (seconds,) = best_of(ROUNDS, lambda: sel.fit(X, y))
+    (seconds,) = best_of(ROUNDS, lambda: fit(X, y))
+    sel = fit(X, y)
     return {
         "rows": n_rows,
         "columns": n_columns,
@@ -38,18 +46,28 @@ def slope(sizes: list[float], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def main() -> None:
-    report = Report("growth", __doc__)
-    by_columns = [measure(2_000, columns, 5.0) for columns in COLUMNS]
-    by_rows = [measure(rows, 20_000, DENSITY * rows) for rows in ROWS]
-    for what, rows in (("columns", by_columns), ("rows", by_rows)):
-        report.table(f"Growing {what}", rows)
-        sizes, seconds = [r[what] for r in rows], [r["seconds"] for r in rows]
-        half = len(rows) // 2
+def grow(
+    report: Report,
+    fit: Fit = fit_saola,
+    columns: Sequence[int] = COLUMNS,
+    rows: Sequence[int] = ROWS,
+) -> None:
+    """Show how the time of `fit` grows."""
+    by_columns = [measure(2_000, width, 5.0, fit) for width in columns]
+    by_rows = [measure(height, 20_000, DENSITY * height, fit) for height in rows]
+    for what, lines in (("columns", by_columns), ("rows", by_rows)):
+        report.table(f"Growing {what}", lines)
+        sizes, seconds = [r[what] for r in lines], [r["seconds"] for r in lines]
+        half = len(lines) // 2
         report.note(
             f"slope against {what}: {slope(sizes, seconds):.2f}; upper half, where the fixed cost "
             f"of a call no longer counts: {slope(sizes[half:], seconds[half:]):.2f}"
         )
+
+
+def main() -> None:
+    report = Report("growth", __doc__)
+    grow(report)
     report.save()
 
 
