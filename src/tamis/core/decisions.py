@@ -8,7 +8,6 @@ without the selector that wrote it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError, need
+from tamis.core.frames import named_columns
 from tamis.core.growable import Growable
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import fill, join, show
+from tamis.core.stretches import Stretches
 from tamis.core.verdicts import Decision, Reason, Verdict
 
 __all__ = ["Decision", "DecisionLog", "Reason", "Verdict"]
@@ -79,8 +80,8 @@ class DecisionLog:
         self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
-        self._levels: list[tuple[int, float | npt.NDArray[np.float32]]] = []
-        self._values: list[tuple[int, npt.NDArray[np.float32]]] = []
+        self._levels = Stretches()
+        self._values = Stretches()
         self._events = Growable(EVENT)
         self._because = Growable(np.int64)
         self._evidence: dict[str, tuple[Growable, Growable]] = {}
@@ -99,8 +100,7 @@ class DecisionLog:
         `reason` is one for all, or a code each: its place among the declared reasons.
         """
         # One number for the whole block where all levels are the same, as they mostly are.
-        kept_level = level.astype(np.float32) if isinstance(level, np.ndarray) else float(level)
-        self._levels.append((len(self), kept_level))
+        self._levels.append(len(self), len(relevance), level)
         self._relevance.extend(relevance)
         if isinstance(reason, str):
             self._reason.extend_with(self._codes[reason], len(relevance))
@@ -114,7 +114,7 @@ class DecisionLog:
         Four bytes each, for rules that look at every feature; ranges must rise.
         """
         if not np.isnan(value).all():
-            self._values.append((first, value.astype(np.float32)))
+            self._values.append(first, len(value), value)
 
     def reserve(self, n_features: int) -> None:
         """Make room, when it is known how many features will come."""
@@ -231,8 +231,8 @@ class DecisionLog:
                     number,
                     self._keys[self._reason.view[number]],
                     float(self._relevance.view[number]),
-                    float(self._bulk_values(number, number + 1)[0]),
-                    self._bulk_level(number),
+                    float(self._values.between(number, number + 1)[0]),
+                    float(self._bulk_levels(number, number + 1)[0]),
                 )
             )
         return self._say(self._decision(int(events[-1])))
@@ -253,40 +253,18 @@ class DecisionLog:
         values[where] = events["relevance"][mine]
         return values
 
-    def _bulk_level(self, feature: int) -> float:
-        # As float32, like the relevance: a sentence must not say that 0.80000001 is not above 0.8.
-        start, level = self._levels[bisect_right(self._levels, feature, key=lambda s: s[0]) - 1]
-        return float(level[feature - start] if isinstance(level, np.ndarray) else np.float32(level))
+    def _bulk_levels(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
+        """The levels of features lo to hi - 1.
 
-    def _bulk_values(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
-        """The numbers of `append_values` for features lo to hi - 1, NaN where there is none."""
-        out = np.full(hi - lo, np.nan, dtype=np.float32)
-        at = max(bisect_right(self._values, lo, key=lambda s: s[0]) - 1, 0)
-        for start, value in self._values[at:]:
-            if start >= hi:
-                break
-            a, b = max(start, lo), min(start + len(value), hi)
-            if a < b:
-                out[a - lo : b - lo] = value[a - start : b - start]
-        return out
-
-    def _all_levels(self, lo: int = 0, hi: int | None = None) -> npt.NDArray[np.float32]:
-        """The levels of features lo to hi - 1 as one array."""
-        hi = len(self) if hi is None else hi
-        out = np.empty(hi - lo, dtype=np.float32)
-        starts = [start for start, _ in self._levels] + [len(self)]
-        for (start, level), stop in zip(self._levels, starts[1:], strict=True):
-            a, b = max(start, lo), min(stop, hi)
-            if a < b:
-                out[a - lo : b - lo] = (
-                    level[a - start : b - start] if isinstance(level, np.ndarray) else level
-                )
+        As float32, like the relevance: a sentence must not say that 0.80000001 is not above 0.8.
+        """
+        levels = self._levels.between(lo, hi)
         # A constant column, say, has no level, whatever the rest of its block shares.
         silent = [
             code for code, r in enumerate(self.reasons.values()) if "{level" not in r.sentence
         ]
-        out[np.isin(self._reason.view[lo:hi], silent)] = np.nan
-        return out
+        levels[np.isin(self._reason.view[lo:hi], silent)] = np.nan
+        return levels
 
     def _decision(self, i: int) -> Decision:
         record = self._events.view[i]
@@ -340,8 +318,8 @@ class DecisionLog:
             "verdict": self._verdicts[reason],
             "reason": reason.copy(),
             "relevance": self._relevance.view[lo:hi].astype(np.float64),
-            "value": self._bulk_values(lo, hi).astype(np.float64),
-            "level": self._all_levels(lo, hi).astype(np.float64),
+            "value": self._values.between(lo, hi).astype(np.float64),
+            "level": self._bulk_levels(lo, hi).astype(np.float64),
             "because": np.full(n, -1, dtype=np.int64),
             "at": np.arange(lo, hi),
         }
@@ -359,28 +337,15 @@ class DecisionLog:
         table["because"][where] = first[mine]
         return table
 
-    def _frame_columns(self) -> dict[str, Any]:
-        table: dict[str, Any] = self.columns()
-        words = np.array([v.name.lower() for v in Verdict], dtype=object)
-        table["verdict"] = words[table["verdict"]]
-        table["reason"] = np.array(self._keys, dtype=object)[table["reason"]]
-        names = [self.names[i] for i in range(len(self))]
-        because = [names[b] if b >= 0 else None for b in table["because"].tolist()]
-        table["because"] = because
-        return {"feature": table.pop("feature"), "name": names, **table}
-
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame with one row a feature."""
+        """Return a pandas DataFrame with one row a feature, names and words in place of numbers."""
         pandas = need("pandas", extra="pandas", what_for="DecisionLog.to_pandas")
-        return pandas.DataFrame(self._frame_columns())
+        return pandas.DataFrame(named_columns(self.columns(), self._keys, self.names))
 
     def to_polars(self) -> Any:
-        """Return a polars DataFrame with one row a feature."""
+        """Return a polars DataFrame with one row a feature, names and words in place of numbers."""
         polars = need("polars", extra="polars", what_for="DecisionLog.to_polars")
-        columns = self._frame_columns()
-        return polars.DataFrame(
-            {k: list(v) if _holds_objects(v) else v for k, v in columns.items()}
-        )
+        return polars.DataFrame(named_columns(self.columns(), self._keys, self.names))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts().items() if n)
@@ -393,11 +358,11 @@ class DecisionLog:
         arrays = {
             "reason": self._reason.view,
             "relevance": self._relevance.view,
-            "level": self._all_levels(),
+            "level": self._bulk_levels(0, len(self)),
             "because": self._because.view,
         }
         if self._values:
-            arrays["value"] = self._bulk_values(0, len(self))
+            arrays["value"] = self._values.between(0, len(self))
         arrays |= {f"event_{key}": self._events.view[key] for key in EVENT.names or ()}
         for key, (places, numbers) in self._evidence.items():
             arrays[f"evidence:{key}:at"] = places.view
@@ -416,7 +381,7 @@ class DecisionLog:
         log = cls(reasons, names, words)
         log._reason = Growable(np.uint8, state["reason"])
         log._relevance = Growable(np.float32, state["relevance"])
-        log._levels = [(0, np.asarray(state["level"], dtype=np.float32))]
+        log._levels.append(0, len(log), np.asarray(state["level"]))
         if "value" in state:
             log.append_values(0, np.asarray(state["value"]))
         log._because = Growable(np.int64, state["because"])
@@ -432,8 +397,3 @@ class DecisionLog:
                     Growable(np.float64, state[f"evidence:{name}"]),
                 )
         return log
-
-
-def _holds_objects(values: Any) -> bool:
-    """True for an array of Python objects, which polars would keep as objects."""
-    return isinstance(values, np.ndarray) and values.dtype.kind == "O"
