@@ -108,7 +108,7 @@ def _receive(step, places, values, n_out, outside, marks, weight, feature, order
             marks[feature[slot]] = 0
         squares, dropped = plus(squares, dropped, -weight[slot] * weight[slot])
         squares, dropped = plus(squares, dropped, new * new)
-        feature[slot], marks[j], weight[slot] = j, -slot, new
+        feature[slot], marks[j], weight[slot], key[slot] = j, -slot, new, abs(new)
         lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
     scale[SQUARES], scale[DROPPED] = squares, dropped
 
@@ -160,12 +160,12 @@ def learn_first_order(
 @jit
 def learn_second_order(
     pointers, places, values, codes, gamma,
-    marks, held, weight, feature, order, where, bound, key, serial, counts,
+    marks, held, weight, feature, order, where, bound, serial, counts,
 ):  # fmt: skip
     """Confidence-weighted steps on the squared hinge loss; the features of least variance stay.
 
     1/Sigma is 1 plus the accumulated precision: `held[slot]` of kept features, `marks[j]` of the
-    others, rounded to their type at each step.
+    others, rounded to their type at each step. It is also the key of the heap.
     """
     inside = np.empty(longest(pointers) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
@@ -186,7 +186,9 @@ def learn_second_order(
         for t in range(first, last):
             mark = marks[places[t]]
             slot = int(max(-mark, _NOBODY))
-            sigma = 1.0 / (1.0 + max(held[slot], mark))  # held[0] is 0 and a slot is below it
+            sigma = 1.0 / (
+                1.0 + float(max(held[slot], mark))
+            )  # held[0] is 0, and marks of slots are below
             spread += values[t] * values[t] * sigma
             variance[t - first] = sigma
             inside[n_in] = t
@@ -198,14 +200,13 @@ def learn_second_order(
             slot, x = slots[n], values[inside[n]]
             weight[slot] += step * x * variance[inside[n] - first]
             held[slot] += x * x * per_gamma
-            key[slot] = held[slot]
         lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
         for n in range(last - first - n_in):
             j, x = places[outside[n]], values[outside[n]]
             marks[j] += x * x * per_gamma
             if marks[j] <= lowest:
                 continue
-            slot = admit(order, where, bound, key, serial, counts, marks[j])
+            slot = admit(order, where, bound, held, serial, counts, marks[j])
             if slot == 0:
                 continue
             if feature[slot] >= 0:
@@ -253,9 +254,9 @@ def learn_full_second_order(pointers, places, values, codes, gamma, weight, prec
         counts[NONZEROS] += pointers[r + 1] - pointers[r]
         spread = 0.0
         for t in range(pointers[r], pointers[r + 1]):
-            spread += values[t] * values[t] * (1.0 / (1.0 + precision[places[t]]))
+            spread += values[t] * values[t] * (1.0 / (1.0 + float(precision[places[t]])))
         step = y * loss / (spread + gamma)
         for t in range(pointers[r], pointers[r + 1]):
             j, x = places[t], values[t]
-            weight[j] += step * x * (1.0 / (1.0 + precision[j]))
+            weight[j] += step * x * (1.0 / (1.0 + float(precision[j])))
             precision[j] += x * x * per_gamma

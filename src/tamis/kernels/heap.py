@@ -76,7 +76,7 @@ def admit(order, where, bound, key, serial, counts, value):
     """The slot for a newcomer with key `value`, or 0 when it is not above the weakest.
 
     While there is room the slot is a new one; then it is that of the weakest, which goes. The
-    caller moves the features and their weights.
+    caller writes the key, and moves the features and their weights.
     """
     size = counts[SIZE]
     if size < len(order):
@@ -91,7 +91,6 @@ def admit(order, where, bound, key, serial, counts, value):
             slot = order[0]
         if value <= bound[slot]:
             return 0
-    key[slot] = value
     bound[slot] = value
     serial[slot] = counts[SERIAL]
     counts[SERIAL] += 1

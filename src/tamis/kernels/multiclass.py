@@ -89,35 +89,36 @@ def _renew(rate, lam, values, n_in, inside, slots, moved, active, sign, weight, 
                 squares, dropped = plus(squares, dropped, -old * old)
                 squares, dropped = plus(squares, dropped, new * new)
         for i in range(weight.shape[1]):
-            total += abs(weight[slot, i])
-        key[slot] = total
-        if total < bound[slot]:
+            total += weight[slot, i] * weight[slot, i]
+        key[slot] = np.sqrt(total)
+        if key[slot] < bound[slot]:
             fell(order, where, bound, key, serial, counts, slot)
     scale[SQUARES], scale[DROPPED] = squares, dropped
 
 
 @inline
-def _receive(rate, places, values, n_out, outside, moved, active, sign, marks, weight, feature,
-             order, where, bound, key, serial, counts, scale):  # fmt: skip
-    """Let a row's other features ask for a place."""
+def _receive(rate, places, values, n_out, outside, moved, active, sign, fresh, marks, weight,
+             feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
+    """Let a row's other features ask for a place; `fresh` is room for their weights."""
     squares, dropped = scale[SQUARES], scale[DROPPED]
+    fresh[:] = 0.0
     for n in range(n_out):
         j, x, total = places[outside[n]], values[outside[n]], 0.0
         for c in range(moved):
-            total += abs(sign[c] * rate * x)
-        slot = admit(order, where, bound, key, serial, counts, total) if total > 0 else 0
+            fresh[active[c]] = sign[c] * rate * x
+        for i in range(len(fresh)):  # in the order in which kept features add theirs up
+            total += fresh[i] * fresh[i]
+        norm = np.sqrt(total)
+        slot = admit(order, where, bound, key, serial, counts, norm) if norm > 0 else 0
         if slot == 0:
             continue
         if feature[slot] >= 0:
             marks[feature[slot], 0] = 0
-        feature[slot], marks[j, 0] = j, -slot
+        feature[slot], marks[j, 0], key[slot] = j, -slot, norm
         for i in range(weight.shape[1]):
             squares, dropped = plus(squares, dropped, -weight[slot, i] * weight[slot, i])
-            weight[slot, i] = 0.0
-        for c in range(moved):
-            new = sign[c] * rate * x
-            weight[slot, active[c]] = new
-            squares, dropped = plus(squares, dropped, new * new)
+            squares, dropped = plus(squares, dropped, fresh[i] * fresh[i])
+            weight[slot, i] = fresh[i]
     scale[SQUARES], scale[DROPPED] = squares, dropped
 
 
@@ -126,9 +127,10 @@ def learn_first_order(
     pointers, places, values, codes, eta, lam, uniform,
     marks, weight, feature, order, where, bound, key, serial, counts, scale,
 ):  # fmt: skip
-    """As for two classes; features are ranked by the sum of their k absolute weights."""
+    """As for two classes; features are ranked by the norm of their k weights."""
     k, flat = weight.shape[1], weight.reshape(-1)
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
+    fresh = np.zeros(k)
     inside = np.empty(longest(pointers) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
@@ -156,8 +158,8 @@ def learn_first_order(
                     newcomers += (sign[c] * rate * values[outside[n]]) ** 2
             scale[FACTOR] *= projection(scale, newcomers, lam)
         _receive(
-            rate, places, values, n_out, outside, moved, active, sign, marks, weight, feature,
-            order, where, bound, key, serial, counts, scale,
+            rate, places, values, n_out, outside, moved, active, sign, fresh, marks, weight,
+            feature, order, where, bound, key, serial, counts, scale,
         )  # fmt: skip
 
 
@@ -166,7 +168,7 @@ def doubt(table, row):
     """Sum of the k variances of a feature: what is k at first and falls."""
     total = 0.0
     for i in range(table.shape[1]):
-        total += 1.0 / (1.0 + table[row, i])
+        total += 1.0 / (1.0 + float(table[row, i]))
     return total
 
 
@@ -196,20 +198,20 @@ def learn_second_order(
             for c in range(moved):
                 precision = held[slot, active[c]] if slot > 0 else marks[places[t], active[c]]
                 x = sign[c] * values[t]
-                spread += x * x * (1.0 / (1.0 + precision))
+                spread += x * x * (1.0 / (1.0 + float(precision)))
         step = (1.0 - margin) / (spread + gamma)
         for n in range(n_in):
             slot = slots[n]
             for c in range(moved):
                 i, x = active[c], sign[c] * values[inside[n]]
-                weight[slot, i] += step * x * (1.0 / (1.0 + held[slot, i]))
+                weight[slot, i] += step * x * (1.0 / (1.0 + float(held[slot, i])))
                 held[slot, i] += x * x * per_gamma
             key[slot] = -doubt(held, slot)
         for n in range(last - first - n_in):
             j = places[outside[n]]
             for c in range(moved):
                 i, x = active[c], sign[c] * values[outside[n]]
-                fresh[c] = step * x * (1.0 / (1.0 + marks[j, i]))
+                fresh[c] = step * x * (1.0 / (1.0 + float(marks[j, i])))
                 marks[j, i] += x * x * per_gamma
             rank = -doubt(marks, j)
             slot = admit(order, where, bound, key, serial, counts, rank) if rank > -k else 0
@@ -221,7 +223,7 @@ def learn_second_order(
             weight[slot] = 0.0
             for c in range(moved):
                 weight[slot, active[c]] = fresh[c]
-            feature[slot], marks[j, 0] = j, -slot
+            feature[slot], marks[j, 0], key[slot] = j, -slot, rank
 
 
 @jit
@@ -266,10 +268,10 @@ def learn_full_second_order(
         for t in range(pointers[r], pointers[r + 1]):
             for c in range(moved):
                 x = sign[c] * values[t]
-                spread += x * x * (1.0 / (1.0 + precision[places[t], active[c]]))
+                spread += x * x * (1.0 / (1.0 + float(precision[places[t], active[c]])))
         step = (1.0 - margin) / (spread + gamma)
         for t in range(pointers[r], pointers[r + 1]):
             for c in range(moved):
                 j, i, x = places[t], active[c], sign[c] * values[t]
-                weight[j, i] += step * x * (1.0 / (1.0 + precision[j, i]))
+                weight[j, i] += step * x * (1.0 / (1.0 + float(precision[j, i])))
                 precision[j, i] += x * x * per_gamma

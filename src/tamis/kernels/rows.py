@@ -19,7 +19,7 @@ def find_fault(pointers, places, values, n_columns, signed):
         for t in range(pointers[r], pointers[r + 1]):
             fault = FINE
             if not abs(values[t]) <= LARGEST:
-                fault = TOO_LARGE if values[t] - values[t] == 0 else NOT_FINITE
+                fault = TOO_LARGE if np.isfinite(values[t]) else NOT_FINITE
             elif signed and places[t] < 0:
                 fault = NEGATIVE
             elif signed and places[t] >= n_columns:

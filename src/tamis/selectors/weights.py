@@ -120,15 +120,16 @@ class KeptWeights:
         self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
     ) -> None:
         """Confidence-weighted steps."""
-        kept = (
-            self.feature, self.order, self.where, self.bound, self.key, self.serial, self.counts,
-        )  # fmt: skip
         data = (rows.pointers, rows.places, rows.values, codes)
         tables = (self.marks.view, self.held, self.weight)
+        kept = (self.feature, self.order, self.where, self.bound)
         if self.blocks == 1:
-            binary.learn_second_order(*data, gamma, *(table[:, 0] for table in tables), *kept)
+            columns = (table[:, 0] for table in tables)
+            binary.learn_second_order(*data, gamma, *columns, *kept, self.serial, self.counts)
         else:
-            multiclass.learn_second_order(*data, gamma, uniform, *tables, *kept)
+            multiclass.learn_second_order(
+                *data, gamma, uniform, *tables, *kept, self.key, self.serial, self.counts
+            )
 
     def scores(self, rows: Compressed) -> Floats:
         """One score a row and block."""

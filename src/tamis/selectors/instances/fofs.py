@@ -62,7 +62,7 @@ class FOFS(InstanceLearner):
     weights_ : ndarray
         Their weights: one each for two classes, else one column a class.
     confidence_ : ndarray
-        |w_j|; with more than two classes their sum.
+        |w_j|; with more than two classes the norm of the feature's weights.
     work_ : dict
         Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
         steps.
@@ -136,4 +136,4 @@ class FOFS(InstanceLearner):
         self._model.learn_first_order(rows, codes, self.eta, self.lam, uniform)
 
     def _confidence(self) -> Floats:
-        return np.asarray(np.abs(self._model.weights).sum(axis=1))
+        return np.asarray(np.linalg.norm(self._model.weights, axis=1))

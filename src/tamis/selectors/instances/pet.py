@@ -28,7 +28,7 @@ class PET(InstanceLearner):
     A weight that comes to exactly 0 stays on the list until another feature needs the place.
 
     Deviations: with more than two classes, which the paper has for SOFS only, features are ranked
-    by the sum of their absolute weights. There is no intercept; add a column of ones.
+    by the norm of their weights. There is no intercept; add a column of ones.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PET(InstanceLearner):
     weights_ : ndarray
         Their weights: one each for two classes, else one column a class.
     confidence_ : ndarray
-        |w_j|; with more than two classes their sum.
+        |w_j|; with more than two classes the norm of the feature's weights.
     work_ : dict
         Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
         steps.
@@ -121,4 +121,4 @@ class PET(InstanceLearner):
         self._model.learn_first_order(rows, codes, self.eta, 0.0, self.multiclass == "uniform")
 
     def _confidence(self) -> Floats:
-        return np.asarray(np.abs(self._model.weights).sum(axis=1))
+        return np.asarray(np.linalg.norm(self._model.weights, axis=1))
