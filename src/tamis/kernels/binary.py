@@ -73,12 +73,12 @@ def projection(scale, outside, lam):
 
 
 @inline
-def _renew(step, lam, values, n_in, inside, slots, weight, order, where, bound, key, serial,
+def _renew(step, lam, values, first, n_in, inside, slots, weight, order, where, bound, key, serial,
            counts, scale):  # fmt: skip
     """Update the weights of a row's kept features."""
     squares, dropped = scale[SQUARES], scale[DROPPED]
     for n in range(n_in):
-        slot = slots[n]
+        slot = slots[inside[n] - first]
         old = weight[slot]
         new = old + step * values[inside[n]]
         weight[slot] = new
@@ -125,7 +125,9 @@ def learn_first_order(
         first, last, y = pointers[r], pointers[r + 1], 1.0 if codes[r] == 1 else -1.0
         score = 0.0
         for t in range(first, last):
-            score += weight[int(max(-marks[places[t]], _NOBODY))] * values[t]
+            slot = int(max(-marks[places[t]], _NOBODY))
+            slots[t - first] = slot
+            score += weight[slot] * values[t]
         score *= scale[FACTOR]
         counts[ROWS] += 1
         counts[MISTAKES] += (score > 0) != (y > 0)
@@ -137,14 +139,12 @@ def learn_first_order(
             shrink(scale, weight, bound, key, 1.0 - lam * eta)
         step, n_in, newcomers = y * (eta / scale[FACTOR]), 0, 0.0
         for t in range(first, last):
-            slot = int(max(-marks[places[t]], _NOBODY))
             inside[n_in] = t
-            slots[n_in] = slot
             outside[t - first - n_in] = t
-            n_in += 1 if slot > 0 else 0
+            n_in += 1 if slots[t - first] > 0 else 0
         n_out = last - first - n_in
         _renew(
-            step, lam, values, n_in, inside, slots, weight, order, where, bound, key, serial,
+            step, lam, values, first, n_in, inside, slots, weight, order, where, bound, key, serial,
             counts, scale,
         )  # fmt: skip
         if lam > 0:
@@ -174,7 +174,9 @@ def learn_second_order(
         first, last, y = pointers[r], pointers[r + 1], 1.0 if codes[r] == 1 else -1.0
         score = 0.0
         for t in range(first, last):
-            score += weight[int(max(-marks[places[t]], _NOBODY))] * values[t]
+            slot = int(max(-marks[places[t]], _NOBODY))
+            slots[t - first] = slot
+            score += weight[slot] * values[t]
         counts[ROWS] += 1
         counts[MISTAKES] += (score > 0) != (y > 0)
         loss = 1.0 - y * score
@@ -184,20 +186,18 @@ def learn_second_order(
         counts[NONZEROS] += last - first
         spread, n_in = 0.0, 0
         for t in range(first, last):
-            mark = marks[places[t]]
-            slot = int(max(-mark, _NOBODY))
+            mark, slot = marks[places[t]], slots[t - first]
             sigma = 1.0 / (
                 1.0 + float(max(held[slot], mark))
             )  # held[0] is 0, and marks of slots are below
             spread += values[t] * values[t] * sigma
             variance[t - first] = sigma
             inside[n_in] = t
-            slots[n_in] = slot
             outside[t - first - n_in] = t
             n_in += 1 if slot > 0 else 0
         step = y * loss / (spread + gamma)
         for n in range(n_in):
-            slot, x = slots[n], values[inside[n]]
+            slot, x = slots[inside[n] - first], values[inside[n]]
             weight[slot] += step * x * variance[inside[n] - first]
             held[slot] += x * x * per_gamma
         lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
