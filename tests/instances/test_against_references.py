@@ -103,7 +103,8 @@ def test_fofs(kind, n_classes) -> None:
                 stopped += 1
                 break
     # Of two classes neither can be ahead by the last bits alone; of more they tie often.
-    assert stopped <= (0 if n_classes == 2 else 5), f"{stopped} of 30 streams were not followed to their end"
+    most = 0 if n_classes == 2 else 5
+    assert stopped <= most, f"{stopped} of 30 streams were not followed to their end"
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -74,7 +74,7 @@ class SAOLA(MeasuredSelector):
     >>> sel.measure_
     MutualInformation(threshold=0.0, alpha=0.01)
     >>> print(sel.log_.why("x3"))  # doctest: +NORMALIZE_WHITESPACE
-    x3 was dropped as redundant: I(x3; class)=0.616 is not above its dependence on x2 (0.992), which
+    x3 was dropped as redundant: I(x3; class)=0.626 is not above its dependence on x2 (0.984), which
     predicts as well and came first
     """
 
