@@ -336,7 +336,7 @@ def test_river() -> None:
     pytest.importorskip("river")
     from river import datasets, metrics, preprocessing
 
-    model = preprocessing.StandardScaler() | tamis.SOFS(5)
+    model = preprocessing.StandardScaler() | tamis.SOFS(9)
     accuracy = metrics.Accuracy()
     for x, y in datasets.Phishing():
         guess = model.predict_one(x)

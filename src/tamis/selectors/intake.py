@@ -65,6 +65,23 @@ def slices(
         yield first, table[first : first + step]
 
 
+def spoilt_parts(table: npt.NDArray[np.float64]) -> Iterator[tuple[int, Compressed]]:
+    """The parts of a table that hold NaN, infinity or something too large."""
+    for first, part in slices(table):
+        if part.size and not np.abs(part).max() <= kernel.LARGEST:
+            yield first, of_dense(part)
+
+
+def height_of(X: Any) -> int | None:
+    """How many rows there are, if that can be told."""
+    if isinstance(X, RowBlock):
+        return X.height
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else None
+    return len(X) if hasattr(X, "__len__") else None
+
+
 def of_dict(
     row: Mapping[Any, float], number_of: Callable[[str], int | None], hashed: bool, first: int
 ) -> Compressed:

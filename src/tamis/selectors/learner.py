@@ -22,13 +22,10 @@ from tamis.core.errors import InputError
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.core.target import refuse_missing
 from tamis.kernels import heap
-from tamis.kernels.rows import LARGEST, buckets_of, hash_rows, unit_rows
+from tamis.kernels.rows import buckets_of, hash_rows, unit_rows
 from tamis.selectors import intake
 from tamis.selectors.base import Selector
-from tamis.selectors.weights import MOST_SLOTS, FullWeights, KeptWeights
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from tamis.selectors.weights import MOST_SLOTS, Floats, FullWeights, Ints, KeptWeights
 
 #: Features without a stated number of columns may have any number a signed 64-bit number holds.
 NO_END = int(np.iinfo(np.int64).max)
@@ -219,11 +216,9 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
             # SelectorMixin checks that the names given are the names seen.
             return np.asarray(super(Selector, self).get_feature_names_out(input_features))
         words = {number: word for word, number in self._known_words().items()}
-        if self.n_bits is not None and not self._open:
-            numbers = np.flatnonzero(self._get_support_mask()).tolist()
-        else:
-            numbers = self.kept_.tolist()
-        return np.array([words.get(j, f"x{j}") for j in numbers], dtype=object)
+        hashed_columns = self.n_bits is not None and not self._open
+        numbers = np.flatnonzero(self._get_support_mask()) if hashed_columns else self.kept_
+        return np.array([words.get(j, f"x{j}") for j in numbers.tolist()], dtype=object)
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -277,10 +272,8 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
 
     def _learn(self, X: Any, labels: npt.NDArray[Any], *, first: bool) -> None:
         """Check everything, then take it."""
-        at = X.first if isinstance(X, RowBlock) else 0
-        codes = self._codes(labels, at)
-        parts = self._rows_of(X, learning=True, first=first)
-        for begin, rows in parts:
+        codes = self._codes(labels, X.first if isinstance(X, RowBlock) else 0)
+        for begin, rows in self._rows_of(X, learning=True, first=first):
             self._take(rows, codes[begin : begin + len(rows)])
 
     def _labels_of(self, X: Any, y: Any) -> npt.NDArray[Any]:
@@ -293,7 +286,7 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
         labels = np.asarray(column_or_1d(y, warn=True))
         refuse_missing(labels)
         check_classification_targets(labels)
-        n_rows = X.height if isinstance(X, RowBlock) else _height(X)
+        n_rows = intake.height_of(X)
         if n_rows is not None and n_rows != len(labels):
             raise InputError(
                 f"X has {n_rows} rows but y has {len(labels)}: inconsistent numbers of samples; "
@@ -322,23 +315,22 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
             if learning:
                 self._grow(rows, X.n_columns)
             return iter([(0, self._ready(rows))])
-        X = self._as_matrix(X, learning, first)
+        X = self._as_matrix(X, first)
         if sp.issparse(X):
             rows = self._checked(intake.of_sparse(X), 0, lambda: intake.canonical(X))
             if learning:
                 self._grow(rows, X.shape[1])
             return iter([(0, self._ready(rows))])
-        for begin, part in _spoilt_parts(X):
+        for begin, part in intake.spoilt_parts(X):
             self._checked(part, begin)
         if learning:
             self._grow(None, X.shape[1])
         return ((begin, self._ready(intake.of_dense(part))) for begin, part in intake.slices(X))
 
-    def _as_matrix(self, X: Any, learning: bool, first: bool) -> Any:
+    def _as_matrix(self, X: Any, first: bool) -> Any:
         """A matrix or table of float64, its width checked unless that is open."""
-        options: dict[str, Any] = {
-            "accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False,
-        }  # fmt: skip
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+        options["ensure_all_finite"] = False  # `intake.checked` names row and column
         if self._open and not first:
             return check_array(X, **options, estimator=self)
         checked = validate_data(self, X, reset=first, **options)
@@ -364,17 +356,14 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
             self.n_features_in_ = max(self.n_features_in_, needed)
 
     def _checked(self, rows: Compressed, first: int, mend: Any = None) -> Compressed:
-        width = NO_END
-        if self.n_bits is None:
-            width = self.n_columns or (NO_END if self._open else self.n_features_in_)
-        hashed = self.n_bits is not None
-        return intake.checked(rows, first, width, self._name_of, hashed, mend)
+        no_end = self.n_bits is not None or (self._open and self.n_columns is None)
+        width = NO_END if no_end else self.n_columns or self.n_features_in_
+        return intake.checked(rows, first, width, self._name_of, self.n_bits is not None, mend)
 
     def _ready(self, rows: Compressed) -> Compressed:
         """Rows as the model takes them."""
         if self.n_bits is not None:
-            arrays = hash_rows(rows.pointers, rows.places, rows.values, self.n_bits)
-            rows = Compressed(*arrays)
+            rows = Compressed(*hash_rows(rows.pointers, rows.places, rows.values, self.n_bits))
         if self.normalize:
             scaled = unit_rows(rows.pointers, rows.values)
             rows = Compressed(rows.pointers, rows.places, scaled)
@@ -410,17 +399,3 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
             raise InputError("features are called by numbers and by names; use one of them")
         if kinds:
             self._keys = kinds.pop()
-
-
-def _spoilt_parts(table: Floats) -> Iterator[tuple[int, Compressed]]:
-    """The parts of a table that hold NaN, infinity or something too large."""
-    for begin, part in intake.slices(table):
-        if part.size and not np.abs(part).max() <= LARGEST:
-            yield begin, intake.of_dense(part)
-
-
-def _height(X: Any) -> int | None:
-    shape = getattr(X, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else None
-    return len(X) if hasattr(X, "__len__") else None

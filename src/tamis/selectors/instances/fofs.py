@@ -10,8 +10,8 @@ import numpy as np
 from tamis.core.blocks import Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, Range
-from tamis.selectors.learner import N_FEATURES, SHARED_RANGES, Floats, InstanceLearner, Ints
-from tamis.selectors.weights import KeptWeights
+from tamis.selectors.learner import N_FEATURES, SHARED_RANGES, InstanceLearner
+from tamis.selectors.weights import Floats, Ints, KeptWeights
 
 
 class FOFS(InstanceLearner):
