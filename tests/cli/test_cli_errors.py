@@ -108,7 +108,7 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
         (["--out", "run", "--threshold", "-1"], "MutualInformation: threshold=-1.0 is not a num"),
         (["--out", "run", "--measure", "fisher_z", "--threshold", "0"],
          "the measure fisher_z has no threshold"),
-        (["--out", "run", "--threshold", "0.1", "--alpha", "0.1"], "MutualInformation: give thre"),
+        (["--out", "run", "--threshold", "0.1", "--alpha", "0.1"], "--alpha is a test and --thre"),
         (["--out", "run", "--param", "bound=mean"], "SAOLA: bound='mean' is not one of 'min', '"),
         (["--out", "run", "--param", "gamma=1"], "saola has no parameter 'gamma'; it has bound, "),
         (["--out", "run", "--param", "bound"], "--param 'bound' is not of the form name=value"),

@@ -232,3 +232,49 @@ def test_feeding_needs_a_start_and_the_same_rows() -> None:
         SAOLA().start([0, 1, 0, 1]).feed(np.eye(3))
     with pytest.raises(ValueError, match="2 names were given for 3 columns"):
         SAOLA().start([0, 1, 0]).feed(np.eye(3), names=["a", "b"])
+
+
+def test_the_level_can_be_searched_over() -> None:
+    X, y = load_digits(return_X_y=True)
+    steps = make_pipeline(SAOLA(FisherZ()), GaussianNB())
+    grid = GridSearchCV(steps, {"saola__measure__alpha": [0.01, 1e-20]}, cv=2).fit(X, y)
+    assert grid.best_params_ == {"saola__measure__alpha": 0.01}
+    with pytest.raises(tamis.TamisError, match=r"alpha=2 is not a number above 0 and below 1"):
+        FisherZ().set_params(alpha=2)
+
+
+def test_words_without_an_order_are_refused_where_numbers_are_needed() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 3, 200)
+    frame = pd.DataFrame({"age": rng.normal(size=200), "tissue": np.array(["a", "b", "c"])[level]})
+    y = level == 1
+    with pytest.raises(tamis.TamisError, match=r"column 'tissue' holds words.*get_dummies"):
+        SAOLA().fit(frame, y)
+    assert SAOLA().fit(frame[["tissue"]], y).kept_.tolist() == [0]
+    one_each = SAOLA().fit(pd.get_dummies(frame, dtype=float), y)
+    assert one_each.get_feature_names_out().tolist() == ["tissue_b"]
+    two = frame.assign(tissue=np.where(y, "yes", "no"))
+    assert SAOLA().fit(two, y).get_feature_names_out().tolist() == ["tissue"]
+
+
+def test_whole_numbers_that_floats_would_round_are_refused() -> None:
+    import pandas as pd
+
+    y = np.arange(40) % 2
+    for big in (pd.DataFrame({"id": 2**62 + y}), (2**62 + y).reshape(-1, 1)):
+        with pytest.raises(tamis.TamisError, match=r"beyond 2\^53"):
+            SAOLA().fit(big, y)
+
+
+def test_names_given_twice_are_refused_in_one_sentence() -> None:
+    import pandas as pd
+
+    with pytest.raises(tamis.TamisError, match="two columns have the same name"):
+        SAOLA().fit(pd.DataFrame(np.eye(4), columns=list("aabc")), [0, 1, 0, 1])
+
+
+def test_a_target_that_never_changes_is_refused() -> None:
+    with pytest.raises(tamis.TamisError, match="the target is 1 in every row"):
+        SAOLA().fit(np.eye(4), [1, 1, 1, 1])

@@ -12,7 +12,7 @@ from tamis.kernels._jit import on_first_compilation
 from tamis.sources.base import Report, silent
 
 #: Said when the kernels are not in the cache yet.
-COMPILING = "compiling for this machine, which takes half a minute and happens once"
+COMPILING = "compiling for this machine, which takes some seconds and happens once a method"
 
 #: Seconds between two plain lines.
 PLAIN_EVERY = 5.0

@@ -131,6 +131,8 @@ def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:
     given = {k: v for k, v in (("alpha", alpha), ("threshold", threshold)) if v is not None}
     if not given:
         return name
+    if len(given) == 2:
+        raise ParameterError("--alpha is a test and --threshold is none; give one of the two")
     if name == "auto":
         name = "mutual_information" if threshold is not None else _auto_with_alpha()
     kind = BY_NAME[name]

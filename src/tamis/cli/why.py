@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tamis.cli.text import one_line
+from tamis.core.errors import InputError
 from tamis.engine.record import open_run
 
 
@@ -21,5 +22,11 @@ def command(run: str, features: tuple[str, ...]) -> None:
       tamis why run/ 17 2301
     """  # noqa: D301  (click wants the backspace itself)
     opened = open_run(run)
+    unknown: InputError | None = None
     for feature in features:
-        click.echo(one_line(opened.why(feature)))
+        try:
+            click.echo(one_line(opened.why(feature)))
+        except InputError as error:
+            unknown = unknown or error
+    if unknown is not None:  # told last, so that it costs nobody the other answers
+        raise unknown

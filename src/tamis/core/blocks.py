@@ -88,6 +88,8 @@ class ColumnBlock:
         What the source knows about the values.
     group : int or None
         The group the columns belong to, for selectors that take groups.
+    words : ndarray of bool or None
+        Which columns are codes of three or more words: numbers that have no order.
     """
 
     first: int
@@ -96,6 +98,7 @@ class ColumnBlock:
     names: Names | None = None
     kind: Kind = "unknown"
     group: int | None = None
+    words: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.values, np.ndarray) and self.values.shape[0] != self.n_rows:
@@ -143,7 +146,9 @@ class ColumnBlock:
             else self.values[:, lo:hi]
         )
         names = None if self.names is None else self.names.part(lo, hi)
-        return ColumnBlock(self.first + lo, self.n_rows, values, names, self.kind, self.group)
+        words = None if self.words is None else self.words[lo:hi]
+        first = self.first + lo
+        return ColumnBlock(first, self.n_rows, values, names, self.kind, self.group, words)
 
     def without_zeros(self) -> ColumnBlock:
         """The same with no zero stored, as measures expect; itself where there is none."""

@@ -87,6 +87,15 @@ class Target:
             raise InputError("a regression target has no classes; use FisherZ, which needs none")
         return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
 
+    def refuse_constant(self) -> None:
+        """Raise one sentence if the target is the same in every row."""
+        if self.n_rows > 1 and np.all(self.values == self.values[0]):
+            label = self.values[0] if self.classes is None else self.classes[0]
+            raise InputError(
+                f"the target is {label} in every row, so no feature can tell anything about it; "
+                "give a target with two classes or more"
+            )
+
     @property
     def fingerprint(self) -> str:
         """A short hash of the rows and their order; the same rows give the same fingerprint."""

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from tamis._version import __version__
@@ -119,11 +118,7 @@ def _target(source: Source, y: Any) -> Target:
     if target is None:
         raise InputError("the data has no target; give one with y=")
     encoded = Target.of(target)
-    if encoded.n_rows > 1 and np.all(encoded.values == encoded.values[0]):
-        raise InputError(
-            f"the target is {np.ravel(target)[0]} in every row, so no feature can tell anything "
-            "about it; give a target with two classes or more"
-        )
+    encoded.refuse_constant()
     return encoded
 
 

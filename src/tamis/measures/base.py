@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -216,6 +216,17 @@ class Measure(ABC):
                 "pass level=, or a Strength from relevance()"
             )
         return np.asarray(value) > level
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name, as scikit-learn asks for them."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **params: Any) -> Measure:
+        """Set parameters, so that a search can go over ``saola__measure__alpha``."""
+        changed = replace(self, **params)  # type: ignore[type-var]
+        for name, value in changed.get_params().items():
+            object.__setattr__(self, name, value)
+        return self
 
     def words(self, target: Target) -> dict[str, str]:
         """The words that sentences about this measure need."""

@@ -7,6 +7,7 @@ order; only there do features meet what is kept.
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -68,6 +69,27 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+class Telling:
+    """Says how many features have been settled, a few times a second: rules can be slow."""
+
+    EVERY = 0.2
+
+    def __init__(self, report: Report, total: int | None) -> None:
+        self._report, self._total = report, total
+        self._last = time.monotonic()
+
+    def __call__(self, done: int) -> None:
+        """Tell, unless it was told a moment ago."""
+        now = time.monotonic()
+        if now - self._last >= self.EVERY or done == self._total:
+            self._last = now
+            self._report("selecting features", done, self._total)
+
+
+def _untold(done: int) -> None:
+    """Say nothing: columns that are fed are not reported."""
+
+
 #: Maps `examine` over blocks and gives the results in order; `map` is one, threads another.
 Examine = Callable[[Callable[[ColumnBlock], Any], Iterable[ColumnBlock]], Iterable[Any]]
 
@@ -82,6 +104,9 @@ class ColumnSelector(Selector):
 
     #: The word for it on the command line: ``tamis select --method saola``.
     method: ClassVar[str]
+
+    #: Told how many features are settled, while `run` goes on.
+    _tell: Callable[[int], None] = staticmethod(_untold)
 
     @abstractmethod
     def reasons(self) -> dict[str, Reason]:
@@ -126,8 +151,8 @@ class ColumnSelector(Selector):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         if is_frame(X):
-            validate_data(self, X, skip_check_array=True)
             source = MemorySource(X, column_or_1d(y, warn=True))
+            validate_data(self, X, skip_check_array=True)
         else:
             X, y = validate_data(
                 self, X, y, accept_sparse=("csc", "csr"), dtype="numeric",
@@ -153,9 +178,14 @@ class ColumnSelector(Selector):
         self.look_at(source.columns(), source.n_columns)
         if source.n_columns is not None:
             self.log_.reserve(source.n_columns)
-        for block in examined(self.examine, source.columns(width, report)):
-            self.absorb(block)
-        self.finish()
+        self._tell = Telling(report, source.n_columns)
+        try:
+            for block in examined(self.examine, source.columns(width, report)):
+                self.absorb(block)
+                self._tell(self.n_features_in_)
+            self.finish()
+        finally:
+            del self._tell
         return self
 
     # --- small steps -----------------------------------------------------------------------
@@ -164,6 +194,7 @@ class ColumnSelector(Selector):
         """Fix the rows and their target, and forget whatever came before."""
         self._check_parameters()
         self._target = Target.of(y)
+        self._target.refuse_constant()
         self._names = NameBook(name_prefix, name_base)
         self.n_features_in_ = 0
         for stale in ("log_", "feature_names_in_", "ranking_"):
@@ -206,7 +237,19 @@ class ColumnSelector(Selector):
                 f"Input X contains NaN or infinity in column {name}; drop the column, "
                 "fill the gaps (for example with sklearn.impute.SimpleImputer), or drop the rows"
             )
+        if block.words is not None and block.words.any() and not self._takes_words():
+            name = self._name_of(block, block.first + int(np.argmax(block.words)))
+            raise InputError(
+                f"column {name} holds words, which have no order, and numbers are needed here; "
+                "make a column of each word (pandas.get_dummies, sklearn's OneHotEncoder), or "
+                "leave it out"
+            )
         return int(not_whole)
+
+    def _takes_words(self) -> bool:
+        """Whether codes without an order make sense to this selector as it is set up."""
+        measure = getattr(self, "measure_", None)
+        return measure is not None and measure.kind == "discrete"
 
 
 class FeatureStreamSelector(ColumnSelector):

@@ -235,7 +235,9 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
 
     def _ask(self, arrival: Arrival) -> Decision:
         """Let the rule decide about one feature, and do as it says."""
-        return self._carry_out(self.decide(arrival, self._kept), arrival)
+        decision = self._carry_out(self.decide(arrival, self._kept), arrival)
+        self._tell(arrival.feature + 1)
+        return decision
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
         """Log a decision and do as it says."""

@@ -93,6 +93,11 @@ def _format_of(path: str) -> str:
     if os.path.isdir(path):
         raise SourceError(f"{path} is a folder and no column store; give a file of data")
     known = ", ".join(sorted(FORMATS))
+    if name.endswith((".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npy", ".h5ad")):
+        raise SourceError(
+            f"{path}: files of this kind are not read directly; load it in Python and give the "
+            f"table to tamis.select, or write it as one of {known}"
+        )
     raise SourceError(
         f"{path}: the extension does not tell the format; say which it is with format= "
         f"(--format on the command line), one of {known}"

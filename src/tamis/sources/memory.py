@@ -173,12 +173,14 @@ class MemorySource(Source):
         names = None if self._names is None else self._names.part(lo, hi)
         first = self._first + lo
         if self._frame is not None:
-            values, all_categories = _frame_values(self._frame, lo, hi)
+            values, all_categories, words = _frame_values(self._frame, lo, hi)
             kind: Any = "discrete" if all_categories else "unknown"
-            return ColumnBlock(first, self.n_rows, values, names, kind)
+            return ColumnBlock(first, self.n_rows, values, names, kind, words=words)
         if isinstance(self._matrix, Compressed):
-            part = self._matrix.part(lo, hi).widened()
-            return ColumnBlock(first, self.n_rows, part, names)
+            part = self._matrix.part(lo, hi)
+            _refuse_rounding(part.values, f"columns {lo} to {hi - 1}")
+            return ColumnBlock(first, self.n_rows, part.widened(), names)
+        _refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
         try:
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -202,8 +204,21 @@ def _as_frame(data: Any) -> Any:
     return frame
 
 
-def _frame_values(frame: Any, lo: int, hi: int) -> tuple[npt.NDArray[np.float64], bool]:
-    """Columns lo..hi-1 as numbers, and whether all are categories (truth values, words)."""
+def _refuse_rounding(values: Any, what: str) -> None:
+    """Raise one sentence for whole numbers that floats cannot tell apart."""
+    wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
+    if wide and values.size and max(int(values.max()), -int(values.min())) > 2**53:
+        raise InputError(
+            f"{what} hold whole numbers beyond 2^53, which cannot be told apart as floats; leave "
+            "identifiers out, or number them anew"
+        )
+
+
+def _frame_values(
+    frame: Any, lo: int, hi: int
+) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_]]:
+    """Columns lo..hi-1 as numbers, whether all are categories, and which are words."""
+    words = np.zeros(hi - lo, dtype=np.bool_)
     values = np.empty((len(frame), hi - lo), dtype=np.float64, order="F")
     all_categories = True
     for j, name in enumerate(frame.columns[lo:hi]):
@@ -212,16 +227,19 @@ def _frame_values(frame: Any, lo: int, hi: int) -> tuple[npt.NDArray[np.float64]
         if dtype == nw.Boolean or dtype.is_numeric():
             all_categories &= dtype == nw.Boolean
             gaps = series.null_count() > 0
-            column = series.cast(nw.Float64) if gaps else series
-            values[:, j] = column.to_numpy()
+            column = (series.cast(nw.Float64) if gaps else series).to_numpy()
+            _refuse_rounding(column, f"values of column {name!r}")
+            values[:, j] = column
         elif dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
             values[:, j] = _codes(series, name)
+            # Two words are a flag, which has no order to get wrong.
+            words[j] = values[:, j].max(initial=0.0) > 1
         else:
             raise InputError(
                 f"column {name!r} is of type {dtype}, which is neither a number nor a category; "
                 "convert it or leave it out"
             )
-    return values, all_categories
+    return values, all_categories, words
 
 
 def _codes(series: Any, name: str) -> npt.NDArray[np.float64]:

@@ -132,8 +132,13 @@ class NpzSource(Source):
                     matrix = load_npz(raw)
                 matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
                 matrix.check_format(full_check=True)
-            except (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error) as error:
-                raise SourceError(f"{self.path} is damaged ({error}); write it again") from error
+            except (
+                ValueError, KeyError, OSError, TypeError, zipfile.BadZipFile, zlib.error
+            ) as error:  # fmt: skip
+                raise SourceError(
+                    f"{self.path} cannot be read as a scipy sparse matrix ({error}); write it with "
+                    "scipy.sparse.save_npz"
+                ) from error
             if matrix.dtype.kind not in "biuf":
                 raise SourceError(f"{self.path} holds {matrix.dtype} values; store real numbers")
             matrix = matrix.astype(np.float64)

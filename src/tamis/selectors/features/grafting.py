@@ -175,8 +175,6 @@ class Grafting(ModelledSelector):
                 "Grafting needs classes, but the target is a number; use AlphaInvesting, which "
                 "takes both, or group the target into classes"
             )
-        if k < 2:
-            raise InputError("Grafting needs a target with two classes or more, but y has one")
         positive = np.arange(k) if k > 2 else np.ones(1)
         return np.equal(codes, positive[:, np.newaxis])
 
