@@ -252,3 +252,16 @@ def test_unconditional_tests_agree_with_the_authors_program(shared):
         tolerance = 1e-6 if case["dataset"] == "GLIOMA" else 1e-12
         assert abs(result[0] - case["abs_partial_corr"]) < tolerance
         assert result.dependent[0] != bool(case["independent_at_0_01"])
+
+
+@pytest.mark.parametrize("alpha", [0.05, 1e-6, 1e-20, 1e-100])
+def test_tiny_levels_are_levels_too(alpha):
+    n, k = 300, 4
+    two = FisherZ(alpha=alpha).level(n)
+    assert 2 * scipy.stats.norm.sf(np.sqrt(n - 3) * np.arctanh(two)) == pytest.approx(
+        alpha, rel=1e-9
+    )
+    y = np.arange(n) % k
+    r = FisherZ(alpha=alpha).target_level(Target.of(y))
+    f = r**2 / (1 - r**2) * (n - k) / (k - 1)
+    assert scipy.stats.f.sf(f, k - 1, n - k) == pytest.approx(alpha, rel=1e-9)

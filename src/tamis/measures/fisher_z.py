@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc, fdtri, ndtr, ndtri
+from scipy.special import betaincinv, fdtrc, ndtr, ndtri
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.params import Number, OneOf, check
@@ -124,7 +124,8 @@ class FisherZ(Measure):
         """The |r| above which two columns of n rows count as dependent; never below 4 rows."""
         if n - 3 < 1:
             return math.inf
-        return math.tanh(float(ndtri(1 - self.alpha / 2)) / math.sqrt(n - 3))
+        # The lower quantile, turned: 1 - alpha/2 would be 1 for the tiny levels of huge data.
+        return math.tanh(-float(ndtri(self.alpha / 2)) / math.sqrt(n - 3))
 
     def conditional_panel(self, target: Target) -> PartialCorrelationPanel:
         """An empty panel that makes conditional tests."""
@@ -147,8 +148,8 @@ class FisherZ(Measure):
         k, rest = target.n_classes, target.n_rows - given - target.n_classes
         if rest < 1:
             return math.inf
-        f = float(fdtri(k - 1, rest, 1 - self.alpha))
-        return math.sqrt(f * (k - 1) / (f * (k - 1) + rest))
+        # The F test in terms of R: without dependence 1 - R^2 is beta distributed.
+        return math.sqrt(1.0 - float(betaincinv(rest / 2, (k - 1) / 2, self.alpha)))
 
     def target_test(
         self, target: Target, strength: float, given: int
