@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -16,8 +18,10 @@ from hypothesis import strategies as st
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.sources._store_writer import HEADER, StoreWriter, npy_header
+from tamis.sources._store_writer import HEADER, StoreWriter, _mark, npy_header
+from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
+from tamis.sources.transpose import write_store
 
 
 def write(path, matrix, y=None, *, cuts=(), names=None, overwrite=False, **more):
@@ -333,3 +337,16 @@ def test_wrong_requests(tmp_path):
             writer.append_sparse(np.zeros(1, np.int64), np.zeros(0, np.int32), None)
         with pytest.raises(InputError, match="of one length"):
             writer.append_dense(np.ones((4, 2)))
+
+
+def test_what_a_killed_writer_left_is_cleared_away_and_a_living_one_is_left_alone(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = tmp_path / f"{_mark('x.cols')}{dead.pid}-0000"
+    mine = tmp_path / f"{_mark('x.cols')}{os.getpid()}-0000"
+    for folder in (left, mine):
+        folder.mkdir()
+        (folder / "places.npy").write_bytes(b"half")
+    write_store(tmp_path / "x.cols", MemorySource(np.eye(3), [0, 1, 1]))
+    assert not left.exists()
+    assert mine.exists()

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -153,7 +154,7 @@ class StoreWriter:
         self._files: dict[str, GrowingFile] = {}
         self._values: Values | None = None
         parent, name = os.path.split(self.path)
-        self.folder = os.path.join(parent, f".{name}.partial-{secrets.token_hex(4)}")
+        self.folder = os.path.join(parent, f"{_mark(name)}{os.getpid()}-{secrets.token_hex(4)}")
         if os.path.lexists(self.path):
             if not overwrite:
                 raise OutputError(f"{path} exists; give another name or overwrite=True")
@@ -163,6 +164,7 @@ class StoreWriter:
             raise OutputError(f"{path} cannot be written: the folder {parent} does not exist")
 
     def __enter__(self) -> Self:
+        _clear_away(*os.path.split(self.path))
         try:
             os.mkdir(self.folder)
         except OSError as error:
@@ -320,6 +322,29 @@ class StoreWriter:
     def _open(self, name: str, dtype: Any) -> GrowingFile:
         self._files[name] = GrowingFile(os.path.join(self.folder, name), dtype)
         return self._files[name]
+
+
+def _mark(name: str) -> str:
+    """How the folder begins in which a store is being written on this machine."""
+    return f".{name}.partial-{platform.node() or 'here'}-"
+
+
+def _clear_away(parent: str, name: str) -> None:
+    """Remove what writers of the same store left behind that were killed on this machine."""
+    for entry in os.listdir(parent or "."):
+        writer = entry.removeprefix(_mark(name)).partition("-")[0]
+        if entry.startswith(_mark(name)) and writer.isdigit() and not _runs(int(writer)):
+            shutil.rmtree(os.path.join(parent, entry), ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _sync_folder(path: str) -> None:
