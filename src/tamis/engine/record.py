@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.core.decisions import DecisionLog, Reason, Verdict
@@ -28,6 +30,10 @@ from tamis.core.names import NameBook, Names
 from tamis.engine.run import Run
 
 FORMAT_VERSION = 1
+
+#: Features called by number get a name in the log up to this many; beyond, the name is the number
+#: (plus the base in run.json), and tens of millions of words would only fill the disk.
+NAMED_UP_TO = 5_000_000
 
 #: Rows of the log written at a time.
 CHUNK = 1_000_000
@@ -123,7 +129,11 @@ def _record(run: Run) -> bytes:
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: getattr(run, key) for key in _RUN_FIELDS}
     record["verdicts"] = log.counts()
-    record["names"] = {"prefix": log.names.prefix, "base": log.names.base}
+    record["names"] = {
+        "prefix": log.names.prefix,
+        "base": log.names.base,
+        "numbered": log.names.numbered,
+    }
     record["words"] = log.words
     record["reasons"] = {
         key: {"verdict": reason.verdict.name.lower(), "sentence": reason.sentence}
@@ -144,7 +154,7 @@ def _write_selected(run: Run, path: Path) -> None:
 def _write_log(log: DecisionLog, path: Path) -> None:
     verdicts = pa.array([v.name.lower() for v in Verdict])
     reasons = pa.array(list(log.reasons))
-    named = not log.names.numbered
+    named = not log.names.numbered or len(log) <= NAMED_UP_TO
     schema = pa.schema(
         [
             ("feature", pa.int64()),
@@ -177,8 +187,16 @@ def _write_log(log: DecisionLog, path: Path) -> None:
                 "level": pa.array(table["level"], mask=np.isnan(table["level"])),
             }
             if named:
-                columns["name"] = [_plain(log.names[i]) for i in table["feature"].tolist()]
+                columns["name"] = _names(log.names, table["feature"])
             writer.write_table(pa.table({k: columns[k] for k in schema.names}, schema=schema))
+
+
+def _names(names: NameBook, features: npt.NDArray[np.int64]) -> Any:
+    """The names of some features; those called by number without a step in Python for each."""
+    if names.numbered:
+        numbers = pc.cast(pa.array(features + names.base), pa.string())
+        return pc.binary_join_element_wise(_plain(names.prefix), numbers, "")
+    return [_plain(names[i]) for i in features.tolist()]
 
 
 def _plain(name: str) -> str:
@@ -210,11 +228,11 @@ def _read_log(path: Path, record: dict[str, Any]) -> DecisionLog:
         key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
         for key, r in record["reasons"].items()
     }
-    wanted = {"name", "reason", "relevance", "level", "value"}
+    named = not record["names"]["numbered"]
+    wanted = {"reason", "relevance", "level", "value", *(["name"] if named else [])}
     file = pq.ParquetFile(path / "log.parquet")
     table = file.read([name for name in file.schema_arrow.names if name in wanted])
     names = NameBook(record["names"]["prefix"], record["names"]["base"])
-    named = "name" in table.column_names
     names.append(len(table), Names.of(table["name"].to_pylist()) if named else None)
     codes = {key: code for code, key in enumerate(reasons)}
     reason = table["reason"].combine_chunks()
