@@ -27,7 +27,7 @@ from tamis.selectors import intake
 from tamis.selectors.base import Selector
 from tamis.selectors.weights import MOST_SLOTS, Floats, FullWeights, Ints, KeptWeights
 
-#: Features without a stated number of columns may have any number a signed 64-bit number holds.
+#: Without a stated number of columns, features may have any signed 64-bit number.
 NO_END = int(np.iinfo(np.int64).max)
 
 #: Parameters that every learner has.
