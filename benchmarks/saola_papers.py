@@ -60,8 +60,8 @@ def main() -> None:
     rows = [in_own_process("benchmarks.saola_papers", "measure", paper) for paper in WORKLOADS]
     report.table("SAOLA(measure='auto') against the papers' seconds", rows)
     report.note(
-        "pair values pruned: none. The bound min(H(F), H(Y)) is never below what a pair is compared "
-        "with (docs/how-it-works.md); pairs that share no row cost no counting instead."
+        "pair values pruned: none. The bound min(H(F), H(Y)) is never below what a pair is "
+        "compared with (docs/how-it-works.md); pairs that share no row cost no counting instead."
     )
     report.note(
         f"saola s: best of {ROUNDS} fits of a scipy CSC matrix after warm-up. to columns s: "
