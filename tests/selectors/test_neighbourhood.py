@@ -90,7 +90,7 @@ def by_the_program(X, y, rule, lam):
             ):
                 k += 1
             total += np.mean(y[rows[1 : k + 1]] == y[i])
-        return round(total / n, 12)
+        return total / n  # the last bits decide in the program, and so they do here
 
     kept, whole, mean = [], 0.0, 0.0
     for i in range(X.shape[1]):
