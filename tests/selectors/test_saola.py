@@ -278,3 +278,23 @@ def test_names_given_twice_are_refused_in_one_sentence() -> None:
 def test_a_target_that_never_changes_is_refused() -> None:
     with pytest.raises(tamis.TamisError, match="the target is 1 in every row"):
         SAOLA().fit(np.eye(4), [1, 1, 1, 1])
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e100, 1e140])
+def test_the_unit_of_the_numbers_does_not_matter(unit) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.normal(size=(200, 8))
+    X[:, 2] += 0.8 * y
+    X[:, 5] = X[:, 2] + 0.1 * rng.normal(size=200)
+    expected = SAOLA(FisherZ()).fit(X, y)
+    found = SAOLA(FisherZ()).fit(X * unit, y)
+    assert found.kept_.tolist() == expected.kept_.tolist()
+    assert [found.log_.why(j) for j in range(8)] == [expected.log_.why(j) for j in range(8)]
+
+
+def test_numbers_whose_squares_cannot_be_held_are_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[7, 1] = 1e160
+    with pytest.raises(tamis.TamisError, match=r"column 'x1' holds numbers beyond 1e\+150"):
+        SAOLA(FisherZ()).fit(X, np.arange(40) % 2)

@@ -37,7 +37,7 @@ def command(out: str, columns: int) -> None:
     \b
     Examples:
       tamis demo
-      tamis demo --columns 100000 --out /tmp/demo
+      tamis demo --columns 100000 --out small
     """  # noqa: D301  (click wants the backspace itself)
     folder = Path(out)
     try:

@@ -37,7 +37,7 @@ SHARED_RANGES: Mapping[str, Range | Sequence[Range]] = {
     "n_columns": (Number(1, integer=True), Nothing()),
     "n_bits": (Number(1, 40, integer=True), Nothing()),
 }
-#: The parameter of those that keep few features.
+#: And of those that keep few features.
 N_FEATURES = Number(1, MOST_SLOTS, integer=True)
 
 

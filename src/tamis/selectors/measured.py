@@ -44,6 +44,9 @@ COMMON_REASONS = {
 #: The code of "untested".
 UNTESTED = 2
 
+#: The squares of larger numbers, and sums of them, are beyond what a double can hold.
+HUGE = 1e150
+
 _scratch = threading.local()
 
 
@@ -162,6 +165,8 @@ class Measured(ColumnSelector):
 
     def _refuse_bad_values(self, block: ColumnBlock) -> int:
         not_whole = super()._refuse_bad_values(block)
+        if self.measure_.kind == "continuous":
+            self._refuse_huge_values(block)
         if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
             name = self._name_of(block, block.column_of_entry(not_whole))
             raise InputError(
@@ -170,6 +175,17 @@ class Measured(ColumnSelector):
                 "the column into categories"
             )
         return not_whole
+
+    def _refuse_huge_values(self, block: ColumnBlock) -> None:
+        """Raise one sentence for numbers whose squares a correlation could not hold."""
+        entries = block.entries
+        largest = max(entries.max(initial=0.0), -entries.min(initial=0.0))
+        if largest > HUGE:
+            entry = int(np.argmax(np.abs(entries)))
+            raise InputError(
+                f"column {self._name_of(block, block.column_of_entry(entry))} holds numbers beyond "
+                f"{HUGE:g}, whose squares cannot be held; divide it by a constant"
+            )
 
 
 class MeasuredSelector(Measured, FeatureStreamSelector):
