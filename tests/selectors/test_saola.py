@@ -280,7 +280,7 @@ def test_a_target_that_never_changes_is_refused() -> None:
         SAOLA().fit(np.eye(4), [1, 1, 1, 1])
 
 
-@pytest.mark.parametrize("unit", [1e-100, 1e100, 1e140])
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
 def test_the_unit_of_the_numbers_does_not_matter(unit) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
@@ -296,5 +296,5 @@ def test_the_unit_of_the_numbers_does_not_matter(unit) -> None:
 def test_numbers_whose_squares_cannot_be_held_are_refused() -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     X[7, 1] = 1e160
-    with pytest.raises(tamis.TamisError, match=r"column 'x1' holds numbers beyond 1e\+150"):
+    with pytest.raises(tamis.TamisError, match=r"column 'x1' holds numbers beyond 1e\+70"):
         SAOLA(FisherZ()).fit(X, np.arange(40) % 2)

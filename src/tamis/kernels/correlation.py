@@ -194,8 +194,7 @@ def pair_correlation(
     for s in range(n_slots):
         if alive[s] and squares > 0.0 and slot_squares[s] > 0.0:
             covariance = products[s] - n * mean * slot_means[s]
-            # Two roots: the product of two sums of squares can be more than a double holds.
-            value = covariance / (np.sqrt(squares) * np.sqrt(slot_squares[s]))
+            value = covariance / np.sqrt(squares * slot_squares[s])
             out[s] = min(1.0, max(-1.0, value)) if value == value else 0.0
 
 

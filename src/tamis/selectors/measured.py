@@ -44,8 +44,8 @@ COMMON_REASONS = {
 #: The code of "untested".
 UNTESTED = 2
 
-#: The squares of larger numbers, and sums of them, are beyond what a double can hold.
-HUGE = 1e150
+#: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
+HUGE = 1e70
 
 _scratch = threading.local()
 
