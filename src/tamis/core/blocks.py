@@ -196,12 +196,15 @@ class RowBlock:
         The numbers, float64.
     y : ndarray or None
         The targets of these rows.
+    mark : str or None
+        Where the source stands after these rows, if it can go on from there (see `Resumable`).
     """
 
     first: int
     n_columns: int | None
     values: Floats | Compressed
     y: npt.NDArray[Any] | None = None
+    mark: str | None = None
 
     @property
     def height(self) -> int:

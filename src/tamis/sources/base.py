@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +92,23 @@ class Source(ABC):
     @abstractmethod
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A source of rows that can go on from a mark instead of reading everything again.
+
+    A run that is checkpointed keeps the mark of the last block it learned from in the checkpoint,
+    so that each row is learned from once, also after a crash.
+    """
+
+    def rows_after(
+        self, mark: str | None, size: int | None = None, report: Report = silent
+    ) -> Iterator[RowBlock]:
+        """Stream the rows after a mark (None: from the start); every block has a mark."""
+
+    def committed(self, mark: str) -> None:
+        """Hear that the rows up to this mark are safe in a checkpoint and need not come again."""
 
 
 def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
