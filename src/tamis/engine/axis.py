@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tamis.core.errors import OutputError, SourceError
-from tamis.sources._store_writer import META
+from tamis.sources._store_files import META
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.store import ColumnStore
 from tamis.sources.svmlight import SvmlightSource

@@ -19,8 +19,6 @@ Written by `tamis.sources.transpose.write_store`; no file needs pickle.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
@@ -32,16 +30,17 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources._matrix import block_ranges, row_blocks
-from tamis.sources._store_writer import FORMAT, HEADER, META, VERSION, npy_header
+from tamis.sources._store_reader import StoreFolder
+from tamis.sources._store_writer import FORMAT, VERSION
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
 
-_KEYS = {
+_KEYS = frozenset({
     "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
     "stored_zeros", "name_prefix", "name_base", "source", "files",
-}  # fmt: skip
+})  # fmt: skip
 
 
-class ColumnStore(Source):
+class ColumnStore(StoreFolder, Source):
     """A column store on disk.
 
     Parameters
@@ -58,15 +57,15 @@ class ColumnStore(Source):
     format: ClassVar[str] = "cols"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
     EXTENSIONS: ClassVar[tuple[str, ...]] = (".cols",)
+    KIND: ClassVar[str] = "column store"
+    STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
+    KEYS: ClassVar[frozenset[str]] = _KEYS
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = as_path(path)
-        self.meta = _read_meta(self.path)
+        self._open_folder(as_path(path))
         self.name_prefix = str(self.meta["name_prefix"])
         self.name_base = int(self.meta["name_base"])
         self._stored: int | None = self.meta["stored"]
-        for name, record in self.meta["files"].items():
-            self._check_file(name, record)
         if self._stored is not None:
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
             if ends != (0, self._stored):
@@ -130,28 +129,6 @@ class ColumnStore(Source):
             describe_target(self.target()), self.fingerprint(), details,
         )  # fmt: skip
 
-    def fingerprint(self) -> str:
-        """Return a short hash of the content of every file."""
-        digest = hashlib.blake2b(digest_size=8)
-        for name, record in sorted(self.meta["files"].items()):
-            digest.update(f"{name} {record['blake2b']}\n".encode())
-        return digest.hexdigest()
-
-    def verify(self, report: Report = silent) -> None:
-        """Read every file and compare it with its checksum; SourceError names one that differs."""
-        files: dict[str, dict[str, Any]] = self.meta["files"]
-        done, total = 0, sum(record["bytes"] for record in files.values())
-        for name, record in files.items():
-            digest = hashlib.blake2b(digest_size=16)
-            with open(os.path.join(self.path, name), "rb") as file:
-                file.seek(HEADER if "dtype" in record else 0)
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
-                    done += len(piece)
-                    report("verifying the store", done, total)
-            if digest.hexdigest() != record["blake2b"]:
-                raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
-
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self._stored is None:
             return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)
@@ -170,60 +147,3 @@ class ColumnStore(Source):
         with open(os.path.join(self.path, "names.bin"), "rb") as file:
             file.seek(int(offsets[0]))
             return Names(file.read(int(offsets[-1] - offsets[0])), offsets - offsets[0])
-
-    def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
-        """Map elements (or columns) lo to hi - 1 of a file.
-
-        Mapped for each block, privately: the array is writable as far as a kernel can see, which
-        would otherwise be compiled a second time for read-only input, and the file never changes.
-        """
-        record = self.meta["files"][name]
-        length, *rest = record["shape"]
-        lo, hi, _ = slice(lo, hi).indices(length)
-        shape = (max(0, hi - lo), *rest)
-        dtype = np.dtype(record["dtype"])
-        if 0 in shape:
-            return np.empty(shape, dtype)
-        offset = HEADER + lo * int(np.prod(rest, dtype=np.int64)) * dtype.itemsize
-        path = os.path.join(self.path, name)
-        return np.memmap(path, dtype, "c", offset, shape).view(np.ndarray)
-
-    def _check_file(self, name: str, record: dict[str, Any]) -> None:
-        """Compare a file's length and .npy header with what meta.json says."""
-        path = os.path.join(self.path, name)
-        header = b""
-        if "dtype" in record:
-            header = npy_header(np.dtype(record["dtype"]), tuple(record["shape"]))
-        try:
-            with open(path, "rb") as file:
-                is_whole = os.fstat(file.fileno()).st_size == len(header) + record["bytes"]
-                is_whole = is_whole and file.read(len(header)) == header
-        except OSError as error:
-            raise SourceError(
-                f"{self.path} is damaged: {name} cannot be read ({error.strerror}); rebuild it"
-            ) from error
-        if not is_whole:
-            raise SourceError(
-                f"{self.path} is damaged: {name} has another length or shape than {META} says; "
-                "rebuild the store"
-            )
-
-
-def _read_meta(path: str) -> dict[str, Any]:
-    if not os.path.exists(path):
-        raise SourceError(f"{path} does not exist; check the path")
-    try:
-        with open(os.path.join(path, META), encoding="utf-8") as file:
-            meta: dict[str, Any] = json.load(file)
-        version = (meta["format"], meta["version"])
-        complete = version != (FORMAT, VERSION) or set(meta) >= _KEYS
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} is not a column store: it has no {META} of one") from error
-    if version != (FORMAT, VERSION):
-        raise SourceError(
-            f"{path} is a column store of version {version[1]} and this tamis reads version "
-            f"{VERSION}; rebuild the store"
-        )
-    if not complete:
-        raise SourceError(f"{path} is damaged: {META} lacks {min(_KEYS - set(meta))}; rebuild it")
-    return meta

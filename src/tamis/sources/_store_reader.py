@@ -1,0 +1,122 @@
+"""Reads a store: a folder of plain .npy files under a meta.json, by memory mapping."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import SourceError
+from tamis.sources._store_files import HEADER, META, npy_header
+from tamis.sources.base import Report, silent
+
+
+class StoreFolder:
+    """What the stores share: meta.json, files checked against it, parts of them mapped.
+
+    Attributes
+    ----------
+    path, meta : str, dict
+        The folder, and what its meta.json says.
+    KIND, STORED_AS, KEYS
+        What it is called in sentences; format and version in meta.json; what else must be there.
+    """
+
+    KIND: ClassVar[str]
+    STORED_AS: ClassVar[tuple[str, int]]
+    KEYS: ClassVar[frozenset[str]]
+
+    path: str
+    meta: dict[str, Any]
+
+    def _open_folder(self, path: str) -> None:
+        """Read meta.json and see that every file is there and as long as it says."""
+        self.path = path
+        self.meta = self._read_meta()
+        for name, record in self.meta["files"].items():
+            self._check_file(name, record)
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the content of every file."""
+        digest = hashlib.blake2b(digest_size=8)
+        for name, record in sorted(self.meta["files"].items()):
+            digest.update(f"{name} {record['blake2b']}\n".encode())
+        return digest.hexdigest()
+
+    def verify(self, report: Report = silent) -> None:
+        """Read every file and compare it with its checksum; SourceError names one that differs."""
+        files: dict[str, dict[str, Any]] = self.meta["files"]
+        done, total = 0, sum(record["bytes"] for record in files.values())
+        for name, record in files.items():
+            digest = hashlib.blake2b(digest_size=16)
+            with open(os.path.join(self.path, name), "rb") as file:
+                file.seek(HEADER if "dtype" in record else 0)
+                while piece := file.read(1 << 20):
+                    digest.update(piece)
+                    done += len(piece)
+                    report("verifying the store", done, total)
+            if digest.hexdigest() != record["blake2b"]:
+                raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
+
+    def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
+        """Map elements (or columns) lo to hi - 1 of a file.
+
+        Mapped for each block, privately: the array is writable as far as a kernel can see, which
+        would otherwise be compiled a second time for read-only input, and the file never changes.
+        """
+        record = self.meta["files"][name]
+        length, *rest = record["shape"]
+        lo, hi, _ = slice(lo, hi).indices(length)
+        shape = (max(0, hi - lo), *rest)
+        dtype = np.dtype(record["dtype"])
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        offset = HEADER + lo * int(np.prod(rest, dtype=np.int64)) * dtype.itemsize
+        path = os.path.join(self.path, name)
+        return np.memmap(path, dtype, "c", offset, shape).view(np.ndarray)
+
+    def _check_file(self, name: str, record: dict[str, Any]) -> None:
+        """Compare a file's length and .npy header with what meta.json says."""
+        path = os.path.join(self.path, name)
+        header = b""
+        if "dtype" in record:
+            header = npy_header(np.dtype(record["dtype"]), tuple(record["shape"]))
+        try:
+            with open(path, "rb") as file:
+                is_whole = os.fstat(file.fileno()).st_size == len(header) + record["bytes"]
+                is_whole = is_whole and file.read(len(header)) == header
+        except OSError as error:
+            raise SourceError(
+                f"{self.path} is damaged: {name} cannot be read ({error.strerror}); rebuild it"
+            ) from error
+        if not is_whole:
+            raise SourceError(
+                f"{self.path} is damaged: {name} has another length or shape than {META} says; "
+                "rebuild the store"
+            )
+
+    def _read_meta(self) -> dict[str, Any]:
+        path, (format, known) = self.path, self.STORED_AS
+        if not os.path.exists(path):
+            raise SourceError(f"{path} does not exist; check the path")
+        try:
+            with open(os.path.join(path, META), encoding="utf-8") as file:
+                meta: dict[str, Any] = json.load(file)
+            is_one, version = meta["format"] == format, meta["version"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one") from error
+        if not is_one:
+            raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one")
+        if version != known:
+            raise SourceError(
+                f"{path} is a {self.KIND} of version {version} and this tamis reads version "
+                f"{known}; rebuild the store"
+            )
+        if not set(meta) >= self.KEYS:
+            lacking = min(self.KEYS - set(meta))
+            raise SourceError(f"{path} is damaged: {META} lacks {lacking}; rebuild it")
+        return meta
