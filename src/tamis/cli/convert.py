@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
@@ -23,8 +24,7 @@ from tamis.sources.transpose import write_store
 def command(
     data: str,
     store: str,
-    format_: str | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     memory: int,
     force: bool,
 ) -> None:
@@ -39,7 +39,7 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     if os.path.lexists(store) and not force:
         raise OutputError(f"{store} is there already; choose another name, or use --force")
-    source = open_data(data, format_, zero_based)
+    source = open_data(data, reading)
     with progress() as report:
         made = write_store(store, source, memory=memory, report=report, overwrite=force)
     info = made.info()

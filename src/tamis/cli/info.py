@@ -18,7 +18,7 @@ from tamis.engine.record import open_run
 @click.argument("data", type=click.Path())
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(data: str, format_: str | None, zero_based: bool | None, as_json: bool) -> None:
+def command(data: str, reading: dict[str, Any], as_json: bool) -> None:
     """Say what DATA holds: a data file, a column store, or the folder of a run.
 
     \b
@@ -29,7 +29,7 @@ def command(data: str, format_: str | None, zero_based: bool | None, as_json: bo
     facts = (
         _of_run(data)
         if os.path.isfile(os.path.join(data, "run.json"))
-        else _of_source(data, format_, zero_based)
+        else _of_source(data, reading)
     )
     if as_json:
         import json
@@ -41,8 +41,8 @@ def command(data: str, format_: str | None, zero_based: bool | None, as_json: bo
         click.echo(f"{key:<{width}}  {one_line(_text(value))}")
 
 
-def _of_source(data: str, format_: str | None, zero_based: bool | None) -> dict[str, Any]:
-    facts = asdict(open_data(data, format_, zero_based).info())
+def _of_source(data: str, reading: dict[str, Any]) -> dict[str, Any]:
+    facts = asdict(open_data(data, reading).info())
     details = facts.pop("details")
     return {"name": Path(data).name, **facts, **details}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -32,25 +33,58 @@ class Size(click.ParamType):  # type: ignore[type-arg]
         return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
-def source_options(command: F) -> F:
-    """Add --format and --zero-based."""
-    command = click.option(
-        "--format",
-        "format_",
-        type=click.Choice(sorted(FORMATS)),
+#: How DATA is read: the options that every command with DATA has, by the keyword of the reader.
+_READING: dict[str, Callable[[Any], Any]] = {
+    "format": click.option(
+        "--format", type=click.Choice(sorted(FORMATS)),
         help="Format of DATA, where its extension does not tell.",
-    )(command)
-    return click.option(
-        "--zero-based/--one-based",
-        default=None,
+    ),
+    "target": click.option(
+        "--target", metavar="COLUMN", help="The column to predict, where columns have names.",
+    ),
+    "key": click.option(
+        "--key", metavar="COLUMN", help="The column that names the rows; never a feature.",
+    ),
+    "ignore": click.option(
+        "--ignore", metavar="COLUMN", multiple=True,
+        help="A column that is no feature. May be repeated.",
+    ),
+    "categorical": click.option(
+        "--categorical", metavar="COLUMN", multiple=True,
+        help="A column whose numbers are names of categories. May be repeated.",
+    ),
+    "tokens": click.option(
+        "--tokens", metavar="COLUMN",
+        help="The column that holds a list of words in each row; every word is a feature.",
+    ),
+    "long": click.option(
+        "--long", metavar="ROW,FEATURE,VALUE",
+        help="Three columns of a table that has one line for each value that is not 0.",
+    ),
+    "y": click.option("--y", metavar="FILE", help="An .npy file that holds the target."),
+    "zero_based": click.option(
+        "--zero-based/--one-based", default=None,
         help="Do svmlight indices begin at 0 or 1? Default: look for an index 0.",
-    )(command)
+    ),
+}  # fmt: skip
 
 
-def open_data(data: str, format_: str | None, zero_based: bool | None) -> Source:
+def source_options(command: F) -> F:
+    """Add the options that say how DATA is read; the command gets them as one dict, `reading`."""
+
+    @functools.wraps(command)
+    def with_reading(**given: Any) -> Any:
+        reading = {name: given.pop(name) for name in _READING}
+        return command(reading={k: v for k, v in reading.items() if v not in (None, ())}, **given)
+
+    for option in reversed(_READING.values()):
+        with_reading = option(with_reading)
+    return with_reading  # type: ignore[return-value]
+
+
+def open_data(data: str, reading: dict[str, Any]) -> Source:
     """Open DATA as the options say."""
-    options = {} if zero_based is None else {"zero_based": zero_based}
-    return open_source(data, format_, **options)
+    return open_source(data, **reading)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:

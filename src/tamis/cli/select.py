@@ -64,8 +64,7 @@ def command(
     alpha: float | None,
     threshold: float | None,
     params: tuple[str, ...],
-    format_: str | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     memory: int,
     n_threads: int | None,
     width: int | None,
@@ -103,7 +102,7 @@ def command(
             f"{method} has no measure, so it takes no --measure, --alpha or --threshold"
         )
     selector = make_selector(method, **settings)
-    source = open_data(data, format_, zero_based)
+    source = open_data(data, reading)
     cache = Path(os.path.abspath(out)).parent / f"{os.path.basename(os.path.normpath(data))}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")

@@ -12,11 +12,12 @@ from tamis.core.errors import SourceError
 from tamis.sources.base import Source, SourceInfo, as_path
 from tamis.sources.memory import MemorySource
 
-#: Readers by format name, imported when first used.
-FORMATS = {
-    "svmlight": ("tamis.sources.svmlight", "SvmlightSource"),
-    "npz": ("tamis.sources.npz", "NpzSource"),
-    "cols": ("tamis.sources.store", "ColumnStore"),
+#: Readers by format name, imported when first used: the module, the class, and the extensions
+#: that tell the format.
+FORMATS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "svmlight": ("tamis.sources.svmlight", "SvmlightSource", (".svm", ".svmlight", ".libsvm")),
+    "npz": ("tamis.sources.npz", "NpzSource", (".npz",)),
+    "cols": ("tamis.sources.store", "ColumnStore", (".cols",)),
 }
 
 _PACKED = (".gz", ".bz2", ".zst")
@@ -38,7 +39,7 @@ def reader(format: str) -> Callable[..., Source]:
     if format not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         raise SourceError(f"format {format!r} is not known; give one of {known}")
-    module, name = FORMATS[format]
+    module, name, _ = FORMATS[format]
     found: Callable[..., Source] = getattr(importlib.import_module(module), name)
     return found
 
@@ -83,8 +84,8 @@ def _format_of(path: str) -> str:
     name = os.path.basename(os.path.normpath(path)).lower()
     while name.endswith(_PACKED):
         name = name.rsplit(".", 1)[0]
-    for format in FORMATS:
-        if name.endswith(getattr(reader(format), "EXTENSIONS", ())):
+    for format, (_, _, extensions) in FORMATS.items():
+        if extensions and name.endswith(extensions):
             return format
     if not os.path.exists(path):
         raise SourceError(f"{path}: there is no such file or folder")

@@ -64,7 +64,6 @@ class MemorySource(Source):
 
     format: ClassVar[str] = "memory"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
-    EXTENSIONS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, X: Any, y: Any = None, *, names: Names | None = None, first: int = 0

@@ -33,7 +33,6 @@ class NpzSource(Source):
 
     format: ClassVar[str] = "npz"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
-    EXTENSIONS: ClassVar[tuple[str, ...]] = (".npz",)
 
     def __init__(self, path: str | os.PathLike[str], y: Any = None) -> None:
         self.path = as_path(path)

@@ -56,7 +56,6 @@ class ColumnStore(StoreFolder, Source):
 
     format: ClassVar[str] = "cols"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
-    EXTENSIONS: ClassVar[tuple[str, ...]] = (".cols",)
     KIND: ClassVar[str] = "column store"
     STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
     KEYS: ClassVar[frozenset[str]] = _KEYS

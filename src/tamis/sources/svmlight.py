@@ -71,7 +71,6 @@ class SvmlightSource(Source):
 
     format: ClassVar[str] = "svmlight"
     axis: ClassVar[Literal["columns", "rows"]] = "rows"
-    EXTENSIONS: ClassVar[tuple[str, ...]] = (".svm", ".svmlight", ".libsvm")
     name_prefix: str = ""
 
     def __init__(
