@@ -226,7 +226,7 @@ class DecisionLog:
         number = self.number(feature)
         events = np.flatnonzero(self._events.view["feature"] == number)
         if len(events) == 0:
-            return self._say(
+            return self.explain(
                 Decision(
                     number,
                     self._keys[self._reason.view[number]],
@@ -235,7 +235,7 @@ class DecisionLog:
                     float(self._bulk_levels(number, number + 1)[0]),
                 )
             )
-        return self._say(self._decision(int(events[-1])))
+        return self.explain(self._decision(int(events[-1])))
 
     def relevance_of(self, feature: int) -> float:
         """Strength of a feature towards the target, as exactly as the log holds it."""
@@ -284,7 +284,8 @@ class DecisionLog:
             evidence=evidence,
         )
 
-    def _say(self, d: Decision) -> str:
+    def explain(self, d: Decision) -> str:
+        """Say a recorded decision in one sentence, with the numbers."""
         numbers = {
             "relevance": d.relevance,
             "value": d.value,
