@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.names import Names
 
 #: Called as report(what, done, total): what is being done, how far it is, and how far it goes
 #: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
@@ -76,6 +77,13 @@ class Source(ABC):
     @abstractmethod
     def target(self) -> npt.NDArray[Any] | None:
         """The target stored with the data, or None."""
+
+    def names(self) -> Names | None:
+        """Names of all columns, for a source of rows that has them; None: columns tell their own.
+
+        Blocks of columns bring their names along, blocks of rows cannot.
+        """
+        return None
 
     @abstractmethod
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
