@@ -61,6 +61,8 @@ SELECTORS += [
     tamis.FCBF(measure="auto"),
     tamis.FCBF(threshold=0.05, measure="fisher_z"),
     tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
+    tamis.MRMR(3, criterion="quotient", measure="auto"),
+    tamis.MRMR(1, measure=tamis.FisherZ(alpha=0.1)),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),
@@ -77,6 +79,9 @@ LEARNERS = [cls() for cls in public(InstanceLearner)] + [
     tamis.SOFS(5, gamma=0.1),
     tamis.SOFS(7, multiclass="uniform", passes=2),
     tamis.SOFS(9, n_bits=6),
+    tamis.SOFS("auto", sizes=(1, 3, 8, 20)),
+    tamis.PET("auto", sizes=(2, 5), multiclass="uniform", passes=2),
+    tamis.FOFS("auto"),
     tamis.OGD(decay="none", multiclass="uniform"),
     tamis.AROW(gamma=0.1, multiclass="uniform", normalize=True),
 ]
@@ -193,6 +198,6 @@ def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
-@parametrize_with_checks([cls() for cls in public(InstanceLearner)])
+@parametrize_with_checks([cls() for cls in public(InstanceLearner)] + [tamis.SOFS("auto")])
 def test_sklearn_learner(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.fcbf import FCBF
+    from tamis.selectors.batch.mrmr import MRMR
     from tamis.selectors.features.alpha_investing import AlphaInvesting
     from tamis.selectors.features.fast_osfs import FastOSFS
     from tamis.selectors.features.grafting import Grafting
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "FCBF": "tamis.selectors.batch.fcbf",
+    "MRMR": "tamis.selectors.batch.mrmr",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -73,6 +75,7 @@ __all__ = [
     "AROW",
     "FCBF",
     "FOFS",
+    "MRMR",
     "OFSA3M",
     "OGD",
     "OSFS",

@@ -1,0 +1,188 @@
+"""MRMR against the paper's greedy search, written down slowly, and against scikit-feature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis import MRMR, FisherZ, MutualInformation
+from tamis.core.errors import ParameterError
+from tests_shared import SHARED
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
+
+
+# --- the paper, slowly -----------------------------------------------------------------------
+
+
+def entropy(codes):
+    """Entropy in bits of codes 0, 1, 2, ..."""
+    share = np.bincount(codes) / len(codes)
+    share = share[share > 0]
+    return -(share * np.log2(share)).sum()
+
+
+def information(a, b):
+    """I(a; b)."""
+    a, b = (np.unique(x, return_inverse=True)[1] for x in (a, b))
+    return entropy(a) + entropy(b) - entropy(a * (b.max() + 1) + b)
+
+
+def paper(X, y, n_features, score, strength=information, level=0.0):
+    """Score everybody in every round, anew; rounded, so that equal on paper is equal here."""
+    with_class = [round(strength(column, y), 11) + 0.0 for column in X.T]
+    left = [j for j in range(X.shape[1]) if with_class[j] > level]
+    picks: list[int] = []
+    while left and len(picks) < n_features:
+
+        def worth(j):
+            if not picks:
+                return with_class[j], 0.0
+            pairs = [strength(X[:, j], X[:, s]) for s in picks]
+            mean = round(float(np.mean(pairs)), 11) + 0.0
+            if score == "difference":
+                return round(with_class[j] - mean, 10), 0.0
+            return (round(with_class[j] / mean, 9), 0.0) if mean > 0 else (np.inf, with_class[j])
+
+        best = max(left, key=lambda j: (worth(j), -j))
+        picks.append(best)
+        left.remove(best)
+    return picks
+
+
+def troubled(seed, rows, levels):
+    """Random codes with copies, relabelled copies, constants and columns that follow the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, rng.integers(2, 4), rows)
+    y[:2] = 0, 1  # never one class only
+    X = rng.integers(0, levels, (rows, 18)).astype(float)
+    told = rng.random((rows, 6)) < rng.random(6)
+    X[:, ::3] = np.where(told, y[:, None] % levels, X[:, ::3])
+    X[:, 10] = X[:, 0]
+    X[:, 11] = levels - 1 - X[:, 3]
+    X[:, 13] = 4.0
+    return X[:, rng.permutation(18)], y
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.sampled_from([8, 30, 90]),
+    levels=st.sampled_from([2, 3, 5]),
+    n_features=st.sampled_from([1, 2, 5, 30]),
+    score=st.sampled_from(["difference", "quotient"]),
+)
+def test_it_picks_what_the_paper_picks(seed, rows, levels, n_features, score) -> None:
+    X, y = troubled(seed, rows, levels)
+    found = MRMR(n_features, score).fit(X, y)
+    assert found.ranking_.tolist() == paper(X, y, n_features, score)
+    sparse = MRMR(n_features, score).fit(sp.csr_matrix(X), y)
+    assert sparse.ranking_.tolist() == found.ranking_.tolist()
+
+
+@pytest.mark.parametrize("score", ["difference", "quotient"])
+def test_it_picks_what_the_paper_picks_with_correlations(score) -> None:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 80)
+    X = rng.normal(size=(80, 15))
+    X[:, ::2] += y[:, None] * rng.random(8) * 2
+
+    def correlation(a, b):
+        return abs(np.corrcoef(a, b)[0, 1])
+
+    level = FisherZ(alpha=0.1).level(80)
+    found = MRMR(6, score, FisherZ(alpha=0.1)).fit(X, y)
+    assert found.ranking_.tolist() == paper(X, y, 6, score, correlation, level)
+
+
+def test_two_picks_are_those_of_scikit_feature() -> None:
+    """Its MRMR takes 0.8 times the sum over the picks where the paper takes their mean, and gives
+    ranks where it is asked for features; what it is made of, with weight 1, is the same for two.
+    """
+    peer = pytest.importorskip("skfeature.function.information_theoretical_based.LCSI")
+    for seed in range(10):
+        X, y = troubled(seed, 90, 4)
+        codes = X.astype(int)
+        picks = peer.lcsi(codes, y, gamma=0, beta=1, n_selected_features=2, mode="index")
+        assert MRMR(2).fit(X, y).ranking_.tolist() == picks.tolist()
+
+
+@pytest.mark.parametrize("name", ["colon_disc", "leukemia_disc"])
+def test_it_picks_what_the_paper_picks_of_real_data(name) -> None:
+    if not (SHARED / "data" / name).is_dir():
+        pytest.skip("the shared data sets are not beside this clone")
+    X = np.load(SHARED / "data" / name / "X.npy")[:300, :150].astype(float)
+    y = np.load(SHARED / "data" / name / "y.npy")[:300]
+    assert MRMR(12).fit(X, y).ranking_.tolist() == paper(X, y, 12, "difference")
+
+
+# --- work and words --------------------------------------------------------------------------
+
+
+def test_each_pick_costs_one_pair_value_for_each_feature_left() -> None:
+    X, y = troubled(0, 90, 3)
+    found = MRMR(4).fit(X, y)
+    relevant = found.work_["relevant"]
+    assert found.work_["pair_values"] == sum(relevant - k for k in (1, 2, 3))
+
+
+def test_more_picks_begin_with_the_same() -> None:
+    X, y = troubled(1, 90, 4)
+    longest = MRMR(18).fit(X, y).ranking_.tolist()
+    for n_features in range(1, len(longest)):
+        assert MRMR(n_features).fit(X, y).ranking_.tolist() == longest[:n_features]
+
+
+def test_sentences_carry_the_numbers() -> None:
+    import pandas as pd
+
+    y = np.repeat([0, 1], 50)
+    weak = np.where(np.arange(100) % 10 < 2, 1 - y, y)
+    odd = np.arange(100) % 2
+    frame = pd.DataFrame({"odd": odd, "weak": weak, "flat": 1, "best": y, "copy": 1 - y})
+    log = MRMR(2).fit(frame, y).log_
+    assert log.why("best") == "best is kept, the first pick: I(best; class)=1 is the highest"
+    assert log.why("weak") == (
+        "weak is kept, pick number 2: I(weak; class)=0.278 less 0.278, its mean dependence on the "
+        "picks before it, was the highest score (0)"
+    )
+    assert log.why("copy") == (
+        "copy was dropped: I(copy; class)=1, but in the last round its score was 0, not above that "
+        "of the last pick (0); the pick it depends on most is best"
+    )
+    assert log.why("flat") == "flat was dropped as irrelevant: it has the same value in every row"
+    assert log.why("odd").startswith("odd was dropped as irrelevant: I(odd; class)=0 is not above")
+    log = MRMR(1).fit(frame, y).log_
+    assert log.why("weak") == (
+        "weak was dropped: I(weak; class)=0.278 is not above that of best (1), the only pick"
+    )
+
+
+def test_a_feature_independent_of_the_picks_has_the_highest_quotient() -> None:
+    rows = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 10)
+    a, b, c = rows.T
+    y = (a + b + c >= 2).astype(int) + 2 * a
+    found = MRMR(3, "quotient").fit(np.column_stack([a, b, c]), y)
+    assert found.ranking_.tolist() == [0, 1, 2]
+    assert "was the highest score (inf)" in found.log_.why("x1")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"n_features": 0}, "MRMR: n_features=0 is not a whole number at least 1"),
+        ({"criterion": "sum"}, "MRMR: criterion='sum' is not one of 'difference', 'quotient'"),
+    ],
+)
+def test_wrong_parameters_are_refused(wrong, said) -> None:
+    with pytest.raises(ParameterError) as error:
+        MRMR(**wrong).fit(np.eye(4), [0, 0, 1, 1])
+    assert str(error.value) == said
+
+
+def test_auto_picks_plain_information_for_categories() -> None:
+    X, y = troubled(2, 90, 3)
+    assert MRMR(measure="auto").fit(X, y).measure_ == MutualInformation()
