@@ -31,6 +31,13 @@ def assert_same_model(found: InstanceLearner, expected: InstanceLearner, when: s
     assert np.array_equal(found.weights_, expected.weights_), f"{when}: other weights"
     assert np.array_equal(found.confidence_, expected.confidence_), f"{when}: other confidence"
     assert found.work_ == expected.work_, f"{when}: other work, {found.work_}"
+    curves = getattr(found, "size_curve_", None), getattr(expected, "size_curve_", None)
+    assert curves[0] == curves[1], f"{when}: another curve of sizes, {curves[0]}"
+
+
+def most_of(done: InstanceLearner) -> int:
+    """How many features a fitted learner may keep."""
+    return int(getattr(done, "n_features_", done.n_features_in_))
 
 
 def in_chunks(learner: L, case: Case, size: int) -> L:
@@ -90,14 +97,13 @@ def model_is_the_same_when_columns_come_later(learner: InstanceLearner) -> None:
 def model_goes_on_after_stop_and_resume(learner: InstanceLearner) -> None:
     """A model put away in the middle goes on where it stopped, and keeps no more than it may."""
     for case in cases():
-        most = learner.get_params().get("n_features", case.X.shape[1])
         expected, live = in_chunks(learner, case, 10), clone(learner)
         for _ in range(live.get_params().get("passes", 1)):
             for lo in range(0, len(case.y), 10):
                 live = pickle.loads(pickle.dumps(live))
                 part = slice(lo, lo + 10)
                 live.partial_fit(case.X[part], case.y[part], np.unique(case.y))
-                assert len(live.kept_) <= most, f"{case}: {len(live.kept_)} kept after a resume"
+                assert len(live.kept_) <= most_of(live), f"{case}: {len(live.kept_)} kept, resumed"
         assert_same_model(live, expected, f"{case}, resumed")
 
 
@@ -105,7 +111,7 @@ def no_more_is_kept_than_asked_for(learner: InstanceLearner) -> None:
     """At most n_features, rising, each with weights and confidence; all others weigh nothing."""
     for case in cases():
         done = fitted(learner, case)
-        most = learner.get_params().get("n_features", case.X.shape[1])
+        most = most_of(done)
         assert len(done.kept_) <= most, f"{case}: {len(done.kept_)} kept where {most} may be"
         assert np.all(np.diff(done.kept_) > 0), f"{case}: the kept features do not rise"
         assert len(done.weights_) == len(done.kept_) == len(done.confidence_), f"{case}: lengths"

@@ -25,7 +25,11 @@ from tamis.kernels import heap
 from tamis.kernels.rows import buckets_of, hash_rows, unit_rows
 from tamis.selectors import intake
 from tamis.selectors.base import Selector
-from tamis.selectors.weights import MOST_SLOTS, Floats, FullWeights, Ints, KeptWeights
+from tamis.selectors.sizes import SideBySide
+from tamis.selectors.weights import Floats, FullWeights, Ints, KeptWeights
+
+#: What can be in force: the kept features, several such sizes side by side, or every feature.
+Model = KeptWeights | SideBySide | FullWeights
 
 #: Without a stated number of columns, features may have any signed 64-bit number.
 NO_END = int(np.iinfo(np.int64).max)
@@ -37,8 +41,6 @@ SHARED_RANGES: Mapping[str, Range | Sequence[Range]] = {
     "n_columns": (Number(1, integer=True), Nothing()),
     "n_bits": (Number(1, 40, integer=True), Nothing()),
 }
-#: And of those that keep few features.
-N_FEATURES = Number(1, MOST_SLOTS, integer=True)
 
 
 class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
@@ -61,7 +63,7 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
     classes: Sequence[Any] | None
 
     classes_: npt.NDArray[Any]
-    _model: KeptWeights | FullWeights
+    _model: Model
     #: True while the width of rows is whatever comes.
     _open: bool
 
@@ -69,7 +71,7 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
     _supervised: ClassVar[bool] = True
 
     @abstractmethod
-    def _new_model(self, blocks: int) -> KeptWeights | FullWeights:
+    def _new_model(self, blocks: int) -> Model:
         """A model that has seen nothing, with so many weights a feature."""
 
     @abstractmethod

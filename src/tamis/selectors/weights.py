@@ -131,6 +131,16 @@ class KeptWeights:
                 *data, gamma, uniform, *tables, *kept, self.key, self.serial, self.counts
             )
 
+    @property
+    def size(self) -> int:
+        """How many features may be kept."""
+        return len(self.order)
+
+    @property
+    def curve(self) -> dict[int, float]:
+        """Share of rows that were predicted wrongly before they were learned, by size: the one."""
+        return {self.size: int(self.counts[heap.MISTAKES]) / max(int(self.counts[heap.ROWS]), 1)}
+
     def scores(self, rows: Compressed) -> Floats:
         """One score a row and block."""
         found = np.zeros((len(rows), self.blocks))

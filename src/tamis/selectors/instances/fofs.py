@@ -10,11 +10,11 @@ import numpy as np
 from tamis.core.blocks import Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, Range
-from tamis.selectors.learner import N_FEATURES, SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import Floats, Ints, KeptWeights
+from tamis.selectors.few_kept import FEW_RANGES, FewKept
+from tamis.selectors.weights import Floats, Ints
 
 
-class FOFS(InstanceLearner):
+class FOFS(FewKept):
     """First-order online feature selection: regularised gradient descent with truncation.
 
     For each row (x, y), y = -1 or 1: where the hinge loss max(0, 1 - y w.x) is above 0,
@@ -33,8 +33,13 @@ class FOFS(InstanceLearner):
 
     Parameters
     ----------
-    n_features : int, default=500
-        B above.
+    n_features : int or "auto", default=500
+        B above. With "auto" all of `sizes` learn side by side, each a model of its own, and the
+        smallest is in force whose progressive error (predictions made before the row was learned,
+        on the latest half of the rows or a little more) is within one standard error of the
+        fewest. That takes the time and the memory of as many models as there are sizes: eleven
+        times four bytes a column unless told. Rows that come again (`passes`) count like new ones,
+        which flatters large sizes.
     eta : float, default=0.2
         The learning rate.
     lam : float, default=0.01
@@ -42,6 +47,8 @@ class FOFS(InstanceLearner):
     multiclass : {"max", "uniform"}
         With more than two classes, which wrong classes a row moves down: the one that scores
         highest, or all that score at least as high as the true one, in equal shares.
+    sizes : sequence of int, optional
+        The sizes that "auto" tries; default: 4, 8, 16, ..., 4096.
     passes : int, default=1
         How often `fit` goes over the rows; `partial_fit` goes over them once.
     normalize : bool, default=False
@@ -63,6 +70,10 @@ class FOFS(InstanceLearner):
         Their weights: one each for two classes, else one column a class.
     confidence_ : ndarray
         |w_j|; with more than two classes the norm of the feature's weights.
+    n_features_ : int
+        B; with "auto" the size in force.
+    size_curve_ : dict
+        Progressive error of each size that was tried.
     work_ : dict
         Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
         steps.
@@ -89,20 +100,19 @@ class FOFS(InstanceLearner):
     """
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": N_FEATURES,
+        **FEW_RANGES,
         "eta": Number(0, open_low=True),
         "lam": Number(0, open_low=True),
-        **SHARED_RANGES,
     }
-
-    _model: KeptWeights
+    second_order: ClassVar[bool] = False
 
     def __init__(
         self,
-        n_features: int = 500,
+        n_features: int | str = 500,
         eta: float = 0.2,
         lam: float = 0.01,
         *,
+        sizes: Sequence[int] | None = None,
         multiclass: str = "max",
         passes: int = 1,
         normalize: bool = False,
@@ -113,6 +123,7 @@ class FOFS(InstanceLearner):
         self.n_features = n_features
         self.eta = eta
         self.lam = lam
+        self.sizes = sizes
         self.multiclass = multiclass
         self.passes = passes
         self.normalize = normalize
@@ -127,9 +138,6 @@ class FOFS(InstanceLearner):
                 f"FOFS: eta={self.eta} times lam={self.lam} is not below 1, so that every update "
                 "would wipe out all weights"
             )
-
-    def _new_model(self, blocks: int) -> KeptWeights:
-        return KeptWeights(self.n_features, blocks, second_order=False)
 
     def _take(self, rows: Compressed, codes: Ints) -> None:
         uniform = self.multiclass == "uniform"

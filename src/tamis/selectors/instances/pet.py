@@ -9,11 +9,11 @@ import numpy as np
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
-from tamis.selectors.learner import N_FEATURES, SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import Floats, Ints, KeptWeights
+from tamis.selectors.few_kept import FEW_RANGES, FewKept
+from tamis.selectors.weights import Floats, Ints
 
 
-class PET(InstanceLearner):
+class PET(FewKept):
     """Perceptron with truncation.
 
     For each row (x, y), y = -1 or 1: where the hinge loss max(0, 1 - y w.x) is above 0,
@@ -32,13 +32,20 @@ class PET(InstanceLearner):
 
     Parameters
     ----------
-    n_features : int, default=500
-        B above.
+    n_features : int or "auto", default=500
+        B above. With "auto" all of `sizes` learn side by side, each a model of its own, and the
+        smallest is in force whose progressive error (predictions made before the row was learned,
+        on the latest half of the rows or a little more) is within one standard error of the
+        fewest. That takes the time and the memory of as many models as there are sizes: eleven
+        times four bytes a column unless told. Rows that come again (`passes`) count like new ones,
+        which flatters large sizes.
     eta : float, default=0.2
         The learning rate.
     multiclass : {"max", "uniform"}
         With more than two classes, which wrong classes a row moves down: the one that scores
         highest, or all that score at least as high as the true one, in equal shares.
+    sizes : sequence of int, optional
+        The sizes that "auto" tries; default: 4, 8, 16, ..., 4096.
     passes : int, default=1
         How often `fit` goes over the rows; `partial_fit` goes over them once.
     normalize : bool, default=False
@@ -60,6 +67,10 @@ class PET(InstanceLearner):
         Their weights: one each for two classes, else one column a class.
     confidence_ : ndarray
         |w_j|; with more than two classes the norm of the feature's weights.
+    n_features_ : int
+        B; with "auto" the size in force.
+    size_curve_ : dict
+        Progressive error of each size that was tried.
     work_ : dict
         Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
         steps.
@@ -86,18 +97,17 @@ class PET(InstanceLearner):
     """
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": N_FEATURES,
+        **FEW_RANGES,
         "eta": Number(0, open_low=True),
-        **SHARED_RANGES,
     }
-
-    _model: KeptWeights
+    second_order: ClassVar[bool] = False
 
     def __init__(
         self,
-        n_features: int = 500,
+        n_features: int | str = 500,
         eta: float = 0.2,
         *,
+        sizes: Sequence[int] | None = None,
         multiclass: str = "max",
         passes: int = 1,
         normalize: bool = False,
@@ -107,15 +117,13 @@ class PET(InstanceLearner):
     ) -> None:
         self.n_features = n_features
         self.eta = eta
+        self.sizes = sizes
         self.multiclass = multiclass
         self.passes = passes
         self.normalize = normalize
         self.n_columns = n_columns
         self.n_bits = n_bits
         self.classes = classes
-
-    def _new_model(self, blocks: int) -> KeptWeights:
-        return KeptWeights(self.n_features, blocks, second_order=False)
 
     def _take(self, rows: Compressed, codes: Ints) -> None:
         self._model.learn_first_order(rows, codes, self.eta, 0.0, self.multiclass == "uniform")

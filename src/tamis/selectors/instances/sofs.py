@@ -9,11 +9,11 @@ import numpy as np
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
-from tamis.selectors.learner import N_FEATURES, SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import Floats, Ints, KeptWeights
+from tamis.selectors.few_kept import FEW_RANGES, FewKept
+from tamis.selectors.weights import Floats, Ints
 
 
-class SOFS(InstanceLearner):
+class SOFS(FewKept):
     """Second-order online feature selection: keeps the weights it is most sure of.
 
     Each weight has a mean mu_j = 0 and a variance Sigma_j = 1 at first. For each row (x, y),
@@ -42,13 +42,20 @@ class SOFS(InstanceLearner):
 
     Parameters
     ----------
-    n_features : int, default=500
-        B above.
+    n_features : int or "auto", default=500
+        B above. With "auto" all of `sizes` learn side by side, each a model of its own, and the
+        smallest is in force whose progressive error (predictions made before the row was learned,
+        on the latest half of the rows or a little more) is within one standard error of the
+        fewest. That takes the time and the memory of as many models as there are sizes: eleven
+        times four bytes a column unless told. Rows that come again (`passes`) count like new ones,
+        which flatters large sizes.
     gamma : float, default=1.0
         The smaller, the bolder the steps, and the faster confidence grows.
     multiclass : {"max", "uniform"}
         With more than two classes, which wrong classes a row moves down: the one that scores
         highest, or all that score at least as high as the true one, in equal shares.
+    sizes : sequence of int, optional
+        The sizes that "auto" tries; default: 4, 8, 16, ..., 4096.
     passes : int, default=1
         How often `fit` goes over the rows; `partial_fit` goes over them once.
     normalize : bool, default=False
@@ -70,6 +77,10 @@ class SOFS(InstanceLearner):
         Their weights: one each for two classes, else one column a class.
     confidence_ : ndarray
         C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij.
+    n_features_ : int
+        B; with "auto" the size in force.
+    size_curve_ : dict
+        Progressive error of each size that was tried.
     work_ : dict
         Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
         steps.
@@ -96,18 +107,17 @@ class SOFS(InstanceLearner):
     """
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": N_FEATURES,
+        **FEW_RANGES,
         "gamma": Number(0, open_low=True),
-        **SHARED_RANGES,
     }
-
-    _model: KeptWeights
+    second_order: ClassVar[bool] = True
 
     def __init__(
         self,
-        n_features: int = 500,
+        n_features: int | str = 500,
         gamma: float = 1.0,
         *,
+        sizes: Sequence[int] | None = None,
         multiclass: str = "max",
         passes: int = 1,
         normalize: bool = False,
@@ -117,15 +127,13 @@ class SOFS(InstanceLearner):
     ) -> None:
         self.n_features = n_features
         self.gamma = gamma
+        self.sizes = sizes
         self.multiclass = multiclass
         self.passes = passes
         self.normalize = normalize
         self.n_columns = n_columns
         self.n_bits = n_bits
         self.classes = classes
-
-    def _new_model(self, blocks: int) -> KeptWeights:
-        return KeptWeights(self.n_features, blocks, second_order=True)
 
     def _take(self, rows: Compressed, codes: Ints) -> None:
         self._model.learn_second_order(rows, codes, self.gamma, self.multiclass == "uniform")
