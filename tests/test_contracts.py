@@ -19,6 +19,7 @@ from tamis.selectors import BY_METHOD
 from tamis.selectors.base import ColumnSelector
 from tamis.selectors.learner import InstanceLearner
 from tamis.sources import FORMATS, MemorySource, Source, open_source
+from tamis.sources.row_writer import write_rows
 from tamis.sources.synthetic import SparseStream
 from tamis.sources.transpose import write_store
 
@@ -157,11 +158,24 @@ def make_dense_cols(folder: Path) -> Source:
     return open_source(folder / "dense.cols")
 
 
+def make_rows(folder: Path) -> Source:
+    write_rows(folder / "data.rows", make_svmlight(folder))
+    return open_source(folder / "data.rows")
+
+
+def make_dense_rows(folder: Path) -> Source:
+    X, y = table()
+    write_rows(folder / "dense.rows", MemorySource(X.toarray(), y))
+    return open_source(folder / "dense.rows")
+
+
 MAKERS: dict[str, Callable[[Path], Source]] = {
     "svmlight": make_svmlight,
     "npz": make_npz,
     "cols": make_cols,
     "cols, dense": make_dense_cols,
+    "rows": make_rows,
+    "rows, dense": make_dense_rows,
     "memory": lambda folder: MemorySource(*table()),
     "memory, dense": lambda folder: MemorySource(table()[0].toarray(), table()[1]),
     "synthetic": lambda folder: SparseStream(n_rows=60, n_columns=5000, informative=4),

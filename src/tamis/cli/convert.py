@@ -1,4 +1,4 @@
-"""`tamis convert`: any source to a column store, in bounded memory."""
+"""`tamis convert`: any source to a column store or a row store, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 from tamis.cli.options import Size, open_data, source_options
 from tamis.cli.progress import progress
 from tamis.core.errors import OutputError
+from tamis.sources.base import Source
+from tamis.sources.row_writer import write_rows
 from tamis.sources.transpose import write_store
 
 
@@ -20,7 +22,7 @@ from tamis.sources.transpose import write_store
 @click.option(
     "--memory", default="2GB", show_default=True, type=Size(), help="Memory to use, about."
 )
-@click.option("--force", is_flag=True, help="Replace a column store that is there.")
+@click.option("--force", is_flag=True, help="Replace a store that is there.")
 def command(
     data: str,
     store: str,
@@ -28,20 +30,25 @@ def command(
     memory: int,
     force: bool,
 ) -> None:
-    """Turn DATA into a column STORE that can be selected from again and again.
+    """Turn DATA into a STORE that can be read again and again, much faster than text.
 
-    A store is a folder of plain NumPy files. `tamis select` makes one by itself when DATA is stored
-    by rows; convert by hand to choose where it lies.
+    A store is a folder of plain NumPy files. One called NAME.rows holds rows, for learners that go
+    over them several times; any other holds columns, to select from. `tamis select` makes a column
+    store by itself when DATA is stored by rows; convert by hand to choose where it lies.
 
     \b
-    Example:
+    Examples:
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
+      tamis convert clicks.svm.zst clicks.rows
     """  # noqa: D301  (click wants the backspace itself)
     if os.path.lexists(store) and not force:
         raise OutputError(f"{store} is there already; choose another name, or use --force")
     source = open_data(data, reading)
     with progress() as report:
-        made = write_store(store, source, memory=memory, report=report, overwrite=force)
+        if os.path.normpath(store).endswith(".rows"):
+            made: Source = write_rows(store, source, report=report, overwrite=force)
+        else:
+            made = write_store(store, source, memory=memory, report=report, overwrite=force)
     info = made.info()
     stored = "" if info.stored is None else f", {info.stored:,} stored values"
     click.echo(f"wrote {store}: {info.n_rows:,} rows, {info.n_columns:,} columns{stored}")

@@ -18,6 +18,7 @@ FORMATS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "svmlight": ("tamis.sources.svmlight", "SvmlightSource", (".svm", ".svmlight", ".libsvm")),
     "npz": ("tamis.sources.npz", "NpzSource", (".npz",)),
     "cols": ("tamis.sources.store", "ColumnStore", (".cols",)),
+    "rows": ("tamis.sources.row_store", "RowStore", (".rows",)),
 }
 
 _PACKED = (".gz", ".bz2", ".zst")

@@ -8,8 +8,6 @@ count from 0 or from 1 is known only at the end: if 0 occurs anywhere they count
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,11 +21,13 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.params import Number, check
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.threads import thread_count
+from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._matrix import column_blocks, whole_numbers
+from tamis.sources._rebatch import rebatch
 from tamis.sources._svmlight_text import Chunk, parse_all, sentence
 from tamis.sources._text import TextFile
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.transpose import MEMORY, write_store
+from tamis.sources.transpose import MEMORY
 
 #: Bytes of text that a thread parses at a time.
 CHUNK = 4_000_000
@@ -123,7 +123,8 @@ class SvmlightSource(Source):
         base = self.name_base
         n_columns = self.n_columns if self._known else None
         first = 0
-        for y, rows in _rebatch(self._parsed(self.chunk, report), size):
+        pieces = ((part.labels, part.rows) for part in self._parsed(self.chunk, report))
+        for y, rows in rebatch(pieces, size):
             places = rows.places - base
             yield RowBlock(first, n_columns, Compressed(rows.pointers, places, rows.values), y)
             first += len(rows)
@@ -147,13 +148,7 @@ class SvmlightSource(Source):
             report("transposing rows to columns in memory", self._text.size, self._text.size)
             yield from column_blocks(matrix, width, report)
             return
-        path = os.path.join(self.work_folder(), f".tamis-{secrets.token_hex(4)}.cols")
-        report(f"transposing rows to columns in {path}", 0, None)
-        try:
-            store = write_store(path, self, memory=self.memory, report=report)
-            yield from store.columns(width, report)
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
+        yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
         """Everything at once: a CSR matrix, float64 with int32 indices if they fit; the labels."""
@@ -223,14 +218,7 @@ class SvmlightSource(Source):
 
     def work_folder(self) -> str:
         """Where columns may be kept while they are needed: given, beside the file, or here."""
-        if self.work is not None:
-            return as_path(self.work)
-        for folder in (os.path.dirname(os.path.abspath(self.path)), os.getcwd()):
-            if os.access(folder, os.W_OK):
-                return folder
-        raise SourceError(
-            f"reading {self.path} by columns needs a folder to write to; name one with work="
-        )
+        return work_folder(self.path, self.work)
 
     def _parsed(self, chunk: int, report: Report) -> Iterator[Chunk]:
         """Parse the file with threads, in order; a pass to the end also learns its shape."""
@@ -244,38 +232,3 @@ class SvmlightSource(Source):
             report("reading rows", self._text.done, self._text.size)
             yield part
         self._learn(facts)
-
-
-def _rebatch(
-    parts: Iterator[Chunk], size: int | None
-) -> Iterator[tuple[npt.NDArray[np.float64], Compressed]]:
-    """Cut the rows of chunks into blocks of `size` rows; None leaves the chunks as they are."""
-    held: list[tuple[npt.NDArray[np.float64], Compressed]] = []
-    height = 0
-    for part in parts:
-        done, n_rows = 0, len(part.rows)
-        while size is not None and height + n_rows - done >= size:
-            cut = done + size - height
-            yield _join([*held, (part.labels[done:cut], part.rows.part(done, cut))])
-            held, height, done = [], 0, cut
-        if done < n_rows:
-            held.append((part.labels[done:], part.rows.part(done, n_rows)))
-            height += n_rows - done
-        if size is None and held:
-            yield held.pop()
-    if height and size is not None:
-        yield _join(held)
-
-
-def _join(
-    pieces: list[tuple[npt.NDArray[np.float64], Compressed]],
-) -> tuple[npt.NDArray[np.float64], Compressed]:
-    if len(pieces) == 1:
-        return pieces[0]
-    rows = [piece for _, piece in pieces]
-    lengths = np.concatenate([np.diff(piece.pointers) for piece in rows])
-    pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=pointers[1:])
-    places = np.concatenate([piece.places for piece in rows])
-    values = np.concatenate([piece.values for piece in rows])
-    return np.concatenate([y for y, _ in pieces]), Compressed(pointers, places, values)

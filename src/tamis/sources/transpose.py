@@ -90,7 +90,7 @@ def write_store(
             y=y,
             name_prefix=source.name_prefix,
             name_base=source.name_base,
-            source=_origin(source),
+            source=origin(source),
         )
     return ColumnStore(path)
 
@@ -116,6 +116,9 @@ def _transpose(
         raise SourceError(f"the {source.format} source holds no rows; give at least one")
     shift = source.name_base if is_late else 0
     runs.write(writer, shift, source.n_columns, report)
+    names = source.names()
+    if names is not None:
+        writer.append_names(names)
     y = np.concatenate(labels) if labels else None
     return runs.n_rows, whole_numbers(y) if is_late and y is not None else y
 
@@ -357,7 +360,7 @@ class DenseRuns:
             os.remove(path)
 
 
-def _origin(source: Source) -> dict[str, Any]:
+def origin(source: Source) -> dict[str, Any]:
     """Where a store came from: the name of the file, never the folders above it."""
     path = getattr(source, "path", None)
     own = getattr(source, "fingerprint", None)

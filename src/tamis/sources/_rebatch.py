@@ -1,0 +1,52 @@
+"""Rows in pieces of any height to blocks of the height asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import Compressed
+
+#: Targets of some rows, if there are any, and the rows.
+Piece = tuple[npt.NDArray[Any] | None, Compressed]
+
+
+def rebatch(pieces: Iterable[Piece], size: int | None) -> Iterator[Piece]:
+    """Cut rows into blocks of `size` rows; None leaves the pieces as they are."""
+    held: list[Piece] = []
+    height = 0
+    for y, rows in pieces:
+        done = 0
+        while size is not None and height + len(rows) - done >= size:
+            cut = done + size - height
+            yield join([*held, _cut(y, rows, done, cut)])
+            held, height, done = [], 0, cut
+        if done < len(rows):
+            held.append(_cut(y, rows, done, len(rows)))
+            height += len(rows) - done
+        if size is None and held:
+            yield held.pop()
+    if height and size is not None:
+        yield join(held)
+
+
+def _cut(y: npt.NDArray[Any] | None, rows: Compressed, lo: int, hi: int) -> Piece:
+    return None if y is None else y[lo:hi], rows.part(lo, hi)
+
+
+def join(pieces: list[Piece]) -> Piece:
+    """Pieces one after the other, as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = [piece for _, piece in pieces]
+    lengths = np.concatenate([np.diff(piece.pointers) for piece in rows])
+    pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=pointers[1:])
+    places = np.concatenate([piece.places for piece in rows])
+    values = np.concatenate([piece.values for piece in rows])
+    targets = [y for y, _ in pieces if y is not None]
+    y = np.concatenate(targets) if targets else None
+    return y, Compressed(pointers, places, values)

@@ -1,0 +1,274 @@
+"""RowStore: rows on disk as a folder of plain .npy files, for rows that are read several times.
+
+======================  ========================================================================
+file                    holds
+======================  ========================================================================
+pointers.npy            int64, rows + 1: where each row begins among the entries
+gaps.npy                bytes: the feature numbers of the rows as gaps (`kernels/row_codes.py`),
+                        block after block, each from a multiple of eight
+blocks.npy              int64, one line for each block of whole rows: its first row, its first
+                        byte in gaps.npy, its bytes, and the width of its units
+values.npy              float32 where that is exact for every value, else float64; absent when
+                        every stored value is 1
+dense.npy               instead of these four: one row after the other, float32 or float64
+y.npy                   the target, if there is one
+names.bin               names of the columns, if they have any; names_offsets.npy bounds them
+meta.json               shape, layout, what is known about the values, where they came from, and
+                        for every file its length and blake2b (of the bytes after an .npy header)
+======================  ========================================================================
+
+Written by `tamis.sources.row_writer.write_rows`; no file needs pickle. Feature numbers are those of
+the file that the rows came from: the first column has the number `first_number` of meta.json.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.errors import ParameterError, SourceError
+from tamis.core.names import Names
+from tamis.core.params import Number, check
+from tamis.kernels.row_codes import decode_escaped, decode_plain
+from tamis.sources._by_columns import columns_by_disk, work_folder
+from tamis.sources._matrix import block_ranges, column_blocks
+from tamis.sources._rebatch import Piece, rebatch
+from tamis.sources._store_reader import StoreFolder
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.transpose import MEMORY
+
+FORMAT, VERSION = "tamis-rows", 1
+
+#: Places in a line of blocks.npy.
+FIRST_ROW, FIRST_BYTE, BYTES, WIDTH = range(4)
+#: Types of units by their width in bytes.
+UNITS = {n: np.dtype(f"<u{n}") for n in (1, 2, 4, 8)}
+
+
+class RowStore(StoreFolder, Source):
+    """A row store on disk.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder, by habit called NAME.rows.
+    memory : int
+        Bytes that reading by columns may use; a store that needs more is transposed on disk.
+    work : str or path, optional
+        Folder for that temporary column store; by default the one the store is in or, if that
+        cannot be written to, the current one.
+
+    Attributes
+    ----------
+    meta : dict
+        What meta.json says.
+    """
+
+    format: ClassVar[str] = "rows"
+    axis: ClassVar[Literal["columns", "rows"]] = "rows"
+    EXTENSIONS: ClassVar[tuple[str, ...]] = (".rows",)
+    KIND: ClassVar[str] = "row store"
+    STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
+    KEYS: ClassVar[frozenset[str]] = frozenset({
+        "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
+        "stored_zeros", "name_prefix", "name_base", "first_number", "source", "files",
+    })  # fmt: skip
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        memory: int = MEMORY,
+        work: str | os.PathLike[str] | None = None,
+    ) -> None:
+        check("RowStore", "memory", memory, Number(1, integer=True))
+        self.memory, self.work = memory, work
+        self._open_folder(as_path(path))
+        self.name_prefix = str(self.meta["name_prefix"])
+        self.name_base = int(self.meta["name_base"])
+        self._stored: int | None = self.meta["stored"]
+        # An id wider than 31 bits somewhere: places of every block are int64 then.
+        self._ids = np.dtype(np.int32 if self.n_columns < 2**31 else np.int64)
+        if self._stored is not None:
+            self._blocks = np.array(self._part("blocks.npy"))
+            ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
+            if ends != (0, self._stored) or not self._blocks_fit():
+                raise SourceError(f"{self.path} is damaged: its blocks do not fit; rebuild it")
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.meta["n_rows"])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.meta["n_columns"])
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target stored with the data, or None."""
+        return np.array(self._part("y.npy")) if self._has("y.npy") else None
+
+    def names(self) -> Names | None:
+        """Names of all columns, if they have any."""
+        if not self._has("names.bin"):
+            return None
+        with open(os.path.join(self.path, "names.bin"), "rb") as file:
+            return Names(file.read(), np.array(self._part("names_offsets.npy")))
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows (default: as they are stored, a quarter million entries)."""
+        return self.rows_after(None, size, report)
+
+    def rows_after(
+        self, mark: str | None, size: int | None = None, report: Report = silent
+    ) -> Iterator[RowBlock]:
+        """Stream the rows after a mark, which is the number of rows before; None: from the start.
+
+        Sparse values of a block may be a view of the file, mapped privately.
+        """
+        if size is not None:
+            check("rows", "size", size, Number(1, integer=True))
+        first = 0 if mark is None else self._row_of(mark)
+        dense = self._stored is None
+        for y, values in self._dense(first, size) if dense else rebatch(self._decoded(first), size):
+            end = first + len(values)
+            yield RowBlock(first, self.n_columns, values, y, mark=str(end))
+            report("reading rows", end, self.n_rows)
+            first = end
+
+    def committed(self, mark: str) -> None:
+        """Hear that rows are safe in a checkpoint; nothing needs to be done about it here."""
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns, after a pass that transposes the rows."""
+        names = self.names()
+        for block in self._turned(width, report):
+            part = None if names is None else names.part(block.first, block.first + block.width)
+            yield replace(block, names=part)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Everything at once: a CSR matrix, or an array in C order; and the target."""
+        if self._stored is None:
+            return self._part("dense.npy").astype(np.float64), self.target()
+        from scipy.sparse import csr_matrix
+
+        fits = max(self.n_columns, self._stored) < 2**31
+        places = np.empty(self._stored, np.int32 if fits else np.int64)
+        values, at = np.empty(self._stored), 0
+        for _, rows in self._decoded(0):
+            end = at + len(rows.places)
+            places[at:end], values[at:end], at = rows.places, rows.values, end
+        pointers = self._part("pointers.npy").astype(places.dtype)
+        matrix = csr_matrix((values, places, pointers), shape=(self.n_rows, self.n_columns))
+        matrix.has_canonical_format = True
+        return matrix, self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        keys = ("values", "integer_values", "lowest", "highest", "stored_zeros", "source")
+        details = {key: self.meta[key] for key in keys}
+        details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, self._stored, self.meta["layout"],
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    # --- small steps ---------------------------------------------------------------------------
+
+    def _row_of(self, mark: str) -> int:
+        if not mark.isdigit() or int(mark) > self.n_rows:
+            raise ParameterError(
+                f"{self.path} has no mark {mark!r}; a mark is a number of rows, 0 to {self.n_rows}"
+            )
+        return int(mark)
+
+    def _blocks_fit(self) -> bool:
+        """True if blocks follow each other, with as many rows and bytes as there are."""
+        b = self._blocks
+        if b.ndim != 2 or not len(b):
+            return self.n_rows == 0
+        rows = np.append(b[:, FIRST_ROW], self.n_rows)
+        ends = b[:, FIRST_BYTE] + b[:, BYTES]
+        starts = np.append(b[1:, FIRST_BYTE], self.meta["files"]["gaps.npy"]["bytes"])
+        return bool(
+            rows[0] == b[0, FIRST_BYTE] == 0
+            and np.all(rows[1:] > rows[:-1])
+            and np.all(ends <= starts)
+            and np.all(b[:, BYTES] >= 0)
+            and np.all(np.isin(b[:, WIDTH], list(UNITS)))
+            and np.all(b[:, BYTES] % b[:, WIDTH] == 0)
+        )
+
+    def _decoded(self, first: int) -> Iterator[Piece]:
+        """Blocks as they are stored, from the one that holds row `first`, cut there."""
+        at = int(np.searchsorted(self._blocks[:, FIRST_ROW], first, side="right")) - 1
+        ends = np.append(self._blocks[1:, FIRST_ROW], self.n_rows)
+        for k in range(max(at, 0), len(self._blocks)):
+            lo, hi = int(self._blocks[k, FIRST_ROW]), int(ends[k])
+            y = self._part("y.npy", lo, hi) if self._has("y.npy") else None
+            rows = self._block(k, lo, hi)
+            if first <= lo:
+                yield y, rows
+            elif first < hi:
+                yield None if y is None else y[first - lo :], rows.part(first - lo, hi - lo)
+
+    def _block(self, k: int, lo: int, hi: int) -> Compressed:
+        """Decode a block, rows lo to hi - 1; what does not fit together is damage."""
+        pointers = np.array(self._part("pointers.npy", lo, hi + 1))
+        begin, end = int(pointers[0]), int(pointers[-1])
+        pointers -= begin
+        _, at, length, width = self._blocks[k].tolist()
+        entries, units = end - begin, length // width
+        sound = 0 <= begin <= end <= (self._stored or 0) and bool(np.all(np.diff(pointers) >= 0))
+        if sound and entries <= units:
+            gaps = self._part("gaps.npy", at, at + length).view(UNITS[width])
+            places = np.empty(entries, dtype=self._ids)
+            start = -1 - int(self.meta["first_number"])
+            if units == entries:
+                lowest, highest = decode_plain(pointers, gaps, start, places)
+            else:
+                escape = np.iinfo(gaps.dtype).max
+                used, lowest, highest = decode_escaped(pointers, gaps, start, escape, places)
+                sound = used == units
+            if sound and lowest >= 0 and highest < self.n_columns:
+                return Compressed(pointers, places, self._values(begin, end))
+        raise SourceError(f"{self.path} is damaged: block {k} does not fit; rebuild the store")
+
+    def _values(self, begin: int, end: int) -> npt.NDArray[np.float64]:
+        if self.meta["values"] == "ones":
+            return np.ones(end - begin)
+        return self._part("values.npy", begin, end).astype(np.float64, copy=False)
+
+    def _dense(
+        self, first: int, size: int | None
+    ) -> Iterator[tuple[npt.NDArray[Any] | None, npt.NDArray[np.float64]]]:
+        for lo, hi in block_ranges("rows", size, self.n_rows - first, self.n_columns, None):
+            part = slice(first + lo, first + hi)
+            y = self._part("y.npy", part.start, part.stop) if self._has("y.npy") else None
+            yield y, self._part("dense.npy", part.start, part.stop).astype(np.float64, copy=False)
+
+    def _turned(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
+        """Columns without names: by way of memory where that suffices, else by way of the disk."""
+        stored = self.n_rows * self.n_columns if self._stored is None else self._stored
+        if 40 * stored + 16 * self.n_columns > self.memory:
+            folder = work_folder(self.path, self.work)
+            yield from columns_by_disk(self, folder, self.memory, width, report)
+            return
+        report("transposing rows to columns in memory", 0, self.n_rows)
+        whole = self.load()[0]
+        if self._stored is not None:
+            yield from column_blocks(whole.tocsc(), width, report)
+            return
+        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
+            yield ColumnBlock(lo, self.n_rows, np.asfortranarray(whole[:, lo:hi]))
+            report("reading columns", hi, self.n_columns)
+
+    def _has(self, name: str) -> bool:
+        return name in self.meta["files"]
