@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tamis.engine.record import open_run, save_run
     from tamis.engine.run import Run
     from tamis.engine.select import select
+    from tamis.engine.tune import tune
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.fcbf import FCBF
@@ -65,6 +66,7 @@ _WHERE = {
     "TamisError": "tamis.core.errors",
     "Run": "tamis.engine.run",
     "select": "tamis.engine.select",
+    "tune": "tamis.engine.tune",
     "open_run": "tamis.engine.record",
     "save_run": "tamis.engine.record",
     "threads": "tamis.kernels.threads",
@@ -103,6 +105,7 @@ __all__ = [
     "save_run",
     "select",
     "threads",
+    "tune",
 ]
 
 
