@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.kernels import decimal
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.transpose import (
     begin_columns,
@@ -226,7 +227,7 @@ def test_plain_helpers_give_the_same_number():
         (1, 309),
         (9, -342),
     ]:
-        assert kernel.nearest_float.py_func(mantissa, power) == kernel.nearest_float(
+        assert decimal.nearest_float.py_func(mantissa, power) == decimal.nearest_float(
             mantissa, power
         )
     for token in ["12.5e-30", "-1e5", ".", "1e", "1e7", "123456789012345678901"]:

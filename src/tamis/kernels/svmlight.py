@@ -1,10 +1,4 @@
-"""Svmlight text to numbers: a loop over bytes, exact to the last bit.
-
-A number token is read as a whole mantissa and a power of ten. With at most 18 digits the nearest
-float64 follows from integer arithmetic alone (Clinger's exact cases, else Lemire's 128-bit product,
-*Number Parsing at a Gigabyte per Second*, doi:10.1002/spe.2984). Longer tokens, and results near
-the ends of the range, are only marked: the caller gives them to Python's ``float``. So every value
-is the one that ``float(token)`` gives.
+"""Svmlight text to numbers: a loop over bytes, exact to the last bit (`tamis.kernels.decimal`).
 
 The text must end with a newline: it stops every inner loop, so that none tests for the end.
 """
@@ -17,181 +11,34 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels._jit import jit
+from tamis.kernels.decimal import (
+    EXACT,
+    FOR_PYTHON,
+    MINUS,
+    NOT_A_NUMBER,
+    PLUS,
+    ZERO,
+    Bytes,
+    read_number,
+)
 
-Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-TAB, NEWLINE, RETURN, SPACE, HASH = 9, 10, 13, 32, 35
-PLUS, MINUS, DOT, ZERO, COLON, UPPER_E, LOWER_E = 43, 45, 46, 48, 58, 69, 101
+TAB, NEWLINE, RETURN, SPACE, HASH, COLON = 9, 10, 13, 32, 35, 58
 
 #: The largest index that is read; one more than it still fits an int64.
 LARGEST_INDEX = 2**62
 
-#: Places in the `found` array of `parse_rows` and `scan_rows`.
-ROWS, ENTRIES, LINES, LOWEST, HIGHEST, SLOW, FAULT, FAULT_AT = range(8)
-FOUND = 8
+#: Places in the `found` array of `parse_rows` and `scan_rows`. The last two are the caller's: the
+#: byte to begin at, and whether an empty line is a fault.
+ROWS, ENTRIES, LINES, LOWEST, HIGHEST, SLOW, FAULT, FAULT_AT, FROM, NO_EMPTY = range(10)
+FOUND = 10
 
 #: What can be wrong with a line.
 FINE, BAD_LABEL, BAD_QID, BAD_INDEX, BAD_VALUE, LONE_RETURN = range(6)
-INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING = range(6, 9)
-
-#: What `read_number` says of a token.
-NOT_A_NUMBER, EXACT, FOR_PYTHON = range(3)
-
-# Every power of ten that a float64 holds exactly.
-_TENS = np.array([float(10**e) for e in range(23)])
-_EXACT_MANTISSA = 2**53
-# A longer mantissa might not fit an int64.
-_MOST_DIGITS = 18
-_LEAST_POWER, _LARGEST_POWER = -342, 308
-
-
-def _powers_of_five() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the upper and lower 64 bits of each power of five, scaled to fill 128 bits."""
-    upper, lower = [], []
-    for power in range(_LEAST_POWER, _LARGEST_POWER + 1):
-        five = 5 ** abs(power)
-        if power >= 0:
-            bits = five << 128 >> five.bit_length()
-        else:  # rounded up, which Lemire's proof asks for
-            width = (five - 1).bit_length()
-            bits = (1 << (width + 127 if power >= -27 else 2 * width + 128)) // five + 1
-            bits >>= max(0, bits.bit_length() - 128)
-        upper.append(bits >> 64)
-        lower.append(bits & 0xFFFFFFFFFFFFFFFF)
-    return np.array(upper, dtype=np.uint64), np.array(lower, dtype=np.uint64)
-
-
-_FIVES_UPPER, _FIVES_LOWER = _powers_of_five()
-# 2.0**e for every e that takes a 53-bit mantissa to a normal float64.
-_LEAST_TWO, _LARGEST_TWO = -1074, 971
-_TWOS = np.ldexp(1.0, np.arange(_LEAST_TWO, _LARGEST_TWO + 1))
-
-_HALF = np.uint64(0xFFFFFFFF)
-_LOW_NINE = np.uint64(0x1FF)
-_ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
-_U0, _U1, _U3, _U9, _U32, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 32, 63))
-
-
-@jit
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return the upper and lower 64 bits of a 64-bit times a 64-bit number."""
-    a0, a1, b0, b1 = a & _HALF, a >> _U32, b & _HALF, b >> _U32
-    low, left, right = a0 * b0, a1 * b0, a0 * b1
-    middle = (low >> _U32) + (left & _HALF) + (right & _HALF)
-    upper = a1 * b1 + (left >> _U32) + (right >> _U32) + (middle >> _U32)
-    return upper, (middle << _U32) | (low & _HALF)
-
-
-@jit
-def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
-    """Return the float64 nearest to mantissa times 10**power; False if it is for Python to find.
-
-    The mantissa is above 0 and below 2**63; ties go to the even neighbour.
-    """
-    if power < _LEAST_POWER or power > _LARGEST_POWER:
-        return 0.0, False
-    w = np.uint64(mantissa)
-    shift = 0
-    for step in (32, 16, 8, 4, 2, 1):
-        if w >> np.uint64(64 - step) == _U0:
-            w = w << np.uint64(step)
-            shift += step
-    upper, lower = _product(w, _FIVES_UPPER[power - _LEAST_POWER])
-    if upper & _LOW_NINE == _LOW_NINE:  # 64 bits of the power of five may not be enough
-        more, _ = _product(w, _FIVES_LOWER[power - _LEAST_POWER])
-        if lower > _ALL_BITS - more:
-            upper = upper + _U1
-            lower = more - (_ALL_BITS - lower) - _U1
-        else:
-            lower = lower + more
-    top = upper >> _U63
-    bits = upper >> (top + _U9)
-    # Exactly between two floats: step down to the even one before the rounding below.
-    tie = lower <= _U1 and -4 <= power <= 23 and (bits & _U3) == _U1
-    if tie and (bits << (top + _U9)) == upper:
-        bits = bits - _U1
-    bits = (bits + (bits & _U1)) >> _U1
-    two = ((217706 * power) >> 16) + 63 + int(top) - shift - 52
-    # Room for a mantissa that was rounded up to 2**53 at the upper end.
-    if two < _LEAST_TWO or two >= _LARGEST_TWO:
-        return 0.0, False
-    return float(bits) * _TWOS[two - _LEAST_TWO], True
-
-
-@jit
-def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
-    """Read what follows an ``e``: (exponent, end); the end is -1 when there is no number."""
-    negative = text[i] == MINUS
-    if negative or text[i] == PLUS:
-        i += 1
-    start = i
-    exponent = 0
-    digit = int(text[i]) - ZERO
-    while 0 <= digit <= 9:
-        if exponent < 100_000:  # far outside the range already; do not overflow
-            exponent = exponent * 10 + digit
-        i += 1
-        digit = int(text[i]) - ZERO
-    return (-exponent if negative else exponent), (i if i > start else -1)
-
-
-@jit
-def _leading_zeros(text: Bytes, i: int) -> int:
-    """Count the zeros before the first other digit of a number, on both sides of its point."""
-    start = i
-    while text[i] == ZERO or text[i] == DOT:
-        i += 1
-    zeros = i - start
-    for k in range(start, i):
-        if text[k] == DOT:
-            zeros -= 1
-    return zeros
-
-
-@jit
-def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
-    """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
-    negative = text[i] == MINUS
-    if negative or text[i] == PLUS:
-        i += 1
-    start = first = i
-    mantissa = 0
-    power = 0
-    digit = int(text[i]) - ZERO
-    while 0 <= digit <= 9:
-        mantissa = mantissa * 10 + digit
-        i += 1
-        digit = int(text[i]) - ZERO
-    digits = i - start
-    if text[i] == DOT:
-        i += 1
-        start = i
-        digit = int(text[i]) - ZERO
-        while 0 <= digit <= 9:
-            mantissa = mantissa * 10 + digit
-            i += 1
-            digit = int(text[i]) - ZERO
-        power = start - i
-        digits += i - start
-    if digits == 0:
-        return 0.0, i, NOT_A_NUMBER
-    if text[i] == LOWER_E or text[i] == UPPER_E:
-        exponent, i = read_exponent(text, i + 1)
-        if i < 0:
-            return 0.0, i, NOT_A_NUMBER
-        power += exponent
-    if digits > _MOST_DIGITS and digits - _leading_zeros(text, first) > _MOST_DIGITS:
-        return 0.0, i, FOR_PYTHON
-    value = float(mantissa)
-    if mantissa <= _EXACT_MANTISSA and -22 <= power <= 22:
-        value = value * _TENS[power] if power >= 0 else value / _TENS[-power]
-    elif mantissa > 0:
-        value, known = nearest_float(mantissa, power)
-        if not known:
-            return 0.0, i, FOR_PYTHON
-    return (-value if negative else value), i, EXACT
+INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING, NOT_FINITE, EMPTY = range(6, 11)
+N_FAULTS = 11
 
 
 @jit
@@ -253,6 +100,14 @@ def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
 
 
 @jit
+def _is_named(text: Bytes, i: int) -> bool:
+    """True if a token begins like nan or inf."""
+    if text[i] == MINUS or text[i] == PLUS:
+        i += 1
+    return text[i] in (78, 110, 73, 105)  # N, n, I, i
+
+
+@jit
 def _entries(
     text: Bytes, i: int, least: int, indices: Any, values: Floats, slow: Ints, found: Ints
 ) -> int:
@@ -279,7 +134,7 @@ def _entries(
             return start
         value, end, status = read_number(text, i + 1)
         if status == NOT_A_NUMBER or not _ends_token(text[end]):
-            found[FAULT] = BAD_VALUE
+            found[FAULT] = NOT_FINITE if _is_named(text, i + 1) else BAD_VALUE
             return i + 1
         if status == FOR_PYTHON:
             _mark_slow(at, i + 1, slow, found)
@@ -297,6 +152,50 @@ def _entries(
 
 
 @jit
+def _row(
+    text: Bytes,
+    i: int,
+    least: int,
+    labels: Floats,
+    pointers: Ints,
+    indices: Any,
+    values: Floats,
+    slow: Ints,
+    found: Ints,
+) -> Any:
+    """Read one line: give the byte of its newline or, where found[FAULT] is set, of the fault."""
+    start = i = _skip_blanks(text, i)
+    if text[i] != NEWLINE and text[i] != HASH and text[i] != RETURN:
+        value, end, status = read_number(text, i)
+        if status == NOT_A_NUMBER or not _ends_token(text[end]):
+            found[FAULT] = BAD_LABEL
+            return i
+        row = found[ROWS]
+        if status == FOR_PYTHON:
+            _mark_slow(-1 - row, i, slow, found)
+        labels[row] = value
+        start = _skip_blanks(text, end)
+        i = _skip_query(text, start)
+        if i < 0:
+            found[FAULT] = BAD_QID
+            return start
+        start = i = _entries(text, i, least, indices, values, slow, found)
+        if found[FAULT] == FINE and not _ends_token(text[i]):
+            found[FAULT] = BAD_INDEX
+        if found[FAULT] != FINE:
+            return i
+        found[ROWS] = row + 1
+        pointers[row + 1] = found[ENTRIES]
+    elif found[NO_EMPTY] and text[i] != HASH:
+        found[FAULT] = EMPTY
+    i = _line_end(text, i)
+    if i < 0:
+        found[FAULT] = LONE_RETURN
+        return start
+    return i
+
+
+@jit
 def parse_rows(
     text: Bytes,
     least: int,
@@ -307,49 +206,85 @@ def parse_rows(
     slow: Ints,
     found: Ints,
 ) -> None:
-    """Parse whole lines.
+    """Parse whole lines up to the first that has a fault, of which only `slow` tokens are kept.
 
     `least` is the smallest index allowed. `labels`, `pointers`, `indices` and `values` are filled
     from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens that
     are for Python's float: (entry, byte), with entry -1 - row for a label; when it is too short for
-    found[SLOW] of them, parse again with a longer one. `found` takes the counts and the first
-    fault; it must start as `new_found()`.
+    found[SLOW] of them, parse again with a longer one. `found` takes the counts and the fault; it
+    must start as `new_found()`.
     """
-    i = 0
-    pointers[0] = 0
+    i = found[FROM]
+    if i == 0:
+        pointers[0] = 0
     while i < len(text):
-        start = i = _skip_blanks(text, i)
-        if text[i] != NEWLINE and text[i] != HASH and text[i] != RETURN:
-            value, end, status = read_number(text, i)
-            if status == NOT_A_NUMBER or not _ends_token(text[end]):
-                found[FAULT] = BAD_LABEL
-                found[FAULT_AT] = i
-                return
-            row = found[ROWS]
-            if status == FOR_PYTHON:
-                _mark_slow(-1 - row, i, slow, found)
-            labels[row] = value
-            start = _skip_blanks(text, end)
-            i = _skip_query(text, start)
-            if i < 0:
-                found[FAULT] = BAD_QID
-                found[FAULT_AT] = start
-                return
-            start = i = _entries(text, i, least, indices, values, slow, found)
-            if found[FAULT] == FINE and not _ends_token(text[i]):
-                found[FAULT] = BAD_INDEX
-            if found[FAULT] != FINE:
-                found[FAULT_AT] = i
-                return
-            found[ROWS] = row + 1
-            pointers[row + 1] = found[ENTRIES]
-        i = _line_end(text, i)
-        if i < 0:
-            found[FAULT] = LONE_RETURN
-            found[FAULT_AT] = start
+        row, entries = found[ROWS], found[ENTRIES]
+        lowest, highest = found[LOWEST], found[HIGHEST]
+        i = _row(text, i, least, labels, pointers, indices, values, slow, found)
+        if found[FAULT] != FINE:
+            found[FAULT_AT] = i
+            found[ROWS], found[ENTRIES] = row, entries
+            found[LOWEST], found[HIGHEST] = lowest, highest
             return
         i += 1
         found[LINES] += 1
+
+
+@jit
+def parse_sound_rows(
+    text: Bytes,
+    least: int,
+    labels: Floats,
+    pointers: Ints,
+    indices: Any,
+    values: Floats,
+    slow: Ints,
+    found: Ints,
+    bad: Ints,
+) -> int:
+    """Parse whole lines and pass over those with a fault: `bad` lists (what, byte) of each.
+
+    `bad` must have room for every line. Returns how many there are.
+    """
+    count = 0
+    parse_rows(text, least, labels, pointers, indices, values, slow, found)
+    while found[FAULT] != FINE:
+        bad[count, 0] = found[FAULT]
+        bad[count, 1] = found[FAULT_AT]
+        count += 1
+        i = found[FAULT_AT]
+        while i > 0 and text[i - 1] != NEWLINE:
+            i -= 1
+        while 0 < found[SLOW] <= len(slow) and slow[found[SLOW] - 1, 1] >= i:
+            found[SLOW] -= 1
+        while text[i] != NEWLINE:
+            i += 1
+        found[FROM] = i + 1
+        found[LINES] += 1
+        found[FAULT] = FINE
+        parse_rows(text, least, labels, pointers, indices, values, slow, found)
+    return count
+
+
+@jit
+def scan_labels(text: Bytes, labels: Floats) -> int:
+    """List the labels of rows, each run of the same one once; give how many.
+
+    What is no number is passed over: `parse_rows` is there to name it.
+    """
+    count = 0
+    i = 0
+    while i < len(text):
+        i = _skip_blanks(text, i)
+        value, end, status = read_number(text, i)
+        is_label = status == EXACT and _ends_token(text[end])
+        if is_label and (count == 0 or labels[count - 1] != value):
+            labels[count] = value
+            count += 1
+        while text[i] != NEWLINE:
+            i += 1
+        i += 1
+    return count
 
 
 @jit

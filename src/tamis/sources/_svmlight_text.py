@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
+from tamis.core.errors import SourceError
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.threads import thread_count
 
 Text = npt.NDArray[np.uint8]
+T = TypeVar("T")
 
 #: Tokens for Python that a chunk has room for at first; a chunk with more is parsed twice.
 _SLOW = 1000
 #: Shown of a token that is wrong.
 _SHOWN = 40
+
+#: How bad lines are left out.
+SKIP = "with skip_bad_lines=True (--skip-bad-lines)"
+
+#: Bad lines that were skipped, in words: how many ...
+IN_WORDS = {
+    kernel.BAD_LABEL: "without a number as label",
+    kernel.BAD_QID: "with a query number that is none",
+    kernel.BAD_INDEX: "with something that is no index:value",
+    kernel.BAD_VALUE: "with a value that is no number",
+    kernel.NOT_FINITE: "with NaN or infinity",
+    kernel.LONE_RETURN: "with a carriage return inside",
+    kernel.INDEX_TOO_SMALL: "with index 0 where indices count from 1",
+    kernel.INDEX_TOO_LARGE: "with an index above 2**62",
+    kernel.NOT_RISING: "with indices that do not rise",
+    kernel.EMPTY: "empty",
+}
 
 
 @dataclass(frozen=True)
@@ -33,49 +53,126 @@ class Fault:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The rows of one chunk of text. Its arrays may be views of longer ones."""
+    """The rows of one chunk of text. Its arrays may be views of longer ones.
+
+    `fault` is the first fault, where parsing stopped; `skipped` are those it went past, if asked
+    to: what and at which byte, in the order of the text.
+    """
 
     text: Text
     labels: npt.NDArray[np.float64]
     rows: Compressed
     found: npt.NDArray[np.int64]
     fault: Fault | None
+    skipped: npt.NDArray[np.int64]
+
+    def lines_of(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """In which lines of the chunk some bytes are, counted from 0."""
+        return np.searchsorted(np.flatnonzero(self.text == kernel.NEWLINE), at)
+
+    def line_of_row(self, row: int) -> int:
+        """In which line of the chunk a row is; a walk over its lines, for a sentence."""
+        skipped = set(self.lines_of(self.skipped[:, 1]).tolist())
+        seen = -1
+        for number, line in enumerate(self.text.tobytes().split(b"\n")):
+            filled = line.lstrip(b" \t").rstrip(b"\r")
+            if filled and filled[0] != kernel.HASH and number not in skipped:
+                seen += 1
+                if seen == row:
+                    return number
+        raise IndexError(row)
 
 
-def parse_all(texts: Iterable[Text], least: int) -> Iterator[Chunk]:
-    """Parse chunks with threads and give them back in order, reading ahead by one each."""
+def in_order(
+    texts: Iterator[Text], work: Callable[[Text], T], *, read_in_thread: bool = True
+) -> Iterator[T]:
+    """Do work on chunks with threads, reading ahead by one each; results come in order.
+
+    What reading raises comes after the results of what was read before. A pipe is to be read in the
+    caller's thread: nothing could stop a thread that waits for it.
+    """
     workers = thread_count()
-    waiting: deque[Future[Chunk]] = deque()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="tamis-parse")
+    waiting: deque[Future[T]] = deque()
+    pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="tamis-parse")
+    end: BaseException | None = None
     try:
-        for text in texts:
-            waiting.append(pool.submit(parse_chunk, text, least))
-            if len(waiting) > workers:
-                yield waiting.popleft().result()
+        while end is None:
+            try:
+                coming = pool.submit(_next, texts) if read_in_thread else None
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+                text = _next(texts) if coming is None else coming.result()
+                if text is None:
+                    break
+                waiting.append(pool.submit(work, text))
+            except SourceError as error:
+                end = error
         while waiting:
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+    if end is not None:
+        raise end
 
 
-def parse_chunk(text: Text, least: int) -> Chunk:
-    """Parse whole lines; `least` is the smallest index allowed."""
+def _next(texts: Iterator[Text]) -> Text | None:
+    return next(texts, None)
+
+
+def parse_all(texts: Iterator[Text], least: int) -> Iterator[Chunk]:
+    """Parse chunks with threads and give them back in order."""
+    return in_order(texts, lambda text: parse_chunk(text, least))
+
+
+def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: bool = False) -> Chunk:
+    """Parse whole lines; `least` is the smallest index allowed, `skip` goes past bad lines."""
     colons, newlines = kernel.count_marks(text)
     labels, pointers = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
     indices, values = np.empty(colons, dtype=np.int64), np.empty(colons)
-    slow = np.empty((_SLOW, 2), dtype=np.int64)
-    found = kernel.new_found()
-    kernel.parse_rows(text, least, labels, pointers, indices, values, slow, found)
-    if found[kernel.SLOW] > len(slow):
-        slow, found = np.empty((found[kernel.SLOW], 2), dtype=np.int64), kernel.new_found()
-        kernel.parse_rows(text, least, labels, pointers, indices, values, slow, found)
-    fault = None
-    if found[kernel.FAULT] != kernel.FINE:
-        fault = Fault(int(found[kernel.FAULT]), int(found[kernel.FAULT_AT]))
-    fault = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values) or fault
+    bad = np.empty((newlines if skip else 0, 2), dtype=np.int64)
+    room = _SLOW
+    while True:
+        slow, found, count = np.empty((room, 2), dtype=np.int64), kernel.new_found(), 0
+        found[kernel.NO_EMPTY] = refuse_empty
+        out = (labels, pointers, indices, values, slow, found)
+        if skip:
+            count = kernel.parse_sound_rows(text, least, *out, bad)
+        else:
+            kernel.parse_rows(text, least, *out)
+        if found[kernel.SLOW] <= room:
+            break
+        room = int(found[kernel.SLOW])
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
     rows = Compressed(pointers[: n_rows + 1], indices[:entries], values[:entries])
-    return Chunk(text, labels[:n_rows], rows, found, fault)
+    too_large = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values, rows.pointers)
+    labels = labels[:n_rows]
+    fault = None
+    if skip:
+        labels, rows, skipped = _without(labels, rows, bad[:count], too_large)
+        found[kernel.ROWS], found[kernel.ENTRIES] = len(rows), rows.stored
+        return Chunk(text, labels, rows, found, None, skipped)
+    if too_large:
+        fault = too_large[0][1]
+    elif found[kernel.FAULT] != kernel.FINE:
+        fault = Fault(int(found[kernel.FAULT]), int(found[kernel.FAULT_AT]))
+    return Chunk(text, labels, rows, found, fault, bad)
+
+
+def _without(
+    labels: npt.NDArray[np.float64],
+    rows: Compressed,
+    bad: npt.NDArray[np.int64],
+    too_large: list[tuple[int, Fault]],
+) -> tuple[npt.NDArray[np.float64], Compressed, npt.NDArray[np.int64]]:
+    """Leave out the rows with a number that is too large, and list them with the bad lines."""
+    if too_large:
+        first = dict(reversed(too_large))  # one for each row, its first
+        good = np.setdiff1d(np.arange(len(rows)), list(first))
+        more = np.array([(fault.kind, fault.at) for fault in first.values()], dtype=np.int64)
+        bad = np.concatenate([bad, more])
+        bad = bad[np.argsort(bad[:, 1], kind="stable")]
+        labels, rows = labels[good], rows.pick(good)
+    return labels, rows, bad
 
 
 def _slow_numbers(
@@ -83,17 +180,20 @@ def _slow_numbers(
     slow: npt.NDArray[np.int64],
     labels: npt.NDArray[np.float64],
     values: npt.NDArray[np.float64],
-) -> Fault | None:
-    """Let Python read the tokens the kernel has marked; one may turn out too large for a float."""
+    pointers: npt.NDArray[np.int64],
+) -> list[tuple[int, Fault]]:
+    """Let Python read the tokens the kernel has marked; give rows where one is no float64."""
+    too_large = []
     for entry, at in slow.tolist():
         number = float(_token(text, at))
+        row = -1 - entry if entry < 0 else int(np.searchsorted(pointers, entry, side="right")) - 1
         if math.isinf(number):
-            return Fault(kernel.BAD_LABEL if entry < 0 else kernel.BAD_VALUE, at)
-        if entry < 0:
-            labels[-1 - entry] = number
+            too_large.append((row, Fault(kernel.BAD_LABEL if entry < 0 else kernel.BAD_VALUE, at)))
+        elif entry < 0:
+            labels[row] = number
         else:
             values[entry] = number
-    return None
+    return too_large
 
 
 def _token(text: Text, at: int) -> str:
@@ -114,6 +214,8 @@ def sentence(path: str, chunk: Chunk, fault: Fault, lines_before: int) -> str:
     """Say in one sentence where a line is wrong, and what is expected there."""
     before = chunk.text[: fault.at].tobytes()
     line = lines_before + before.count(b"\n") + 1
+    if fault.kind == kernel.EMPTY:
+        return f"{path}, line {line} is empty; remove it, or pass over it {SKIP}"
     column = fault.at - (before.rfind(b"\n") + 1) + 1
     token = _token(chunk.text, fault.at)
     shown = token if len(token) <= _SHOWN else token[:_SHOWN] + "..."
@@ -125,7 +227,7 @@ def _explain(kind: int, token: str) -> str:
     """Finish the sentence about a token."""
     if kind == kernel.BAD_LABEL:
         return _explain_label(token)
-    if kind == kernel.BAD_VALUE:
+    if kind in (kernel.BAD_VALUE, kernel.NOT_FINITE):
         if _is_not_finite(token):
             return "is not a finite value; expected a number such as 1, -0.5 or 1e-3"
         return "is not a number; expected a value such as 1, -0.5 or 1e-3 after the colon"

@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,12 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BOM = b"\xef\xbb\xbf"
 #: Compressed zstd bytes given to the decompressor at a time; what comes out may be much longer.
 _ZSTD_PIECE = 1 << 14
+#: A line longer than this is refused: a small compressed file can hold gigabytes of one byte.
+LONGEST_LINE = 512_000_000
+
+
+class DamageError(SourceError):
+    """A compressed file that ends too early, or is spoilt; what came before could be read."""
 
 
 class TextFile:
@@ -34,11 +40,16 @@ class TextFile:
         Told by the first bytes, not by the name.
     done : int
         How many bytes of the file the last `chunks()` has read so far, for progress.
+    skipped : int
+        Bytes before the first line that are no text: a byte order mark.
     """
+
+    #: Whether it can be read more than once.
+    again: bool = True
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.done = 0
+        self.done = self.skipped = 0
         if os.path.isdir(path):
             raise SourceError(f"{path} is a folder; give the path of a text file in it")
         if os.path.exists(path) and not os.path.isfile(path):
@@ -55,32 +66,56 @@ class TextFile:
             raise SourceError(f"{path} cannot be read ({error.strerror}); check it") from error
         if not head:
             raise SourceError(f"{path} is empty; give a file with at least one row")
-        self.compression = next((c for m, c in _MAGIC.items() if head.startswith(m)), "none")
+        self.compression = _compression(head)
 
-    def chunks(self, size: int) -> Iterator[npt.NDArray[np.uint8]]:
+    def chunks(
+        self, size: int, longest: int = LONGEST_LINE, *, start: int = 0
+    ) -> Iterator[npt.NDArray[np.uint8]]:
         """Stream the text in chunks of about `size` bytes, each ending with a newline.
 
-        A line longer than that makes a longer chunk; a missing last newline is added.
+        A line longer than that makes a longer chunk, one longer than `longest` is refused; a
+        missing last newline is added. `start` is the byte to begin at, in a file that is not
+        compressed. Of a damaged file every line that ended before comes, then `DamageError`.
         """
         waiting: list[bytes] = []
-        wanted, is_first = max(1, size), True
+        given, wanted, is_first = start, max(1, size), start == 0
         with self._open() as (raw, text):
+            if start:
+                raw.seek(start)
             while data := text.read(wanted):
                 self.done = raw.tell()
                 if is_first:
                     while len(data) < len(_BOM) and (more := text.read(1)):
                         data += more
+                    self.skipped = len(_BOM) if data.startswith(_BOM) else 0
                     data, is_first = data.removeprefix(_BOM), False
                 cut = data.rfind(b"\n") + 1
                 if cut:
                     waiting.append(data[:cut] if cut < len(data) else data)
+                    given += sum(map(len, waiting))
                     yield _as_array(waiting)
                     waiting, wanted = [data[cut:]] if cut < len(data) else [], max(1, size)
                 else:  # a line that is longer than a chunk: read further each time
                     waiting.append(data)
-                    wanted *= 2
+                    wanted = max(1, min(2 * wanted, longest + 1 - sum(map(len, waiting))))
+                if sum(map(len, waiting)) > longest:
+                    raise SourceError(self._too_long(given, longest))
         if any(waiting):
             yield _as_array([*waiting, b"\n"])
+
+    def _too_long(self, before: int, longest: int) -> str:
+        """What to say about a line that follows `before` bytes of text."""
+        line = 1
+        if not self.again:
+            return f"{self.path} has a line longer than {longest:,} bytes; is it text?"
+        with self._open() as (_, text):
+            while before > 0 and (data := text.read(min(before, 1 << 20))):
+                before -= len(data)
+                line += data.count(b"\n")
+        return (
+            f"{self.path} line {line} is longer than {longest:,} bytes; look for a quote that is "
+            "never closed, or bytes that are no text"
+        )
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk."""
@@ -90,11 +125,15 @@ class TextFile:
                 digest.update(piece)
         return digest.hexdigest()
 
+    def _raw(self) -> IO[bytes]:
+        """The bytes on disk."""
+        return open(self.path, "rb")
+
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """Open the file and its text; damage inside becomes one sentence."""
         damage: tuple[type[BaseException], ...] = (EOFError, OSError, zlib.error)
-        with open(self.path, "rb") as raw:
+        with self._raw() as raw:
             text: Any = raw
             if self.compression == "gzip":
                 text = gzip.GzipFile(fileobj=raw, mode="rb")
@@ -105,13 +144,88 @@ class TextFile:
                 damage += (zstandard.ZstdError,)
                 text = io.BufferedReader(_Zstd(raw, zstandard.ZstdDecompressor().decompressobj))
             try:
-                yield raw, text
+                packed = self.compression != "none"
+                yield raw, cast(IO[bytes], _ToTheEnd(text, damage)) if packed else text
             except damage as error:
                 what = "" if self.compression == "none" else f"{self.compression} "
-                raise SourceError(
+                raise DamageError(
                     f"{self.path} is a truncated or damaged {what}file near byte {raw.tell()} "
                     f"({str(error).rstrip('.')}); fetch or write it again"
                 ) from error
+
+
+class TextPipe(TextFile):
+    """Text that comes through a pipe, such as standard input: read once, from front to back."""
+
+    again = False
+
+    def __init__(self, path: str, pipe: IO[bytes]) -> None:
+        self.path, self.size = path, 0
+        self.done = self.skipped = 0
+        head = b""
+        while len(head) < 4 and (more := pipe.read(4 - len(head))):
+            head += more
+        if not head:
+            raise SourceError(f"{path} is empty; give at least one row")
+        self.compression = _compression(head)
+        self._bytes: IO[bytes] = io.BufferedReader(_Rest(head, pipe))
+
+    def fingerprint(self) -> str:
+        """Nothing: what has gone through a pipe cannot be read again."""
+        return ""
+
+    def _raw(self) -> IO[bytes]:
+        return self._bytes
+
+
+class _Rest(io.RawIOBase):
+    """What is left of a pipe after its first bytes were read, with those before it."""
+
+    def __init__(self, head: bytes, pipe: IO[bytes]) -> None:
+        self._head, self._pipe = head, pipe
+        self._given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._given
+
+    def readinto(self, into: Any, /) -> int:
+        piece = self._head[: len(into)]
+        self._head = self._head[len(piece) :]
+        if not piece:
+            read = getattr(self._pipe, "read1", self._pipe.read)
+            piece = read(len(into))
+        into[: len(piece)] = piece
+        self._given += len(piece)
+        return len(piece)
+
+
+class _ToTheEnd:
+    """Gives all that can be unpacked of a damaged file before it raises."""
+
+    def __init__(self, text: Any, damage: tuple[type[BaseException], ...]) -> None:
+        self._text, self._damage = text, damage
+        self._error: BaseException | None = None
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or fewer at the end."""
+        pieces: list[bytes] = []
+        got = 0
+        while got < size and self._error is None:
+            try:
+                piece = self._text.read1(size - got)
+            except self._damage as error:
+                self._error = error
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+            got += len(piece)
+        if not pieces and self._error is not None:
+            raise self._error
+        return b"".join(pieces)
 
 
 class _Zstd(io.RawIOBase):
@@ -146,3 +260,7 @@ class _Zstd(io.RawIOBase):
 
 def _as_array(parts: list[bytes]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), dtype=np.uint8)
+
+
+def _compression(head: bytes) -> str:
+    return next((c for magic, c in _MAGIC.items() if head.startswith(magic)), "none")
