@@ -14,31 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import InputError, need
-from tamis.core.frames import named_columns
+from tamis.core.errors import InputError
 from tamis.core.growable import Growable
+from tamis.core.log_arrays import arrays_of, extend
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import fill, join, show
 from tamis.core.stretches import Stretches
-from tamis.core.verdicts import Decision, Reason, Verdict
+from tamis.core.verdicts import EVENT, Decision, Reason, Verdict
+from tamis.core.views import LogViews
 
 __all__ = ["Decision", "DecisionLog", "Reason", "Verdict"]
 
 
-EVENT = np.dtype(
-    [
-        ("at", np.int64),
-        ("feature", np.int64),
-        ("reason", np.uint8),
-        ("relevance", np.float64),
-        ("value", np.float64),
-        ("level", np.float64),
-        ("because_end", np.int64),
-    ]
-)
-
-
-class DecisionLog:
+class DecisionLog(LogViews):
     """The decision of every feature, columnar.
 
     Parameters
@@ -75,9 +63,7 @@ class DecisionLog:
         self.reasons = dict(reasons)
         self.names = names if names is not None else NameBook()
         self.words = dict(words or {})
-        self._keys = list(self.reasons)
-        self._codes = {key: code for code, key in enumerate(self._keys)}
-        self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
+        self._index_reasons()
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
         self._levels = Stretches()
@@ -86,7 +72,17 @@ class DecisionLog:
         self._because = Growable(np.int64)
         self._evidence: dict[str, tuple[Growable, Growable]] = {}
 
+    def _index_reasons(self) -> None:
+        self._keys = list(self.reasons)
+        self._codes = {key: code for code, key in enumerate(self._keys)}
+        self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
+
     # --- writing ---------------------------------------------------------------------------
+
+    def declare(self, reasons: Mapping[str, Reason]) -> None:
+        """Take further reasons, behind those that are there."""
+        self.reasons = self.reasons | {k: r for k, r in reasons.items() if k not in self.reasons}
+        self._index_reasons()
 
     def append_bulk(
         self,
@@ -338,16 +334,6 @@ class DecisionLog:
         table["because"][where] = first[mine]
         return table
 
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame with one row a feature, names and words in place of numbers."""
-        pandas = need("pandas", extra="pandas", what_for="DecisionLog.to_pandas")
-        return pandas.DataFrame(named_columns(self.columns(), self._keys, self.names))
-
-    def to_polars(self) -> Any:
-        """Return a polars DataFrame with one row a feature, names and words in place of numbers."""
-        polars = need("polars", extra="polars", what_for="DecisionLog.to_polars")
-        return polars.DataFrame(named_columns(self.columns(), self._keys, self.names))
-
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts().items() if n)
         return f"<DecisionLog of {len(self)} features: {counts or 'none yet'}>"
@@ -356,19 +342,7 @@ class DecisionLog:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything but names, reasons and words as plain arrays, for a writer of files."""
-        arrays = {
-            "reason": self._reason.view,
-            "relevance": self._relevance.view,
-            "level": self._bulk_levels(0, len(self)),
-            "because": self._because.view,
-        }
-        if self._values:
-            arrays["value"] = self._values.between(0, len(self))
-        arrays |= {f"event_{key}": self._events.view[key] for key in EVENT.names or ()}
-        for key, (places, numbers) in self._evidence.items():
-            arrays[f"evidence:{key}:at"] = places.view
-            arrays[f"evidence:{key}"] = numbers.view
-        return arrays
+        return arrays_of(self)
 
     @classmethod
     def from_state(
@@ -380,21 +354,5 @@ class DecisionLog:
     ) -> DecisionLog:
         """Rebuild a log from `state()`."""
         log = cls(reasons, names, words)
-        log._reason = Growable(np.uint8, state["reason"])
-        log._relevance = Growable(np.float32, state["relevance"])
-        log._levels.append(0, len(log), np.asarray(state["level"]))
-        if "value" in state:
-            log.append_values(0, np.asarray(state["value"]))
-        log._because = Growable(np.int64, state["because"])
-        events = np.zeros(len(state["event_at"]), dtype=EVENT)
-        for key in EVENT.names or ():
-            events[key] = state[f"event_{key}"]
-        log._events = Growable(EVENT, events)
-        for key in state:
-            if key.startswith("evidence:") and key.endswith(":at"):
-                name = key.removeprefix("evidence:").removesuffix(":at")
-                log._evidence[name] = (
-                    Growable(np.int64, state[key]),
-                    Growable(np.float64, state[f"evidence:{name}"]),
-                )
+        extend(log, state)
         return log

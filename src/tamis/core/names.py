@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -97,6 +97,14 @@ class NameBook:
             self._starts.append(self.count)
             self._named.append(names)
         self.count += width
+
+    def pieces(self, first: int = 0) -> list[tuple[int, Names]]:
+        """Stretches of names from feature `first` on, and the feature that each begins with.
+
+        `first` must not lie inside a stretch.
+        """
+        at = bisect_left(self._starts, first)
+        return list(zip(self._starts[at:], self._named[at:], strict=True))
 
     @property
     def numbered(self) -> bool:

@@ -62,3 +62,17 @@ class Decision:
     because: tuple[int, ...] = ()
     evicts: tuple[Decision, ...] = ()
     evidence: Mapping[str, float] = field(default_factory=dict)
+
+
+#: One recorded decision in the log.
+EVENT = np.dtype(
+    [
+        ("at", np.int64),
+        ("feature", np.int64),
+        ("reason", np.uint8),
+        ("relevance", np.float64),
+        ("value", np.float64),
+        ("level", np.float64),
+        ("because_end", np.int64),
+    ]
+)
