@@ -169,9 +169,8 @@ def test_demo_finds_what_was_planted_and_writes_a_report(tamis, tmp_path):
     done = tamis("demo", "--out", "d/e", "--columns", "20000")
     assert done.code == 0
     assert "found 10 of the 10 planted features and 0 others" in done.out
-    assert done.out.rstrip().endswith("report.md")
-    page = (tmp_path / "d" / "e" / "report.md").read_text()
-    assert "## A stream of 20,000 features, generated" in page
+    assert done.out.rstrip().endswith("The report is d/e/digits.html")
+    assert "saola kept 10 of 20,000 features" in (tmp_path / "d/e/stream.html").read_text()
     assert tamis("why", "d/e/stream", "x750").out.startswith("x750 is kept: ")
     again = tamis("demo", "--out", "d/e", "--columns", "1000")
     assert again.code == 0

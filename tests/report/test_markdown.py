@@ -6,105 +6,88 @@ import re
 
 import numpy as np
 import pytest
+from sample_pages import a_run, an_odd_run
 
-from tamis import SAOLA
 from tamis.core.errors import OutputError
-from tamis.core.names import Names
 from tamis.engine.record import open_run, save_run
 from tamis.engine.select import select
-from tamis.report.markdown import MOST, cell, code, write_markdown
-from tamis.sources.memory import MemorySource
+from tamis.report.markdown import MOST, as_markdown, cell, code
+from tamis.report.stream_run import page_of_run
+from tamis.report.write import write_page
 
 
-def a_run(n_columns=40, names=None, classes=(0, 1), **options):
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 300)
-    X = rng.integers(0, 2, (300, n_columns)).astype(float)
-    X[:, 5] = np.where(rng.random(300) < 0.5, y, X[:, 5])
-    X[:, 6] = np.where(rng.random(300) < 0.3, X[:, 6], X[:, 5])
-    X[:, 9] = np.where(rng.random(300) < 0.5, y, X[:, 5])
-    packed = None if names is None else Names.of(names)
-    source = MemorySource(X, np.array(classes)[y], names=packed)
-    return select(source, SAOLA(**options), command="tamis test")
+def text_of(run):
+    return as_markdown(page_of_run(run, "run"))
 
 
-def page(tmp_path, runs, **options):
-    path = write_markdown(runs, tmp_path / "r.md", "A title", **options)
-    assert path == tmp_path / "r.md"
-    return path.read_text(encoding="utf-8")
+def part(text, title):
+    return text.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_a_page_has_a_title_an_intro_and_a_section_for_each_run(tmp_path):
-    text = page(tmp_path, {"One": a_run(), "Two": a_run()}, intro="Some words.")
-    assert text.startswith("# A title\n\nSome words.\n")
-    assert re.findall(r"(?m)^## (.*)$", text) == ["One", "Two"]
-
-
-def test_a_section_says_what_was_kept_why_others_went_and_at_what_cost(tmp_path):
+def test_a_page_says_what_was_kept_where_the_rest_went_and_at_what_cost():
     run = a_run()
-    text = page(tmp_path, {"One": run})
-    assert "300 rows, 40 features; 2 classes: 0 (" in text
-    for word, number in run.log.counts().items():
-        assert f"| {word} | {number} |" in text
+    text = text_of(run)
+    counts = run.log.counts()
+    assert text.startswith("# tamis: memory data\n\nsaola kept ")
     for row in run.kept():
-        assert f"| {row['name']} | {row['relevance']:.4g} |" in text
-    assert "Why some others went:\n\n- x6 was dropped as redundant: " in text
-    assert "\n- x5 was kept until x9 arrived" in text
-    assert f"{run.work['pair_values']:,} pair values" in text
+        assert f"| {row['name']} | {row['relevance']:.4g} |" in part(text, "Kept features")
+    assert f"| redundant | {counts['redundant']} |" in part(text, "Where features went")
+    sentences = part(text, "Who made whom redundant")
+    assert "- x6 was dropped as redundant: " in sentences
+    assert "- x5 was kept until x9 arrived" in sentences
+    assert "`tamis why run FEATURE`" in sentences
+    assert f"| pair values | {run.work['pair_values']:,} |" in text
     assert run.source["fingerprint"] in text
-    assert text.rstrip().endswith("To reproduce: `tamis test`")
+    assert "```\ntamis test\n" in part(text, "How to reproduce")
 
 
-def test_kept_features_stand_by_relevance(tmp_path):
+def test_kept_features_stand_by_relevance():
     run = a_run(measure="mutual_information")  # threshold 0 keeps many
-    table = page(tmp_path, {"One": run}).partition("| feature | relevance |")[2]
-    numbers = [float(n) for n in re.findall(r"(?m)^\| x\d+ \| (\S+) \|$", table)]
+    table = part(text_of(run), "Kept features")
+    numbers = [float(n) for n in re.findall(r"(?m)^\| x\d+ \| (\S+) \|", table)]
     assert len(numbers) > 3
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_a_long_list_is_cut_and_says_so(tmp_path):
+def test_a_long_list_is_cut_and_says_so():
     run = a_run(400, measure="mutual_information", bound="max")
     kept = len(run.kept())
     assert kept > MOST
-    text = page(tmp_path, {"One": run})
-    assert f"Kept, by relevance (the first {MOST} of {kept}):" in text
-    assert len(re.findall(r"(?m)^\| x\d+ \|", text)) == MOST
+    table = part(text_of(run), "Kept features")
+    assert f"The first {MOST} of {kept}." in table
+    assert len(re.findall(r"(?m)^\| x\d+ \|", table)) == MOST
 
 
-def test_nothing_kept_is_said_and_no_reason_is_announced(tmp_path):
+def test_a_curve_is_told_from_its_beginning_to_its_end():
+    run = a_run(400)
+    rows = re.findall(r"(?m)^\| (\d+) \|", part(text_of(run), "Over the stream"))
+    assert len(rows) == MOST
+    assert (rows[0], rows[-1]) == ("0", "400")
+
+
+def test_nothing_kept_is_said():
     rng = np.random.default_rng(0)
     run = select(rng.normal(size=(50, 3)), "saola", np.arange(50) % 2)
     assert run.kept() == []
-    text = page(tmp_path, {"One": run})
-    assert "No feature was kept." in text
-    assert "| feature | relevance |" not in text
-    assert "Why some others went" not in text
-    assert "To reproduce" not in text
+    text = text_of(run)
+    assert "None." in part(text, "Kept features")
+    assert "made in Python" in part(text, "How to reproduce")
 
 
 def test_a_run_read_from_a_folder_gives_the_same_page(tmp_path):
     run = a_run()
-    again = open_run(save_run(run, tmp_path / "run"))
-    assert page(tmp_path, {"One": run}) == page(tmp_path, {"One": again})
+    assert text_of(run) == text_of(open_run(save_run(run, tmp_path / "run")))
 
 
-ODD = ["<script>alert(1)</script>", "a|b", "two\nlines\r\n", "*bold* _it_ `code`", "[l](http://x)"]
-
-
-def test_names_classes_and_commands_stay_text(tmp_path):
-    names = [f"{ODD[k % 5]} {k}" for k in range(40)]
-    run = a_run(names=names, classes=ODD[:2], measure="mutual_information")
-    run.command = "tamis `rm -rf`\n# a heading"
-    run.measure_reason = "column <img> is\nodd"
-    text = page(tmp_path, {"<b>One|\n# Two": run})
-    assert "<script" not in text
-    assert "<img" not in text
-    assert "<b>" not in text
-    assert re.findall(r"(?m)^#.*$", text) == ["# A title", "## &lt;b&gt;One&#124; # Two"]
-    rows = re.findall(r"(?m)^\|.*$", text.partition("| feature | relevance |")[2])
-    assert {row.count("|") for row in rows} == {3}
-    assert "To reproduce: `` tamis `rm -rf` # a heading ``" in text
+def test_names_classes_and_commands_stay_text():
+    text = text_of(an_odd_run())
+    before_code = text.partition("## How to reproduce")[0]
+    assert not re.search(r"<(script|img|b|!)", before_code)
+    headings = re.findall(r"(?m)^#.*$", before_code)
+    assert all(h.startswith(("# tamis: ", "## ")) for h in headings)
+    rows = re.findall(r"(?m)^\|.*$", part(text, "Kept features"))
+    assert len(rows) > 5
+    assert {row.count("|") for row in rows} == {5}
 
 
 @pytest.mark.parametrize(
@@ -136,7 +119,9 @@ def test_code_has_more_backticks_around_than_inside(raw, safe):
     assert code(raw) == safe
 
 
-def test_a_page_that_cannot_be_written_is_told(tmp_path):
-    (tmp_path / "r.md").mkdir()
-    with pytest.raises(OutputError, match=r"r\.md cannot be written \(Is a directory\)$"):
-        page(tmp_path, {})
+@pytest.mark.parametrize("form", ["md", "html", "json"])
+def test_a_page_that_cannot_be_written_is_told(tmp_path, form):
+    (tmp_path / "r").mkdir()
+    with pytest.raises(OutputError, match=r"r cannot be written \(Is a directory\)$"):
+        write_page(page_of_run(a_run()), tmp_path / "r", form)
+    assert [p.name for p in tmp_path.iterdir()] == ["r"]

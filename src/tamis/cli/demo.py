@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from tamis.engine.record import save_run
 from tamis.engine.run import Run
 from tamis.engine.select import select
 from tamis.measures import MutualInformation
-from tamis.report.markdown import write_markdown
+from tamis.report.stream_run import page_of_run
+from tamis.report.write import write_page
 from tamis.selectors.features.saola import SAOLA
 from tamis.sources import MemorySource
 from tamis.sources.synthetic import SparseStream
@@ -50,15 +52,14 @@ def command(out: str, columns: int) -> None:
     click.echo(f"2. A stream of {columns:,} rare binary features, 10 of which matter")
     stream, verdict = _generated(columns)
     click.echo(f"   {verdict}")
-    runs = {
-        "Handwritten digits, real": real,
-        f"A stream of {columns:,} features, generated": stream,
-    }
-    for name, run in (("digits", real), ("stream", stream)):
+    for name, run, found in (("digits", real, accuracy), ("stream", stream, verdict)):
         save_run(run, folder / name, force=True)
-    page = write_markdown(runs, folder / "report.md", "tamis demo", f"{accuracy}.\n\n{verdict}.")
+        page = page_of_run(run, str(folder / name))
+        page = replace(page, summary=f"{page.summary} It {found}.")
+        write_page(page, folder / f"{name}.html")
     click.echo(f"Ask about any feature: tamis why {folder / 'digits'} pixel_3_4")
-    click.echo(f"The report is {page}")
+    click.echo(f"A report of the stream is {folder / 'stream.html'}")
+    click.echo(f"The report is {folder / 'digits.html'}")
 
 
 def _real() -> tuple[Run, str]:

@@ -22,6 +22,7 @@ from tamis.core.errors import TamisError
 #: does. Modules are imported when needed, so that help does not wait for the numeric libraries.
 COMMANDS = {
     "select": ("tamis.cli.select", "Select features from a file; write what was kept, and why."),
+    "report": ("tamis.cli.report", "Write one page about a run, to look at."),
     "why": ("tamis.cli.why", "Say why a feature was kept or dropped."),
     "info": ("tamis.cli.info", "Say what a file holds, or what a run did."),
     "convert": ("tamis.cli.convert", "Turn a file into a column store."),

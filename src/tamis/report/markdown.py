@@ -1,95 +1,76 @@
-"""Runs as one Markdown page."""
+"""A page as Markdown: the tables behind the pictures, cut to what one reads."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from tamis.core.decisions import Decision
-from tamis.core.errors import OutputError
-from tamis.engine.run import Run
+from tamis.report.page import Code, Column, Explorer, Lines, Page, Section
 
-#: Kept features listed for each run; the rest are in selected.csv.
+#: Rows of a table; the rest are in the files beside.
 MOST = 20
-#: Dropped features explained for each run, of each kind.
-EXAMPLES = 2
+#: Features explained, of each verdict.
+EXAMPLES = 3
 
 
-def write_markdown(runs: Mapping[str, Run], path: Path, title: str, intro: str = "") -> Path:
-    """Write a page with a section for each run."""
-    parts = [f"# {title}\n"]
-    if intro:
-        parts.append(intro + "\n")
-    parts += [_section(heading, run) for heading, run in runs.items()]
-    text = "\n".join(parts).encode("utf-8", "backslashreplace")
-    try:
-        path.write_bytes(text)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written ({error.strerror})") from error
-    return path
+def as_markdown(page: Page) -> str:
+    """The page as Markdown text."""
+    parts = [f"# {cell(page.title)}", cell(page.summary)]
+    for section in page.sections:
+        parts.append(f"## {cell(section.title)}")
+        if section.note and not isinstance(section, Explorer):
+            parts.append(cell(section.note))
+        parts.append(_body(section))
+    return "\n\n".join(parts) + "\n"
 
 
-def _work(run: Run) -> str:
-    return ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in run.work.items())
+def _body(section: Section) -> str:
+    if isinstance(section, Code):
+        return _fenced(section.text)
+    if isinstance(section, Explorer):
+        return _sentences(section)
+    columns, rows = section.table()
+    if not rows:
+        return "None."
+    if len(rows) <= MOST:
+        return _table(columns, rows)
+    if isinstance(section, Lines):  # a curve is told by points from all along it
+        step = (len(rows) - 1) / (MOST - 1)
+        return _table(columns, [rows[round(k * step)] for k in range(MOST)])
+    return f"{_table(columns, rows[:MOST])}\n\nThe first {MOST} of {len(rows):,}."
 
 
-def _section(heading: str, run: Run) -> str:
-    counts, source = run.log.counts(), run.source
-    measure = ""
-    if run.measure:
-        measure = f" Measure: `{run.measure}`, because {cell(run.measure_reason)}."
-    lines = [
-        f"## {cell(heading)}\n",
-        f"{source['n_rows']:,} rows, {len(run.log):,} features; "
-        f"{cell(source['target'])}.{measure}\n",
-        "| verdict | features |",
-        "|---|---:|",
-        *[f"| {word} | {n:,} |" for word, n in counts.items()],
-        "",
-        *_kept_table(run.kept()),
-        *_examples(run),
-        f"Selected in {run.seconds['select']:.2f} s; counted work: {_work(run)}; "
-        f"{', '.join(f'{name} {number}' for name, number in run.versions.items())}. "
-        f"Data fingerprint `{source['fingerprint']}`.",
-        *([f"\nTo reproduce: {code(run.command)}"] if run.command else []),
-        "",
-    ]
+def _sentences(section: Explorer) -> str:
+    """A few features of each verdict, the strongest first, a sentence each."""
+    lines = []
+    for verdict in dict.fromkeys(section.verdicts):
+        mine = [s for s, v in zip(section.sentences, section.verdicts, strict=True) if v == verdict]
+        lines += [f"- {cell(sentence)}" for sentence in mine[:EXAMPLES]]
+    lines.append(f"\nAsk about any other: {code(section.elsewhere)}")
     return "\n".join(lines)
 
 
-def _kept_table(kept: list[dict[str, Any]]) -> list[str]:
-    """The kept features, strongest first."""
-    if not kept:
-        return ["No feature was kept.", ""]
-    some = f" (the first {MOST} of {len(kept):,})" if len(kept) > MOST else ""
-    strongest = sorted(kept, key=lambda row: -row["relevance"])[:MOST]
-    return [
-        f"Kept, by relevance{some}:\n",
-        "| feature | relevance |",
-        "|---|---:|",
-        *[f"| {cell(row['name'])} | {row['relevance']:.4g} |" for row in strongest],
-        "",
-    ]
+def _table(columns: list[Column], rows: list[list[Any]]) -> str:
+    heads = " | ".join(cell(column.label) for column in columns)
+    rules = "|".join("---:" if column.kind in ("count", "number") else "---" for column in columns)
+    body = [f"| {' | '.join(map(_show, row))} |" for row in rows]
+    return "\n".join([f"| {heads} |", f"|{rules}|", *body])
 
 
-def _examples(run: Run) -> list[str]:
-    """The strongest features that were relevant and went, a sentence each."""
-    dropped: dict[str, list[Decision]] = {"redundant": [], "evicted": []}
-    last = {event.feature: event for event in run.log.events()}
-    for event in last.values():
-        verdict = run.log.reasons[event.reason].verdict.name.lower()
-        if verdict in dropped:
-            dropped[verdict].append(event)
-    strongest = [
-        event
-        for events in dropped.values()
-        for event in sorted(events, key=lambda e: -e.relevance)[:EXAMPLES]
-    ]
-    if not strongest:
-        return []
-    return ["Why some others went:\n", *[f"- {cell(run.why(e.feature))}" for e in strongest], ""]
+def _show(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool | str):
+        return cell(str(value))
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def cell(text: str) -> str:

@@ -1,0 +1,37 @@
+"""`tamis report`: what was done, as one page to look at."""
+
+from __future__ import annotations
+
+import os
+import webbrowser
+from pathlib import Path
+
+import click
+
+from tamis.report.pages import page_of_folder
+from tamis.report.write import FORMS, write_page
+
+
+@click.command("report")
+@click.argument("folder", type=click.Path())
+@click.option("--format", "form", default="html", type=click.Choice(list(FORMS)), show_default=True,
+              help="One HTML file, Markdown, or JSON for programs.")  # fmt: skip
+@click.option("--out", type=click.Path(), help="File to write; default: report.* in FOLDER.")
+@click.option("--open", "look", is_flag=True, help="Open it in the browser.")
+def command(folder: str, form: str, out: str | None, look: bool) -> None:
+    """Write one page about FOLDER: a run, a model, or the results of a comparison.
+
+    The HTML file holds all it needs: it opens with a double click, works without a network, and can
+    be sent by mail.
+
+    \b
+    Examples:
+      tamis report run/
+      tamis report run/ --open
+      tamis report results/ --format md --out results.md
+    """  # noqa: D301  (click wants the backspace itself)
+    page = page_of_folder(folder)
+    path = write_page(page, Path(folder) / f"report.{form}" if out is None else Path(out), form)
+    click.echo(f"wrote {path} ({os.path.getsize(path) / 1000:,.0f} kB)")
+    if look:
+        webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,121 @@
+"""What a decision log tells at a glance: growth of the kept set, where features went, strengths.
+
+Everything here is counted from the log with array operations, at a size fit for a picture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from tamis.core.decisions import DecisionLog
+
+Ints = npt.NDArray[np.int64]
+
+#: Points of a curve: more than a screen can show.
+POINTS = 500
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Counts after `seen` features: the kept set, and who has come and gone so far."""
+
+    seen: Ints
+    kept: Ints
+    entered: Ints
+    evicted: Ints
+    redundant: Ints
+    irrelevant: Ints
+
+
+def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
+    """How the kept set grew, or None where decisions were not taken in order of arrival."""
+    events = log.state()
+    at, verdicts = events["event_at"], _verdicts_of(log)[events["event_reason"]]
+    if np.any(at[1:] < at[:-1]):
+        return None
+    n = len(log)
+    seen = np.unique(np.linspace(0, n, min(points, n) + 1).astype(np.int64))
+    upto = np.searchsorted(at, seen, side="left")  # features 0 to seen - 1 have arrived
+
+    def so_far(verdict: Verdict) -> Ints:
+        counted = np.concatenate([[0], np.cumsum(verdicts == verdict)])
+        return np.asarray(counted[upto], dtype=np.int64)
+
+    entered, evicted = so_far(Verdict.KEPT), so_far(Verdict.EVICTED)
+    # What never met the rule has no event: irrelevant features are counted in the log itself.
+    final = log.verdicts == Verdict.IRRELEVANT
+    per_part = np.add.reduceat(final, seen[:-1], dtype=np.int64) if n else np.zeros(0, np.int64)
+    irrelevant = np.concatenate([[0], np.cumsum(per_part)])[: len(seen)]
+    return Growth(seen, entered - evicted, entered, evicted, so_far(Verdict.REDUNDANT), irrelevant)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How many features went which way, by reason where there are several."""
+
+    seen: int
+    irrelevant: dict[str, int]
+    redundant: dict[str, int]
+    entered: int
+    evicted: dict[str, int]
+    kept: int
+
+
+def passage(log: DecisionLog) -> Passage:
+    """Count features by what became of them, and why."""
+    reason = log.state()["reason"]
+    counts = np.bincount(reason, minlength=len(log.reasons))
+    by_verdict: dict[Verdict, dict[str, int]] = {verdict: {} for verdict in Verdict}
+    for (key, declared), count in zip(log.reasons.items(), counts.tolist(), strict=True):
+        if count:
+            by_verdict[declared.verdict][key] = count
+    kept = sum(by_verdict[Verdict.KEPT].values())
+    evicted = by_verdict[Verdict.EVICTED]
+    return Passage(
+        len(log), by_verdict[Verdict.IRRELEVANT], by_verdict[Verdict.REDUNDANT],
+        kept + sum(evicted.values()), evicted, kept,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """A histogram of relevance: edges, and a count for each verdict between them."""
+
+    edges: npt.NDArray[np.float64]
+    counts: dict[str, Ints]
+
+
+def strengths(log: DecisionLog, bins: int = 40) -> Strengths | None:
+    """How relevance is spread over the features; None where it has no spread."""
+    relevance = log.state()["relevance"]
+    finite = np.isfinite(relevance)
+    if not finite.any():
+        return None
+    edges = np.histogram_bin_edges(relevance[finite].astype(np.float64), bins)
+    if edges[0] == edges[-1]:
+        return None
+    verdicts = log.verdicts
+    counts = {
+        verdict.name.lower(): np.histogram(relevance[finite & (verdicts == verdict)], edges)[0]
+        for verdict in Verdict
+    }
+    return Strengths(edges, counts)
+
+
+def displaced(log: DecisionLog) -> dict[int, int]:
+    """How many features each one has made go, for those that made any."""
+    because = log.state()["because"]
+    features, counts = np.unique(because, return_counts=True)
+    return dict(zip(features.tolist(), counts.tolist(), strict=True))
+
+
+def _verdicts_of(log: DecisionLog) -> npt.NDArray[np.uint8]:
+    """The verdict of each declared reason."""
+    return np.array([reason.verdict for reason in log.reasons.values()], dtype=np.uint8)

@@ -1,0 +1,88 @@
+"use strict";
+// Who made whom redundant: one feature in the middle, who decided about it on the left, whom it made
+// go on the right. Clicking one puts it in the middle.
+
+const NEIGHBOURS = 14;
+let openFeature = () => {};
+
+function explorer(section, box) {
+  const places = new Map(section.names.map((name, i) => [name, i]));
+  const made = section.names.map(() => []);
+  section.because.forEach((causes, i) => causes.forEach((cause) => made[cause].push(i)));
+  const field = make("input", { type: "search", placeholder: "search a feature", "aria-label": "search a feature", id: "feature-search" });
+  const found = make("ul", { class: "found", "aria-label": "features found" });
+  const status = make("p", { class: "note", role: "status" });
+  const evidence = make("p", { class: "evidence", id: "evidence", "aria-live": "polite" });
+  const picture = make("div", { id: "neighbours" }), rest = make("div");
+  const hubs = section.names.map((_, i) => i).sort((a, b) => section.displaced[b] - section.displaced[a]).slice(0, 12);
+
+  const link = (i) => make("button", { class: "open", type: "button", onclick: () => open(i) }, cut(section.names[i], 60));
+  function list() {
+    const wanted = field.value.toLowerCase();
+    const hits = wanted ? section.names.map((_, i) => i).filter((i) => section.names[i].toLowerCase().includes(wanted)) : hubs;
+    found.replaceChildren(...hits.slice(0, 30).map((i) => make("li", {}, link(i))));
+    status.textContent = !wanted ? "Those that displaced most:"
+      : hits.length ? `${count(hits.length)} found${hits.length > 30 ? ", the first 30 shown" : ""}`
+      : `Not on this page; ask with: ${section.elsewhere}`;
+  }
+  field.addEventListener("input", list);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    const exact = places.get(field.value);
+    const first = exact !== undefined ? exact : section.names.findIndex((name) => name.toLowerCase().includes(field.value.toLowerCase()));
+    if (first >= 0) open(first);
+  });
+
+  function open(i) {
+    evidence.textContent = section.sentences[i];
+    const causes = section.because[i], gone = [...made[i]].sort((a, b) => section.relevance[b] - section.relevance[a]);
+    whenDrawn = (width) => picture.replaceChildren(neighbours(i, causes, gone, width));
+    whenDrawn(Math.floor(box.clientWidth));
+    const hidden = section.displaced[i] - Math.min(gone.length, NEIGHBOURS);
+    const table = gone.length > NEIGHBOURS
+      ? [tableBehind(`displaced by ${section.names[i]}`, [column("feature", "text"), column("verdict", "text"), column("relevance")],
+          () => gone.map((k) => [section.names[k], section.verdicts[k], section.relevance[k]]))] : [];
+    rest.replaceChildren(...(hidden > 0 ? [make("p", { class: "note" }, `${count(hidden)} more that it made go are not drawn.`)] : []), ...table);
+  }
+  let whenDrawn = () => {};
+
+  function neighbours(i, causes, gone, width) {
+    const left = causes.slice(0, NEIGHBOURS), right = gone.slice(0, NEIGHBOURS), row = 30;
+    const thin = width < 560, w = thin ? Math.floor((width - 16) / 3) : Math.min(260, Math.floor((width - 120) / 3));
+    const height = Math.max(left.length, right.length, 1) * row + 34, middle = (height + 18) / 2;
+    const xs = [1, (width - w) / 2, width - w - 1];
+    const svg = draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Neighbours of ${section.names[i]}` });
+    const put = (k, x, y, act) => {
+      const group = draw("g", {}, draw("rect", { x, y: y - 12, width: w, height: 24, rx: 5, fill: colour(section.colours[section.verdicts[k]] || "grey"), "fill-opacity": 0.22, stroke: colour(section.colours[section.verdicts[k]] || "grey") }),
+        draw("text", { x: x + 7, y: y + 4 }, cut(section.names[k], Math.max(5, Math.floor(w / 8.2)))), draw("title", {}, section.sentences[k]));
+      return act ? pressable(group, `${section.names[k]}, ${section.verdicts[k]}: show`, () => open(k)) : group;
+    };
+    const curve = (x0, y0, x1, y1) => draw("path", { d: `M${x0},${y0} C${(x0 + x1) / 2},${y0} ${(x0 + x1) / 2},${y1} ${x1},${y1}`, fill: "none", stroke: colour("line"), "stroke-width": 2 });
+    const heading = (x, text) => draw("text", { x, y: 12, class: "soft" }, thin ? cut(text, 14) : text);
+    if (left.length) svg.append(heading(xs[0], "decided by"));
+    if (right.length) svg.append(heading(xs[2], "made go"));
+    const at = (k, n) => 18 + (height - 18) * ((k + 0.5) / n);
+    left.forEach((k, j) => svg.append(curve(xs[0] + w, at(j, left.length), xs[1], middle)));
+    right.forEach((k, j) => svg.append(curve(xs[1] + w, middle, xs[2], at(j, right.length))));
+    left.forEach((k, j) => svg.append(put(k, xs[0], at(j, left.length), true)));
+    right.forEach((k, j) => svg.append(put(k, xs[2], at(j, right.length), true)));
+    svg.append(put(i, xs[1], middle, false));
+    return svg;
+  }
+
+  openFeature = (name) => {
+    const i = places.get(name);
+    if (i === undefined) {
+      evidence.textContent = `${name} is not on this page; ask with: ${section.elsewhere}`;
+      picture.replaceChildren();
+      rest.replaceChildren();
+    } else open(i);
+    box.scrollIntoView({ block: "start" });
+  };
+  box.append(field, status, found, evidence, picture, rest, legend(Object.entries(section.colours).filter(([verdict]) => section.verdicts.includes(verdict))));
+  list();
+  const first = hubs.find((i) => section.verdicts[i] === "kept");
+  if (section.names.length) open(first === undefined ? hubs[0] : first);
+  else evidence.textContent = "No feature met the rule.";
+  whenSized(box, (width) => whenDrawn(width));
+}

@@ -1,0 +1,76 @@
+"use strict";
+// Small makers of elements. Text is only ever set as text, so that a name cannot become markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const PALETTE = ["blue", "orange", "green", "purple", "red", "sky", "grey"];
+
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return element;
+}
+
+function draw(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return element;
+}
+
+const colour = (name) => `var(--${name})`;
+const paint = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const count = (n) => Number(n).toLocaleString("en");
+
+function number(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (Number.isInteger(value)) return count(value);
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(2);
+  return String(Number(value.toPrecision(4)));
+}
+
+function cut(text, most) {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : letters.slice(0, most - 1).join("") + "…";
+}
+
+// Something that acts as a button inside a picture: reached with Tab, pressed with Enter or space.
+function pressable(group, label, act) {
+  group.setAttribute("role", "button");
+  group.setAttribute("tabindex", "0");
+  group.setAttribute("aria-label", label);
+  group.addEventListener("click", act);
+  group.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      act();
+    }
+  });
+  return group;
+}
+
+// Draw now and again whenever the width changes.
+function whenSized(box, drawInto) {
+  let width = 0;
+  const again = () => {
+    const now = Math.floor(box.clientWidth);
+    if (now > 0 && now !== width) {
+      width = now;
+      drawInto(now);
+    }
+  };
+  new ResizeObserver(again).observe(box);
+  again();
+}
+
+function legend(entries) {
+  return make("ul", { class: "legend" }, ...entries.map(([label, name]) =>
+    make("li", {}, make("i", { style: `background:${colour(name)}`, "aria-hidden": "true" }), label)));
+}

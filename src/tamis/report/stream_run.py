@@ -1,0 +1,223 @@
+"""The page about a run over columns: what was kept, where the rest went, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.core.decisions import DecisionLog
+from tamis.core.overview import displaced, growth, passage, strengths
+from tamis.core.sentences import show
+from tamis.engine.run import Run
+from tamis.report.page import (
+    Bars,
+    Code,
+    Column,
+    Explorer,
+    Facts,
+    Flow,
+    Lines,
+    Page,
+    Section,
+    Table,
+)  # fmt: skip
+
+#: Colour of each verdict, wherever it is drawn.
+COLOURS = {
+    "kept": "green", "evicted": "purple", "redundant": "orange", "irrelevant": "grey",
+    "withdrawn": "blue",
+}  # fmt: skip
+
+#: Bytes of names and sentences in a page; what does not fit is asked for with `tamis why`.
+ROOM = 250_000
+#: Rows of the table of kept features.
+MOST_KEPT = 1_000
+
+
+def page_of_run(run: Run, folder: str = "") -> Page:
+    """Tell a run over columns; `folder` is where it lies, for the commands that are shown."""
+    log, counts = run.log, run.log.counts()
+    gone = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n and word != "kept")
+    summary = (
+        f"{run.method} kept {counts['kept']:,} of {len(log):,} features"
+        + (f" ({gone})" if gone else "")
+        + f" on {run.source['n_rows']:,} rows of {_data_name(run)}."
+    )
+    sections: list[Section | None] = [
+        _facts(run),
+        _kept(run),
+        _flow(log),
+        _growth(log),
+        _strengths(log),
+        _explorer(run, folder),
+        _asked(run),
+        _costs(run),
+        _again(run),
+    ]
+    return Page(f"tamis: {_data_name(run)}", summary, [s for s in sections if s is not None])
+
+
+def _data_name(run: Run) -> str:
+    return str(run.source.get("name") or f"{run.source['format']} data")
+
+
+def _facts(run: Run) -> Section:
+    counts = run.log.counts()
+    items = [
+        ("features seen", f"{len(run.log):,}"),
+        ("kept", f"{counts['kept']:,}"),
+        ("rows", f"{run.source['n_rows']:,}"),
+        ("seconds", show(run.seconds["select"])[0]),
+        ("most memory", f"{run.peak_megabytes:,.0f} MB"),
+    ]
+    return Facts("At a glance", items)
+
+
+def _kept(run: Run) -> Section:
+    made_go = displaced(run.log)
+    kept = sorted(run.kept(), key=lambda row: -row["relevance"])
+    rows = [
+        [r["name"], r["relevance"], r["arrival"] + 1, made_go.get(r["feature"], 0)]
+        for r in kept[:MOST_KEPT]
+    ]
+    note = "Strongest first; click a name to see why it is here and what it displaced."
+    if len(kept) > MOST_KEPT:
+        note += f" The first {MOST_KEPT:,} of {len(kept):,}; all are in selected.csv."
+    columns = [
+        Column("feature", "feature"), Column("relevance", "number"), Column("arrived as", "count"),
+        Column("displaced", "count"),
+    ]  # fmt: skip
+    return Table("Kept features", columns, rows, opens=0, note=note)
+
+
+def _flow(log: DecisionLog) -> Section:
+    went = passage(log)
+    nodes: list[tuple[str, int, int, str]] = [("arrived", went.seen, 0, "blue")]
+    links: list[tuple[int, int, int]] = []
+
+    def add(name: str, count: int, stage: int, colour: str, source: int) -> int:
+        if count:
+            nodes.append((name, count, stage, colour))
+            links.append((source, len(nodes) - 1, count))
+        return len(nodes) - 1
+
+    def add_all(verdict: str, reasons: dict[str, int], stage: int, source: int) -> None:
+        for key, count in sorted(reasons.items(), key=lambda item: -item[1]):
+            words = key.replace("_", " ")
+            name = verdict if len(reasons) == 1 or words == verdict else f"{verdict}: {words}"
+            add(name, count, stage, COLOURS[verdict], source)
+
+    add_all("irrelevant", went.irrelevant, 1, 0)
+    add_all("redundant", went.redundant, 1, 0)
+    if went.evicted:
+        entered = add("kept at first", went.entered, 1, "green", 0)
+        add_all("evicted", went.evicted, 2, entered)
+        add("kept", went.kept, 2, "green", entered)
+    else:
+        add("kept", went.kept, 1, "green", 0)
+    note = "A feature is dropped when it arrives, or kept until a later one makes it redundant."
+    return Flow("Where features went", nodes, links, note=note)
+
+
+def _growth(log: DecisionLog) -> Section | None:
+    curve = growth(log)
+    if curve is None:
+        return None
+    series: dict[str, list[float | None]] = {
+        "kept now": curve.kept.tolist(),
+        "kept at some time": curve.entered.tolist(),
+        "redundant": curve.redundant.tolist(),
+        "evicted": curve.evicted.tolist(),
+    }
+    return Lines(
+        "Over the stream", "features seen", curve.seen.tolist(), series, "features",
+        colours=["green", "blue", "orange", "purple"], steps=True,
+        note="How many features were kept after so many had arrived, and how many had gone.",
+    )  # fmt: skip
+
+
+def _strengths(log: DecisionLog) -> Section | None:
+    spread = strengths(log)
+    if spread is None:
+        return None
+    labels = [f"{low:.3g}" for low in spread.edges[:-1]]
+    series = {
+        verdict: count.astype(float).tolist()
+        for verdict, count in spread.counts.items()
+        if count.any()
+    }
+    return Bars(
+        "Relevance of all features", labels, series, [COLOURS[v] for v in series], True,
+        note="Features by their strength towards the target alone, on a square-root scale.",
+    )  # fmt: skip
+
+
+def _explorer(run: Run, folder: str) -> Section:
+    """The features that matter most, until the room is used up, and how they are connected."""
+    log = run.log
+    made_go = displaced(log)
+    last = {event.feature: event for event in log.events()} if log.n_events < 200_000 else {}
+    if not last:  # a huge log: the kept ones and their neighbours only
+        kept = set(log.replay())
+        last = {e.feature: e for e in log.events() if e.feature in kept or e.feature in made_go}
+    order = sorted(last.values(), key=lambda e: (not log.keeps(e), -e.relevance, e.feature))
+    chosen: list[Any] = []
+    sentences: list[str] = []
+    room = ROOM
+    for event in order:
+        sentence = log.explain(event)
+        room -= len(sentence) + len(log.names[event.feature]) + 40
+        if room < 0:
+            break
+        chosen.append(event)
+        sentences.append(sentence)
+    place = {event.feature: i for i, event in enumerate(chosen)}
+    left = len(order) - len(chosen)
+    note = "Search or click: who decided about a feature, and which ones it made go."
+    if left:
+        note += f" {left:,} weaker features that met the rule are not on this page."
+    return Explorer(
+        "Who made whom redundant",
+        [log.names[e.feature] for e in chosen],
+        [log.reasons[e.reason].verdict.name.lower() for e in chosen],
+        [_number(e.relevance) for e in chosen],
+        sentences,
+        [[place[b] for b in e.because if b in place] for e in chosen],
+        [made_go.get(e.feature, 0) for e in chosen],
+        COLOURS,
+        f"tamis why {folder or 'RUN'} FEATURE",
+        note=note,
+    )
+
+
+def _number(value: float) -> float:
+    """Four digits are enough to look at, and shorter."""
+    return float(np.format_float_positional(value, 5, fractional=False)) if value else 0.0
+
+
+def _asked(run: Run) -> Section:
+    items = [("method", run.method), *((k, str(v)) for k, v in run.parameters.items())]
+    if run.measure:
+        items += [("measure in use", run.measure), ("because", run.measure_reason)]
+    source = run.source
+    items += [
+        ("data", _data_name(run)),
+        ("format", str(source["format"])),
+        ("target", str(source["target"])),
+        ("fingerprint", str(source["fingerprint"])),
+    ]
+    return Table("What was asked", [Column("what"), Column("value")], [list(i) for i in items])
+
+
+def _costs(run: Run) -> Section:
+    rows: list[list[Any]] = [[f"seconds to {k}", v] for k, v in run.seconds.items()]
+    rows += [["most memory, MB", run.peak_megabytes]]
+    rows += [[what.replace("_", " "), n] for what, n in run.work.items()]
+    return Table("Time, memory and counted work", [Column("what"), Column("", "number")], rows)
+
+
+def _again(run: Run) -> Section:
+    versions = "\n".join(f"{name} {number}" for name, number in run.versions.items())
+    command = run.command or "(made in Python; see the parameters above)"
+    return Code("How to reproduce", f"{command}\n\n{versions}")

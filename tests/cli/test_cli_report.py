@@ -1,0 +1,26 @@
+"""`tamis report`: one page, in three forms, or one sentence."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_a_run_becomes_a_page_in_each_form(tamis, svm, tmp_path):
+    assert tamis("select", "t.svm", "--out", "run").code == 0
+    done = tamis("report", "run")
+    assert done.code == 0
+    assert done.out.startswith("wrote run/report.html (")
+    html = (tmp_path / "run" / "report.html").read_text()
+    assert html.startswith("<!doctype html>")
+    assert tamis("report", "run", "--format", "md", "--out", "page.md").code == 0
+    assert (tmp_path / "page.md").read_text().startswith("# tamis: t.svm\n")
+    assert tamis("report", "run", "--format", "json").code == 0
+    page = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert page["summary"].startswith("saola kept ")
+    assert tamis("why", "run", "1").code == 0  # the page does not disturb the run
+
+
+def test_what_is_no_folder_of_ours_is_told(tamis, svm, tmp_path):
+    assert tamis("report", "nowhere").one_sentence() == "nowhere: there is no such folder"
+    (tmp_path / "other").mkdir()
+    assert "is no folder that tamis wrote" in tamis("report", "other").one_sentence()

@@ -1,0 +1,117 @@
+"""What a log tells at a glance, against walking its events one by one; and its pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.core.decisions import DecisionLog
+from tamis.core.errors import InputError
+from tamis.core.overview import displaced, growth, passage, strengths
+
+
+@pytest.fixture(scope="module")
+def log():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 200)
+    X = rng.integers(0, 2, (200, 90)).astype(float)
+    for k in range(0, 90, 7):
+        X[:, k] = np.where(rng.random(200) < 0.3 + k / 300, y, X[:, k])
+    return tamis.SAOLA(tamis.MutualInformation(alpha=0.1)).fit(X, y).log_
+
+
+def test_growth_is_what_replaying_the_first_features_gives(log):
+    curve = growth(log)
+    assert curve.seen.tolist() == list(range(91))
+    state = log.state()
+    verdict = [log.reasons[key].verdict.name for key in log.reasons]
+    for seen, kept, entered, evicted, redundant in zip(
+        curve.seen, curve.kept, curve.entered, curve.evicted, curve.redundant, strict=True
+    ):
+        words = [
+            verdict[code]
+            for at, code in zip(state["event_at"], state["event_reason"], strict=True)
+            if at < seen
+        ]
+        assert words.count("KEPT") == entered
+        assert words.count("EVICTED") == evicted
+        assert words.count("REDUNDANT") == redundant
+        assert kept == entered - evicted
+    counts = log.counts()
+    assert curve.kept[-1] == counts["kept"] > 0
+    assert curve.evicted[-1] == counts["evicted"] > 0
+    assert curve.irrelevant[-1] == counts["irrelevant"] > 0
+
+
+def test_few_points_are_points_of_the_whole_curve(log):
+    whole, few = growth(log), growth(log, points=7)
+    assert len(few.seen) == 8
+    for name in ("kept", "entered", "evicted", "redundant", "irrelevant"):
+        assert getattr(few, name).tolist() == getattr(whole, name)[few.seen].tolist()
+
+
+def test_every_feature_went_somewhere(log):
+    went, counts = passage(log), log.counts()
+    assert went.seen == len(log)
+    assert sum(went.irrelevant.values()) == counts["irrelevant"]
+    assert sum(went.redundant.values()) == counts["redundant"]
+    assert went.entered == counts["kept"] + counts["evicted"]
+    total = sum(went.irrelevant.values()) + sum(went.redundant.values()) + went.entered
+    assert total == went.seen
+
+
+def test_strengths_count_every_feature_once(log):
+    spread = strengths(log)
+    assert sum(counts.sum() for counts in spread.counts.values()) == len(log)
+    relevance = log.state()["relevance"]
+    first = sum(counts[0] for counts in spread.counts.values())
+    assert first == np.count_nonzero(relevance < spread.edges[1])
+
+
+def test_displaced_counts_the_events_a_feature_decided(log):
+    made_go = displaced(log)
+    slow: dict[int, int] = {}
+    for event in log.events():
+        for cause in event.because:
+            slow[cause] = slow.get(cause, 0) + 1
+    assert made_go == slow
+    assert slow
+
+
+def test_an_empty_log_has_an_overview_too():
+    log = DecisionLog({})
+    assert growth(log).seen.tolist() == [0]
+    assert passage(log).seen == 0
+    assert strengths(log) is None
+    assert displaced(log) == {}
+
+
+def test_pictures_show_the_counts(log):
+    flow = log.plot_flow()
+    [axes] = flow.axes
+    words = [tick.get_text() for tick in axes.get_yticklabels()]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths[words.index("kept")] == log.counts()["kept"]
+    [axes] = log.plot_growth().axes
+    kept = next(line for line in axes.lines if line.get_label() == "kept now")
+    assert kept.get_ydata()[-1] == log.counts()["kept"]
+
+
+def test_batch_methods_have_no_growth_to_draw():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.integers(0, 3, (200, 30)) + y[:, None] * rng.integers(0, 2, (200, 30))
+    log = tamis.FCBF().fit(X.astype(float), y).log_
+    with pytest.raises(InputError, match="looks at all features at once"):
+        log.plot_growth()
+
+
+def test_a_notebook_shows_counts_and_names_as_text():
+    y = np.arange(60) % 2
+    X = np.column_stack([y, 1 - y, np.zeros(60)]).astype(float)
+    live = tamis.SAOLA(tamis.MutualInformation(alpha=0.01)).start(y)
+    html = live.feed(X, names=["<script>alert(1)</script>", "b&c", "d"]).log_._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "<td>kept</td>" in html
