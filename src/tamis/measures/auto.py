@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,23 @@ def resolve(measure: Measure | str) -> Measure | None:
     raise ParameterError(
         f"measure={measure!r} is not known; give one of {words}, or a measure such as FisherZ()"
     )
+
+
+def named(measure: Measure) -> dict[str, Any]:
+    """A measure as its name and its parameters, for a file."""
+    if type(measure) is not BY_NAME.get(measure.name):
+        raise ParameterError(
+            f"the measure {measure!r} is not known by name, so it cannot be written to a file; "
+            f"use one of {', '.join(BY_NAME)}"
+        )
+    return {"name": measure.name, "parameters": measure.get_params()}
+
+
+def from_name(name: str, parameters: Mapping[str, Any]) -> Measure:
+    """The measure that `named` told of."""
+    if name not in BY_NAME:
+        raise ParameterError(f"the measure {name!r} is not known; use the tamis that wrote it")
+    return BY_NAME[name](**parameters)
 
 
 def most_levels(n_rows: int) -> float:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import estimator_html_repr
@@ -22,11 +22,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog, Reason
-from tamis.core.errors import InputError, SourceError
+from tamis.core.errors import InputError
 from tamis.core.names import NameBook, Names
 from tamis.core.params import Range, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
+from tamis.selectors.restoring import Restorable
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
 
@@ -270,7 +271,7 @@ class ColumnSelector(Selector):
         return measure is not None and measure.kind == "discrete"
 
 
-class FeatureStreamSelector(ColumnSelector):
+class FeatureStreamSelector(Restorable, ColumnSelector):
     """A selector for columns that arrive over time, one at a time, in order.
 
     What it keeps at any moment is what it would keep if no more columns came. Those that score
@@ -309,69 +310,6 @@ class FeatureStreamSelector(ColumnSelector):
         for block in self._blocks_of(columns, names):
             self.absorb(self.examine(block))
         return self
-
-    # --- putting a stream away, and going on -------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        """What the stream needs to go on, besides the target, the log and the kept columns.
-
-        Nested dicts of numbers, words and arrays: ``features`` are the kept ones, ``each`` has one
-        entry for each of them in every array, ``numbers`` is about the whole.
-        """
-        return {"features": self.kept_, "each": self._each(), "numbers": self._numbers()}
-
-    def restore(
-        self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
-    ) -> Self:
-        """Go on from a `state` as if the stream had never been put away.
-
-        `columns` are the kept columns, oldest first. What follows from them is worked out again.
-        """
-        features = np.asarray(state["features"], dtype=np.int64)
-        self._start(y, log.names.prefix, log.names.base)
-        self._take_back(self._ready(columns), features, state["each"], state["numbers"])
-        declared = self.reasons()
-        if list(log.reasons)[: len(declared)] != list(declared):
-            raise SourceError(
-                f"the log was written by a {type(self).__name__} that gave other reasons; use the "
-                "tamis that wrote it"
-            )
-        self._names, self.log_, self.n_features_in_ = log.names, log, len(log)
-        return self
-
-    def without(self, features: Sequence[int], columns: ColumnBlock) -> Self:
-        """A copy that never kept some features; `columns` are those of the features that stay.
-
-        What the log says about them is left to the caller.
-        """
-        state = self.state()
-        stays = ~np.isin(state["features"], features)
-        state["features"] = state["features"][stays]
-        state["each"] = {key: array[stays] for key, array in state["each"].items()}
-        copy: Self = clone(self).restore(self._target, state, columns, self.log_)
-        copy._after_withdrawal()
-        return copy
-
-    def _each(self) -> dict[str, npt.NDArray[Any]]:
-        """What is to be remembered of each kept feature, besides its column."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
-
-    def _numbers(self) -> dict[str, Any]:
-        """What is to be remembered besides."""
-        raise NotImplementedError
-
-    def _take_back(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
-        """Keep `features` again, whose columns are given, after `_begin`."""
-        raise NotImplementedError
-
-    def _after_withdrawal(self) -> None:
-        """Set right what depends on all kept features, when some were taken away."""
 
     def _blocks_of(self, columns: Any, names: Sequence[str] | None) -> Iterator[ColumnBlock]:
         given = None if names is None else Names.of(names)

@@ -7,8 +7,8 @@ by `decide`: what it does with one arriving feature that is relevant, given what
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.kernels.scan import sift
-from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, resolve
+from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, from_name, named, resolve
 from tamis.measures.base import Measure, Panel, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
@@ -279,6 +279,34 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
                 seen.level[run],
                 seen.because[run],
             )
+
+    # --- putting a stream away, and going on -------------------------------------------------
+
+    def _each(self) -> dict[str, npt.NDArray[Any]]:
+        return {"relevance": self._kept.relevance}
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "measure": named(self.measure_),
+            "why": self.measure_reason_,
+            "relevant": self._relevant,
+            "pairs": self._kept.panel.pairs,
+        }
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        if not hasattr(self, "measure_"):
+            self._use(from_name(**numbers["measure"]), numbers["why"])
+        self._relevant = numbers["relevant"]
+        ready = self._kept.panel.prepare(columns, np.arange(columns.width))
+        for i, (feature, relevance) in enumerate(zip(features, each["relevance"], strict=True)):
+            self._kept.add(Arrival(int(feature), float(relevance), np.nan, ready[i]))
+        self._kept.panel.pairs = numbers["pairs"]
 
     def _foresees(self) -> bool:
         return type(self).foresee is not MeasuredSelector.foresee

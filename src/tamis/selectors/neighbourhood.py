@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -251,6 +251,45 @@ class NeighbourhoodSelector(FeatureStreamSelector):
             column.feature, reason, column.alone.value, now.value, before.value,
             evicts=evicts, evidence={"mean": mean},
         )  # fmt: skip
+
+    # --- putting a stream away, and going on -------------------------------------------------
+
+    def _each(self) -> dict[str, npt.NDArray[Any]]:
+        return {}
+
+    def _numbers(self) -> dict[str, Any]:
+        known = [*self._gate, *([] if self._whole is self._space.nothing else [self._whole])]
+        return {
+            # The gate's dependencies, and that of the kept set unless nothing was ever kept.
+            "shares": np.array([d.shares for d in known], np.int64).reshape(len(known), -1),
+            "values": np.array([d.value for d in known]),
+            "in_gate": len(self._gate),
+            "mean": self._mean,
+            "met": self._met,
+            "computed": self._space.computed,
+        }
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        self._space.columns = [
+            replace(self._space.ready(columns, j), feature=feature)
+            for j, feature in enumerate(features.tolist())
+        ]
+        shares = numbers["shares"].reshape(len(numbers["values"]), self._target.n_rows)
+        known = [Dependency(*d) for d in zip(shares, numbers["values"].tolist(), strict=True)]
+        self._gate, rest = known[: numbers["in_gate"]], known[numbers["in_gate"] :]
+        self._whole = rest[0] if rest else self._space.nothing
+        self._mean, self._met = numbers["mean"], numbers["met"]
+        self._space.computed = numbers["computed"]
+
+    def _after_withdrawal(self) -> None:
+        self._whole = self._space.dependency()
+        self._gate_at_mean_of_kept()
 
     # --- what can be read ------------------------------------------------------------------
 

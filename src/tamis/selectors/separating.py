@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import DataWarning, ParameterError
 from tamis.core.params import Number, OneOf, Range
@@ -190,6 +192,32 @@ class SeparatingSelector(MeasuredSelector):
                 stacklevel=2,
             )
         self._decided_by_refusals += times
+
+    def _numbers(self) -> dict[str, Any]:
+        panel = self._conditional(self._kept)
+        return {
+            **super()._numbers(),
+            "tests": panel.tests,
+            "refused": panel.refused,
+            "refused_alone": self._refused_alone,
+            "decided_by_refusals": self._decided_by_refusals,
+        }
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        super()._take_back(columns, features, each, numbers)
+        panel = self._conditional(self._kept)
+        tests, refused = np.zeros((2, max(len(numbers["tests"]), self.max_conditioning + 1)), int)
+        tests[: len(numbers["tests"])] = numbers["tests"]
+        refused[: len(numbers["refused"])] = numbers["refused"]
+        panel.tests, panel.refused = tests, refused
+        self._refused_alone = numbers["refused_alone"]
+        self._decided_by_refusals = numbers["decided_by_refusals"]
 
     @property
     def work_(self) -> dict[str, int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betainc
 
 from tamis.core.blocks import ColumnBlock
@@ -227,6 +228,26 @@ class AlphaInvesting(ModelledSelector):
             # The upper tail of F is the lower tail of a beta distribution, that of 1 - share.
             betainc(self._model.degrees / 2, self._model.rank / 2, 1.0 - shares, out=p)
         return p
+
+    def _each(self) -> dict[str, npt.NDArray[Any]]:
+        return {}
+
+    def _numbers(self) -> dict[str, Any]:
+        return {"wealth": self.wealth_, "counted": self._counted, "p_values": self._p_values}
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        ready = self.examine(columns)
+        for j in range(ready.width):
+            self._model.add(ready.whole(j))
+        self._features = features
+        self.wealth_ = numbers["wealth"]
+        self._counted, self._p_values = numbers["counted"], numbers["p_values"]
 
     @property
     def work_(self) -> dict[str, int]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.core.params import Number, OneOf, Range
@@ -181,11 +182,7 @@ class Grafting(ModelledSelector):
     def _take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
         """Look for the first column whose gradient is above the penalty, and let it in."""
         squares = columns.squares[lo:hi]
-        scales = (
-            np.sqrt(np.maximum(squares, 0.0) / columns.n_rows)
-            if self.scale == "deviation"
-            else (squares > 0.0).astype(np.float64)
-        )
+        scales = self._scales_of(squares, columns.n_rows)
         gradients = np.empty(hi - lo)
         columns.share_out(
             lambda a, b: block_gradients(
@@ -203,6 +200,13 @@ class Grafting(ModelledSelector):
         if not len(above):
             return hi, None
         return stop, self._enter(columns, stop - 1, gradients[above[0]], scales[above[0]])
+
+    def _scales_of(self, squares: Floats, n_rows: int) -> Floats:
+        """What columns with these sums of squares are divided by; 0 where they cannot be used."""
+        if self.scale == "deviation":
+            scales: Floats = np.sqrt(np.maximum(squares, 0.0) / n_rows)
+            return scales
+        return (squares > 0.0).astype(np.float64)
 
     def _enter(self, columns: Columns, j: int, gradient: float, scale: float) -> Decision:
         """Let a column into the model, optimise all weights, and see who leaves."""
@@ -245,6 +249,54 @@ class Grafting(ModelledSelector):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+
+    # --- putting a stream away, and going on -------------------------------------------------
+
+    def _each(self) -> dict[str, npt.NDArray[Any]]:
+        model = self._model
+        return {
+            "relevance": self._relevance,
+            "weight": model.weights[:, :-1].T,
+            "gradient": model.gradients[:, :-1].T,
+        }
+
+    def _numbers(self) -> dict[str, Any]:
+        model = self._model
+        return {
+            # Where the next fit begins depends on all that came before.
+            "intercepts": model.weights[:, -1],
+            "intercept_gradients": model.gradients[:, -1],
+            "slopes": model.slopes,
+            "sweeps": model.sweeps,
+            "gradients": self._gradients,
+            "fits": self._fits,
+        }
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        ready, model = self.examine(columns), self._model
+        self._features, self._relevance = features, np.array(each["relevance"])
+        self._shifts = ready.shifts.copy()
+        self._scales = self._scales_of(ready.squares, ready.n_rows)
+        for j in range(ready.width):
+            rows, entries = ready.listed(j)
+            model.add(rows, entries / self._scales[j])
+        shape, n_models = model.slopes.shape, len(model.weights)
+        model.weights = np.ascontiguousarray(
+            np.concatenate([each["weight"], [numbers["intercepts"]]]).T
+        ).reshape(n_models, len(features) + 1)
+        model.gradients = np.concatenate([each["gradient"], [numbers["intercept_gradients"]]]).T
+        model.slopes = np.array(numbers["slopes"]).reshape(shape)
+        model.sweeps = numbers["sweeps"]
+        self._gradients, self._fits = numbers["gradients"], numbers["fits"]
+
+    def _after_withdrawal(self) -> None:
+        self._optimise()
 
     # --- what can be read ------------------------------------------------------------------
 

@@ -277,6 +277,56 @@ class GroupSAOLA(SAOLA):
         if hasattr(self, "_kept"):
             self._end_group()
 
+    # --- putting a stream away, and going on -------------------------------------------------
+
+    def _each(self) -> dict[str, npt.NDArray[Any]]:
+        earlier = len(self._earlier)
+        labels = list(dict.fromkeys(self._label_of.values()))
+        places = [labels.index(self._label_of[f]) for f in self._earlier.features.tolist()]
+        levels = [self._held[f].level for f in self._kept.features.tolist()]
+        return {
+            "relevance": np.concatenate([self._earlier.relevance, self._kept.relevance]),
+            "level": np.concatenate([np.full(earlier, np.nan), levels]),
+            # Which label, -1 for the present group.
+            "label": np.array(places + [-1] * len(self._kept), dtype=np.int64),
+        }
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            **super()._numbers(),
+            "labels": list(dict.fromkeys(self._label_of.values())),
+            "label": self._label,
+            "open": self._open,
+            "pairs_before": self._pairs,
+            "pairs_between": self._earlier.panel.pairs,
+        }
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        nobody = features[:0], {"relevance": np.zeros(0)}
+        super()._take_back(columns, *nobody, numbers)
+        ready = self._kept.panel.prepare(columns, np.arange(columns.width))
+        for i, (feature, relevance, level, label) in enumerate(
+            zip(features.tolist(), *(each[k].tolist() for k in ("relevance", "level", "label")),
+                strict=True)
+        ):  # fmt: skip
+            arrival = Arrival(feature, relevance, level, deepcopy(ready[i]))
+            if label < 0:
+                self._kept.add(arrival)
+                self._held[feature] = arrival
+            else:
+                self._earlier.add(arrival)
+                self._label_of[feature] = numbers["labels"][label]
+        self._kept.panel.pairs = numbers["pairs"]
+        self._earlier.panel.pairs = numbers["pairs_between"]
+        self._pairs = numbers["pairs_before"]
+        self._label, self._open = numbers["label"], numbers["open"]
+
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""

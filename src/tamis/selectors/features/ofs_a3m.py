@@ -108,6 +108,9 @@ class OFSA3M(NeighbourhoodSelector):
             spare = self.variant == "program"
             gone = self._prune(column, tried, lambda change: change == 0, spare=spare)
         self._gate_at_mean_of_kept()
-        if self.variant == "program":
-            self._mean = tried.value / len(self._space)
         return self._take(column, mean, before, gone)
+
+    def _gate_at_mean_of_kept(self) -> None:
+        super()._gate_at_mean_of_kept()
+        if self.variant == "program" and len(self._space):
+            self._mean = self._whole.value / len(self._space)
