@@ -64,6 +64,8 @@ SELECTORS += [
     tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
     tamis.MRMR(3, criterion="quotient", measure="auto"),
     tamis.MRMR(1, measure=tamis.FisherZ(alpha=0.1)),
+    tamis.ReliefF(5, n_neighbors=3, n_samples=40, values="discrete"),
+    tamis.RandomFeatures(200, seed=9),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),

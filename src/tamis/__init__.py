@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from tamis.engine.tune import tune
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
+    from tamis.selectors.batch.all_features import AllFeatures
     from tamis.selectors.batch.fcbf import FCBF
     from tamis.selectors.batch.mrmr import MRMR
+    from tamis.selectors.batch.random_features import RandomFeatures
+    from tamis.selectors.batch.relieff import ReliefF
     from tamis.selectors.features.alpha_investing import AlphaInvesting
     from tamis.selectors.features.fast_osfs import FastOSFS
     from tamis.selectors.features.grafting import Grafting
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
 _WHERE = {
     "FCBF": "tamis.selectors.batch.fcbf",
     "MRMR": "tamis.selectors.batch.mrmr",
+    "ReliefF": "tamis.selectors.batch.relieff",
+    "AllFeatures": "tamis.selectors.batch.all_features",
+    "RandomFeatures": "tamis.selectors.batch.random_features",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -85,6 +91,7 @@ __all__ = [
     "SAOLA",
     "SFSFI",
     "SOFS",
+    "AllFeatures",
     "AlphaInvesting",
     "Decision",
     "DecisionLog",
@@ -95,6 +102,8 @@ __all__ = [
     "GroupSAOLA",
     "MutualInformation",
     "OFSDensity",
+    "RandomFeatures",
+    "ReliefF",
     "Run",
     "SymmetricUncertainty",
     "TamisError",

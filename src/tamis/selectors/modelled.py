@@ -57,12 +57,7 @@ class Columns:
     @classmethod
     def of(cls, block: ColumnBlock, *, centred: bool = True) -> Columns:
         """Ready a block; not `centred`: columns are taken as they are, about zero."""
-        if isinstance(block.values, Compressed):
-            v = block.values
-            arrays = (np.empty(0), v.pointers, v.places, v.values)
-        else:
-            none = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
-            arrays = (block.entries, *none)
+        arrays = cls.arrays_of(block)
         moments = tuple(np.empty(block.width) for _ in range(3))
         ready = cls(block.first, block.names, block.n_rows, arrays, *moments)
         ready.share_out(
@@ -70,6 +65,14 @@ class Columns:
             0, block.width,
         )  # fmt: skip
         return ready
+
+    @staticmethod
+    def arrays_of(block: ColumnBlock) -> tuple[npt.NDArray[Any], ...]:
+        """A block's values as (flat, pointers, places, values), whatever its layout."""
+        if isinstance(block.values, Compressed):
+            v = block.values
+            return np.empty(0), v.pointers, v.places, v.values
+        return block.entries, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
 
     @property
     def width(self) -> int:
