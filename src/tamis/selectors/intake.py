@@ -16,8 +16,9 @@ from tamis.core.errors import InputError
 from tamis.kernels import rows as kernel
 from tamis.sources.base import BLOCK_ENTRIES
 
-#: Tells how a column is called in a sentence.
+#: Tells how a column is called in a sentence, and where a row is.
 NameOf = Callable[[int], str]
+Where = Callable[[int], str]
 
 
 def of_block(block: RowBlock) -> Compressed:
@@ -111,7 +112,7 @@ def hash_of_word(word: str) -> int:
 
 def checked(
     rows: Compressed,
-    first: int,
+    said: Where,
     n_columns: int,
     name_of: NameOf,
     hashed: bool,
@@ -126,9 +127,9 @@ def checked(
     if fault == kernel.FINE:
         return rows
     if fault == kernel.NOT_RISING and mend is not None:
-        return checked(mend(), first, n_columns, name_of, hashed)
+        return checked(mend(), said, n_columns, name_of, hashed)
     place, value = int(rows.places[entry]), float(rows.values[entry])
-    where = f"row {first + row}, column {name_of(place)}"
+    where = f"{said(row)}, column {name_of(place)}"
     if fault == kernel.NOT_FINITE:
         raise InputError(
             f"Input X contains NaN or infinity in {where}; fill the gaps (for example with "
@@ -137,14 +138,14 @@ def checked(
     if fault == kernel.TOO_LARGE:
         raise InputError(f"{where} holds {value:g}, which is too large to learn from; scale it")
     if fault == kernel.NEGATIVE:
-        raise InputError(f"row {first + row} holds the feature number {place}, which is negative")
+        raise InputError(f"{said(row)} holds the feature number {place}, which is negative")
     if fault == kernel.BEYOND:
         raise InputError(
-            f"row {first + row} holds feature {place}, but there are {n_columns} features; "
+            f"{said(row)} holds feature {place}, but there are {n_columns} features; "
             "their numbers count from 0"
         )
     raise InputError(
-        f"row {first + row} holds feature {place} after feature {int(rows.places[entry - 1])}; "
+        f"{said(row)} holds feature {place} after feature {int(rows.places[entry - 1])}; "
         "the features of a row must rise, each given once"
     )
 

@@ -7,32 +7,28 @@ come in chunks of any size, and the model is the same, bit for bit.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.core.target import refuse_missing
 from tamis.kernels import heap
-from tamis.kernels.rows import buckets_of, hash_rows, unit_rows
+from tamis.kernels.rows import buckets_of
 from tamis.selectors import intake
 from tamis.selectors.base import Selector
+from tamis.selectors.scoring import RowScorer
 from tamis.selectors.sizes import SideBySide
 from tamis.selectors.weights import Floats, FullWeights, Ints, KeptWeights
 
 #: What can be in force: the kept features, several such sizes side by side, or every feature.
 Model = KeptWeights | SideBySide | FullWeights
-
-#: Without a stated number of columns, features may have any signed 64-bit number.
-NO_END = int(np.iinfo(np.int64).max)
 
 #: Parameters that every learner has.
 SHARED_RANGES: Mapping[str, Range | Sequence[Range]] = {
@@ -43,7 +39,7 @@ SHARED_RANGES: Mapping[str, Range | Sequence[Range]] = {
 }
 
 
-class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
+class InstanceLearner(RowScorer, Selector):
     """A linear classifier for rows that arrive over time, which is a selector of features too.
 
     Subclasses say what may be given as parameters (`ranges`), what a model is (`_new_model`), how
@@ -189,28 +185,6 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
         places = (heap.ROWS, heap.UPDATES, heap.MISTAKES, heap.NONZEROS, heap.SERIAL, heap.STEPS)
         return {name: int(counts[place]) for name, place in zip(names, places, strict=True)}
 
-    def decision_function(self, X: Any) -> Floats:
-        """Scores: above 0 for the second of two classes; else one column a class."""
-        check_is_fitted(self)
-        parts = [self._model.scores(rows) for _, rows in self._rows_of(X)]
-        scores = np.concatenate(parts) if parts else np.zeros((0, self._model.blocks))
-        return scores[:, 0] if self._model.blocks == 1 else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row; of classes with the same score, the first."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
-
-    def predict_one(self, x: Mapping[Any, float]) -> Any:
-        """The class of one row given as a dict; None while nothing was learned."""
-        if not hasattr(self, "_model"):
-            return None
-        rows = intake.of_dict(x, self._known_words().get, self.n_bits is not None, 0)
-        scores = self._model.scores(self._ready(self._checked(rows, 0)))[0]
-        code = int(scores[0] > 0) if len(scores) == 1 else int(scores.argmax())
-        return self.classes_.tolist()[code]
-
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Names of the kept features, rising in number."""
         check_is_fitted(self)
@@ -220,7 +194,10 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
         words = {number: word for word, number in self._known_words().items()}
         hashed_columns = self.n_bits is not None and not self._open
         numbers = np.flatnonzero(self._get_support_mask()) if hashed_columns else self.kept_
-        return np.array([words.get(j, f"x{j}") for j in numbers.tolist()], dtype=object)
+        return np.array(
+            [words.get(j, f"{self._name_prefix}{j + self._name_base}") for j in numbers.tolist()],
+            dtype=object,
+        )
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -233,9 +210,8 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
 
     def _forget(self) -> None:
         for stale in ("_model", "classes_", "n_features_in_", "feature_names_in_", "_open",
-                      "_vocabulary", "_keys"):  # fmt: skip
-            if hasattr(self, stale):
-                delattr(self, stale)
+                      "_vocabulary", "_keys", "_name_prefix", "_name_base"):  # fmt: skip
+            vars(self).pop(stale, None)
 
     def _begin(self, classes: npt.NDArray[Any]) -> None:
         """Start a model for these classes."""
@@ -275,7 +251,7 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
     def _learn(self, X: Any, labels: npt.NDArray[Any], *, first: bool) -> None:
         """Check everything, then take it."""
         codes = self._codes(labels, X.first if isinstance(X, RowBlock) else 0)
-        for begin, rows in self._rows_of(X, learning=True, first=first):
+        for begin, rows in self._rows_of(X, first=first, grow=self._grow):
             self._take(rows, codes[begin : begin + len(rows)])
 
     def _labels_of(self, X: Any, y: Any) -> npt.NDArray[Any]:
@@ -308,42 +284,6 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
             )
         return codes.astype(np.int64)
 
-    def _rows_of(
-        self, X: Any, *, learning: bool = False, first: bool = False
-    ) -> Iterator[tuple[int, Compressed]]:
-        """Checked rows in parts, each with the place of its first row; all checked before any."""
-        if isinstance(X, RowBlock):
-            rows = self._checked(intake.of_block(X), X.first)
-            if learning:
-                self._grow(rows, X.n_columns)
-            return iter([(0, self._ready(rows))])
-        X = self._as_matrix(X, first)
-        if sp.issparse(X):
-            rows = self._checked(intake.of_sparse(X), 0, lambda: intake.canonical(X))
-            if learning:
-                self._grow(rows, X.shape[1])
-            return iter([(0, self._ready(rows))])
-        for begin, part in intake.spoilt_parts(X):
-            self._checked(part, begin)
-        if learning:
-            self._grow(None, X.shape[1])
-        return ((begin, self._ready(intake.of_dense(part))) for begin, part in intake.slices(X))
-
-    def _as_matrix(self, X: Any, first: bool) -> Any:
-        """A matrix or table of float64, its width checked unless that is open."""
-        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
-        options["ensure_all_finite"] = False  # `intake.checked` names row and column
-        if self._open and not first:
-            return check_array(X, **options, estimator=self)
-        checked = validate_data(self, X, reset=first, **options)
-        if first:
-            self._open = False
-            if self.n_columns is not None and checked.shape[1] > self.n_columns:
-                raise InputError(
-                    f"X has {checked.shape[1]} columns, but n_columns={self.n_columns} was given"
-                )
-        return checked
-
     def _grow(self, rows: Compressed | None, width: int | None) -> None:
         """Make room for the features of rows."""
         if self.n_bits is not None:
@@ -357,31 +297,7 @@ class InstanceLearner(ClassifierMixin, Selector):  # type: ignore[misc]
         if self._open:
             self.n_features_in_ = max(self.n_features_in_, needed)
 
-    def _checked(self, rows: Compressed, first: int, mend: Any = None) -> Compressed:
-        no_end = self.n_bits is not None or (self._open and self.n_columns is None)
-        width = NO_END if no_end else self.n_columns or self.n_features_in_
-        return intake.checked(rows, first, width, self._name_of, self.n_bits is not None, mend)
-
-    def _ready(self, rows: Compressed) -> Compressed:
-        """Rows as the model takes them."""
-        if self.n_bits is not None:
-            rows = Compressed(*hash_rows(rows.pointers, rows.places, rows.values, self.n_bits))
-        if self.normalize:
-            scaled = unit_rows(rows.pointers, rows.values)
-            rows = Compressed(rows.pointers, rows.places, scaled)
-        return rows
-
-    def _name_of(self, column: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return str(column) if names is None else repr(str(names[column]))
-
     # --- dicts ---------------------------------------------------------------------------------
-
-    def _known_words(self) -> dict[str, int]:
-        """Numbers of names: of the columns of a frame, or in the order in which dicts had them."""
-        if not self._vocabulary and hasattr(self, "feature_names_in_"):
-            self._vocabulary = {str(n): j for j, n in enumerate(self.feature_names_in_)}
-        return self._vocabulary
 
     def _number_of(self, word: str) -> int | None:
         words = self._known_words()
