@@ -7,11 +7,13 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tamis.cli.live import followed, live_option
 from tamis.cli.options import Size, open_data, parameters, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
@@ -21,6 +23,7 @@ from tamis.engine.record import check_free, save_run
 from tamis.engine.run import Run
 from tamis.engine.select import make_selector, select
 from tamis.measures.auto import BY_NAME
+from tamis.report.stream_run import page_of_run
 from tamis.selectors import BY_METHOD
 from tamis.sources import Source
 
@@ -56,6 +59,7 @@ from tamis.sources import Source
 )
 @click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@live_option
 def command(
     data: str,
     method: str,
@@ -70,6 +74,7 @@ def command(
     width: int | None,
     force: bool,
     quiet: bool,
+    live: bool,
 ) -> None:
     """Select features from DATA and write what was kept, and why, to a folder.
 
@@ -106,7 +111,13 @@ def command(
     cache = Path(os.path.abspath(out)).parent / f"{os.path.basename(os.path.normpath(data))}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
-    with progress(quiet) as report:
+    name = os.path.basename(os.path.normpath(data))
+    with progress(quiet) as report, followed(live, f"tamis: {name}") as page:
+
+        def watch(so_far: Callable[[], Run]) -> None:
+            if page is not None:
+                page.offer(lambda: page_of_run(_named(so_far(), name), out))
+
         columns = as_columns(
             source, cache, memory=memory, report=report,
             say=lambda sentence: None if quiet else click.echo(one_line(sentence), err=True),
@@ -114,15 +125,22 @@ def command(
         converted = time.perf_counter()
         _need_target(columns, data)
         run = select(
-            columns, selector, width=width, n_threads=n_threads, report=report,
+            columns, selector, width=width, n_threads=n_threads, report=report, watch=watch,
             command=shlex.join(["tamis", *sys.argv[1:]]),
         )  # fmt: skip
-        run.source["name"] = os.path.basename(os.path.normpath(data))
+        _named(run, name)
         run.seconds = {"columns": converted - begun, **run.seconds}
         save_run(run, out, force=force)
+        if page is not None:
+            page.show(page_of_run(run, out))
     if not quiet:
         for line in _summary(run, out, time.perf_counter() - begun):
             click.echo(one_line(line))
+
+
+def _named(run: Run, name: str) -> Run:
+    run.source["name"] = name
+    return run
 
 
 def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tamis.core import drawing
 from tamis.core.errors import need
@@ -20,39 +20,50 @@ LISTED = 12
 class LogViews:
     """What a decision log can be looked at as."""
 
-    def to_pandas(self: DecisionLog) -> Any:
+    def to_pandas(self) -> Any:
         """Return a pandas DataFrame with one row a feature, names and words in place of numbers."""
         pandas = need("pandas", extra="pandas", what_for="DecisionLog.to_pandas")
-        return pandas.DataFrame(named_columns(self.columns(), list(self.reasons), self.names))
+        return pandas.DataFrame(_named(self))
 
-    def to_polars(self: DecisionLog) -> Any:
+    def to_polars(self) -> Any:
         """Return a polars DataFrame with one row a feature, names and words in place of numbers."""
         polars = need("polars", extra="polars", what_for="DecisionLog.to_polars")
-        return polars.DataFrame(named_columns(self.columns(), list(self.reasons), self.names))
+        return polars.DataFrame(_named(self))
 
     @property
-    def is_in_order(self: DecisionLog) -> bool:
+    def is_in_order(self) -> bool:
         """True if decisions were taken in order of arrival, as on a stream."""
-        return growth(self, points=1) is not None
+        return growth(_log(self), points=1) is not None
 
-    def plot_flow(self: DecisionLog) -> Any:
+    def plot_flow(self) -> Any:
         """Draw how many features were dropped or kept, and why; returns a matplotlib figure."""
-        return drawing.flow(self)
+        return drawing.flow(_log(self))
 
-    def plot_growth(self: DecisionLog) -> Any:
+    def plot_growth(self) -> Any:
         """Draw how the kept set grew over the stream; returns a matplotlib figure."""
-        return drawing.growth(self)
+        return drawing.growth(_log(self))
 
-    def _repr_html_(self: DecisionLog) -> str:
-        kept = self.replay()
-        names = ", ".join(escape(self.names[f]) for f in kept[:LISTED])
+    def _repr_html_(self) -> str:
+        log = _log(self)
+        kept = log.replay()
+        names = ", ".join(escape(log.names[f]) for f in kept[:LISTED])
         more = f" and {len(kept) - LISTED:,} more" if len(kept) > LISTED else ""
         rows = "".join(
             f"<tr><td>{word}</td><td style='text-align:right'>{n:,}</td></tr>"
-            for word, n in self.counts().items()
+            for word, n in log.counts().items()
         )
         return (
-            f"<div><b>Decisions about {len(self):,} features</b><table>{rows}</table>"
+            f"<div><b>Decisions about {len(log):,} features</b><table>{rows}</table>"
             + (f"<div>kept: {names}{more}</div>" if kept else "")
             + "<div>ask <code>.why(name)</code> about any of them</div></div>"
         )
+
+
+def _log(views: LogViews) -> DecisionLog:
+    """The log itself; every log has these views, and nothing else does."""
+    return cast("DecisionLog", views)
+
+
+def _named(views: LogViews) -> dict[str, Any]:
+    log = _log(views)
+    return named_columns(log.columns(), list(log.reasons), log.names)

@@ -6,6 +6,7 @@ import contextlib
 import platform
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -21,8 +22,12 @@ from tamis.engine.prefetch import ahead
 from tamis.engine.run import Run
 from tamis.kernels.threads import thread_count, threads
 from tamis.selectors import BY_METHOD, ColumnSelector
+from tamis.selectors.base import SETTLED
 from tamis.sources import open_source
 from tamis.sources.base import Report, Source, describe_target, silent
+
+#: Given a function that makes the run as it stands, which costs something only when called.
+Watch = Callable[[Callable[[], Run]], None]
 
 
 def make_selector(method: str, **parameters: Any) -> ColumnSelector:
@@ -44,6 +49,7 @@ def select(
     width: int | None = None,
     n_threads: int | None = None,
     report: Report = silent,
+    watch: Watch | None = None,
     command: str = "",
 ) -> Run:
     """Select features from a source of columns.
@@ -62,6 +68,8 @@ def select(
         Threads that compute; default: all cores. They cannot change the answer either.
     report : callable, optional
         Called as ``report(what, done, total)`` while the run goes on.
+    watch : callable, optional
+        Called a few times a second with a function that gives the run as it stands so far.
     command : str, optional
         How the run was asked for, for the record.
 
@@ -82,6 +90,13 @@ def select(
     source = open_source(data)
     target = _target(source, y)
     chosen = make_selector(selector) if isinstance(selector, str) else clone(selector)
+
+    def so_far() -> Run:
+        """The run as it stands; the fingerprint of the data is left for the end."""
+        facts = {"format": source.format, "n_rows": target.n_rows, "n_columns": source.n_columns}
+        seconds = {"select": time.perf_counter() - begun}
+        return _run(chosen, facts | {"fingerprint": ""}, target, seconds, command)
+
     with contextlib.ExitStack() as stack:
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
@@ -93,19 +108,43 @@ def select(
             return stack.enter_context(contextlib.closing(ahead(function, blocks)))
 
         columns = stack.enter_context(columns_for_now(source, report))
-        chosen.run(columns, target, examined, width, report)
+        chosen.run(columns, target, examined, width, _watched(report, watch, so_far))
     selected = time.perf_counter()
     info = source.info()
     finished = time.perf_counter()
+    seconds = {"select": selected - begun, "fingerprint": finished - selected}
+    return _run(chosen, asdict(info), target, seconds, command)
+
+
+def _watched(report: Report, watch: Watch | None, so_far: Callable[[], Run]) -> Report:
+    """Let somebody look at the run whenever the rule says how far it is."""
+    if watch is None:
+        return report
+
+    def both(what: str, done: int, total: int | None) -> None:
+        report(what, done, total)
+        if what == SETTLED:  # told by the thread that decides, between two decisions
+            watch(so_far)
+
+    return both
+
+
+def _run(
+    chosen: ColumnSelector,
+    source: dict[str, Any],
+    target: Target,
+    seconds: dict[str, float],
+    command: str,
+) -> Run:
     return Run(
         log=chosen.log_,
         method=chosen.method,
         parameters={k: repr(v) for k, v in chosen.get_params(deep=False).items()},
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
         measure_reason=getattr(chosen, "measure_reason_", ""),
-        source=asdict(info) | {"target": describe_target(_labels(target))},
+        source=source | {"target": describe_target(_labels(target))},
         work=chosen.work_,
-        seconds={"select": selected - begun, "fingerprint": finished - selected},
+        seconds=seconds,
         peak_megabytes=_peak_megabytes(),
         versions=_versions(),
         command=command,

@@ -1,0 +1,110 @@
+"""A page that follows a run: for this machine only, for who knows the path, in nobody's way."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from sample_pages import a_run
+
+import tamis
+from tamis.report.live import LivePage
+from tamis.report.page import Page
+from tamis.report.stream_run import page_of_run
+from tamis.sources.synthetic import SparseStream
+
+
+@pytest.fixture
+def live():
+    with LivePage("a run") as page:
+        yield page
+
+
+def ask(live, path="", host=None):
+    parts = urlsplit(live.url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
+    headers = {} if host is None else {"Host": host}
+    connection.request("GET", parts.path + path, headers=headers)
+    return connection.getresponse()
+
+
+def wait_for_a_listener(live):
+    deadline = time.monotonic() + 5
+    while not live._listeners and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert live._listeners
+
+
+def event(answer):
+    """The next event that is not a remark: its name and data."""
+    name = None
+    while line := answer.fp.readline().decode():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ").strip()
+        elif line.startswith("data: "):
+            return name, json.loads(line.removeprefix("data: "))
+    raise AssertionError("the stream ended without an event")
+
+
+def test_the_page_is_served_on_this_machine_under_a_path_nobody_can_guess(live):
+    assert live.url.startswith("http://127.0.0.1:")
+    answer = ask(live)
+    assert answer.status == 200
+    body = answer.read().decode()
+    assert '"live":"events"' in body
+    assert "connect-src 'self'" in body
+    parts = urlsplit(live.url)
+    for path in ("/", "/wrong/", parts.path + "other", parts.path.rstrip("/")):
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=5)
+        connection.request("GET", path)
+        assert connection.getresponse().status == 404
+
+
+def test_another_name_for_this_machine_is_refused(live):
+    assert ask(live, host="evil.example").status == 404
+
+
+def test_nothing_is_made_when_nobody_looks(live):
+    live.offer(lambda: pytest.fail("made a page for nobody"))
+
+
+def test_who_looks_gets_the_news_and_the_end():
+    with LivePage("a run") as live:
+        answer = ask(live, "events")
+        wait_for_a_listener(live)
+        live.offer(lambda: page_of_run(a_run()))
+        name, page = event(answer)
+        assert name == "page"
+        assert page["summary"].startswith("saola kept ")
+        live.offer(lambda: pytest.fail("too soon for another page"))
+        assert "saola kept" in ask(live).read().decode()
+    assert event(answer) == ("end", {})
+
+
+def test_closing_the_page_disturbs_nothing(live):
+    answer = ask(live, "events")
+    wait_for_a_listener(live)
+    answer.close()
+    for _ in range(50):  # the first writes may still find a buffer
+        live.show(Page("a run", "going on", []))
+        time.sleep(0.01)
+        if not live._listeners:
+            break
+    assert ask(live).status == 200
+
+
+def test_a_run_can_be_watched_and_the_answer_is_the_same():
+    source = SparseStream(n_rows=500, n_columns=60_000)
+    seen = []
+    measure = tamis.MutualInformation(alpha=1e-6)
+    plain = tamis.select(source, tamis.SAOLA(measure), width=2_000)
+    watched = tamis.select(
+        source, tamis.SAOLA(measure), width=2_000, watch=lambda so_far: seen.append(so_far())
+    )
+    assert plain.log.replay() == watched.log.replay()
+    assert seen
+    assert seen[-1].log.counts() == watched.log.counts()
+    assert page_of_run(seen[-1]).summary.startswith("saola kept ")
