@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tamis.core.markup import cell, code
 from tamis.report.page import Code, Column, Explorer, Lines, Page, Section
+
+__all__ = ["as_markdown", "cell", "code"]
 
 #: Rows of a table; the rest are in the files beside.
 MOST = 20
@@ -71,29 +74,3 @@ def _fenced(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
-
-
-def cell(text: str) -> str:
-    r"""Text that stays text: it cannot break out of a table or a line, nor become markup.
-
-    >>> cell("a|b<c>"), cell("mean_radius *[1]*")
-    ('a&#124;b&lt;c&gt;', 'mean_radius \\*\\[1\\]\\*')
-    """
-    text = " ".join(text.splitlines())
-    for raw, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        text = text.replace(raw, safe)
-    # An underscore inside a word means nothing to Markdown, and names are full of them.
-    text = re.sub(r"[\\`*~\[\]]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
-    return text.replace("|", "&#124;")
-
-
-def code(text: str) -> str:
-    """Text as code, between more backticks than it has in a row itself.
-
-    >>> code("echo `date`")
-    '`` echo `date` ``'
-    """
-    text = " ".join(text.splitlines())
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
-    return f"{fence} {text} {fence}" if longest else f"{fence}{text}{fence}"
