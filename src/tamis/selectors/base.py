@@ -80,6 +80,10 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+#: What `Telling` reports.
+SETTLED = "selecting features"
+
+
 class Telling:
     """Says how many features have been settled, a few times a second: rules can be slow."""
 
@@ -94,7 +98,7 @@ class Telling:
         now = time.monotonic()
         if now - self._last >= self.EVERY or done == self._total:
             self._last = now
-            self._report("selecting features", done, self._total)
+            self._report(SETTLED, done, self._total)
 
 
 def _untold(done: int) -> None:
