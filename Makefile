@@ -1,5 +1,6 @@
 # make demo   set up, run the main job on built-in data, name the report it wrote
 # make test   set up, run every test
+# make test-browser  look at the reports in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
 # make bench  speed against peers, in one run
 
@@ -8,8 +9,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
+DRIVER := $(VENV)/.driver
 
-.PHONY: demo test test-slow check bench format clean
+.PHONY: demo test test-slow test-browser check bench format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
@@ -26,6 +28,15 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m "slow or not slow"
+
+$(DRIVER): $(READY)
+	$(BIN)/python -m pip install --quiet --group browser
+	touch $(DRIVER)
+
+# Debian's Chromium is driven from outside: the driver downloads no browser of its own.
+test-browser: $(DRIVER)
+	command -v chromium >/dev/null || { apt-get update -q && apt-get install -q -y chromium; }
+	TAMIS_BROWSER_TESTS=1 $(BIN)/python -m pytest -q tests/browser
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,127 @@
+"""Reports as a user sees them, in headless Chromium."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+from sample_pages import ODD, a_run, an_odd_run
+
+from tamis.report.live import LivePage
+from tamis.report.stream_run import page_of_run
+from tamis.report.write import write_page
+
+SIZES = [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")]
+
+
+@pytest.fixture(scope="module")
+def run():
+    return a_run(400, measure="mutual_information", bound="max")
+
+
+@pytest.fixture(scope="module")
+def url(run, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return write_page(page_of_run(run, "run"), path).as_uri()
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_the_page_loads_without_a_complaint_at_every_size(look, url, width, scheme):
+    page = look(url, width, scheme, picture="run")
+    titles = page.locator("main h2").all_inner_texts()
+    assert titles[:3] == ["At a glance", "Kept features", "Where features went"]
+    assert page.locator(".uplot canvas").count() == 1
+    assert page.locator("main svg").count() >= 3
+
+
+def test_search_finds_a_feature_and_clicking_shows_its_evidence(look, url, run):
+    page = look(url)
+    name = run.kept()[3]["name"]
+    table = page.locator("section", has=page.locator("h2", has_text="Kept features"))
+    table.locator("input[type=search]").fill(name)
+    table.locator("button.open", has_text=name).first.click()
+    assert page.locator("#evidence").inner_text() == run.why(name)
+
+
+def test_the_graph_is_walked_by_clicking_and_by_keyboard(look, run, url):
+    page = look(url)
+    page.locator("#feature-search").fill("x6")
+    page.locator("#feature-search").press("Enter")
+    first = page.locator("#evidence").inner_text()
+    other = page.locator("#neighbours [role=button]").first
+    other.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#evidence").inner_text() != first
+
+
+def test_what_is_not_on_the_page_says_how_to_ask(look, url):
+    page = look(url)
+    page.locator("#feature-search").fill("no such feature")
+    assert page.get_by_text("ask with: tamis why run FEATURE").is_visible()
+
+
+def test_a_table_sorts_and_says_so(look, url, run):
+    page = look(url)
+    table = page.locator("section", has=page.locator("h2", has_text="Kept features"))
+    head = table.locator("th", has_text="relevance")
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    weakest = min(run.kept(), key=lambda row: row["relevance"])["name"]
+    assert table.locator("tbody tr td").first.inner_text() == weakest
+
+
+def test_every_picture_has_words_and_a_table_behind_it(look, url):
+    page = look(url)
+    for picture in page.locator("main [role=img]").all():
+        assert len(picture.get_attribute("aria-label")) > 10
+    behind = page.locator("summary", has_text="the numbers")
+    assert behind.count() >= 3
+    behind.first.click()
+    assert page.locator("details[open] table").count() == 1
+
+
+def test_everything_that_can_be_pressed_can_be_reached_with_tab(look, url):
+    page = look(url)
+    reachable = page.evaluate(
+        "[...document.querySelectorAll('button, summary, input, a, [role=button]')]"
+        ".every((e) => e.tabIndex >= 0)"
+    )
+    assert reachable
+    for _ in range(12):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement !== document.body")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_names_that_try_to_break_out_are_shown_as_text(look, tmp_path, width, scheme):
+    run = an_odd_run()
+    path = write_page(page_of_run(run, "run"), tmp_path / "odd.html")
+    page = look(path.as_uri(), width, scheme, picture="odd")
+    shown = page.evaluate("[...document.querySelectorAll('button.open')].map((b) => b.textContent)")
+    kept = {row["name"] for row in run.kept()}
+    assert kept
+    assert kept <= set(shown)
+    assert any(ODD[0] in name for name in kept)
+    assert page.locator("main script").count() == 0
+
+
+def test_a_live_page_follows_the_run_and_hears_its_end(look, run):
+    live = LivePage("a run")
+    try:
+        live.show(page_of_run(run))
+        page = look(live.url)
+        page.wait_for_function("document.getElementById('live').textContent.startsWith('live')")
+        for _ in range(100):
+            if live._listeners:
+                break
+            page.wait_for_timeout(20)
+        live.show(page_of_run(a_run(77)))
+        page.wait_for_function(
+            "document.getElementById('summary').textContent.includes('of 77 features')"
+        )
+    finally:
+        live.close()
+    page.wait_for_function("document.getElementById('live').textContent === 'the run has ended'")
