@@ -66,6 +66,8 @@ SELECTORS += [
     tamis.MRMR(1, measure=tamis.FisherZ(alpha=0.1)),
     tamis.ReliefF(5, n_neighbors=3, n_samples=40, values="discrete"),
     tamis.RandomFeatures(200, seed=9),
+    tamis.CFS("forward", measure="auto"),
+    tamis.CFS(stale=2, measure="fisher_z"),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.all_features import AllFeatures
+    from tamis.selectors.batch.cfs import CFS
     from tamis.selectors.batch.fcbf import FCBF
     from tamis.selectors.batch.mrmr import MRMR
     from tamis.selectors.batch.random_features import RandomFeatures
@@ -48,6 +49,7 @@ _WHERE = {
     "ReliefF": "tamis.selectors.batch.relieff",
     "AllFeatures": "tamis.selectors.batch.all_features",
     "RandomFeatures": "tamis.selectors.batch.random_features",
+    "CFS": "tamis.selectors.batch.cfs",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -81,6 +83,7 @@ _WHERE = {
 
 __all__ = [
     "AROW",
+    "CFS",
     "FCBF",
     "FOFS",
     "MRMR",

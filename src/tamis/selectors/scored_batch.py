@@ -113,7 +113,7 @@ def log_kept(selector: BatchSelector, ranking: Ints, scores: Floats) -> None:
 def constants(block: ColumnBlock) -> npt.NDArray[np.uint8]:
     """Codes of the reason why a block's columns cannot be used: only constant ones cannot."""
     codes = Columns.of(block).unusable(0, block.width)
-    return (codes == 1).astype(np.uint8)
+    return np.where(codes == 1, codes, 0).astype(np.uint8)
 
 
 def refuse_numbers(selector: BatchSelector, target: Target) -> None:

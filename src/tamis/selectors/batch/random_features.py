@@ -71,7 +71,7 @@ class RandomFeatures(ScoredBatchSelector):
 def draws(seed: int, numbers: npt.NDArray[np.int64]) -> Floats:
     """A number in [0, 1) for each (seed, number): two rounds of the mixer of splitmix64."""
     mixed = mix(mix(np.array([seed], np.uint64)) ^ numbers.astype(np.uint64))
-    return (mixed >> np.uint64(11)) * 2.0**-53
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
