@@ -16,7 +16,7 @@ from sample_runs import ODD, REASONS, a_run, names_in, told
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import OutputError
-from tamis.engine import record
+from tamis.engine import log_files, record
 from tamis.engine.record import check_free, open_run, save_run
 from tamis.engine.select import select
 
@@ -41,7 +41,7 @@ def test_a_run_read_from_a_folder_can_be_written_again(tmp_path):
 
 
 def test_a_log_in_many_pieces_is_the_same_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "CHUNK", 3)
+    monkeypatch.setattr(log_files, "CHUNK", 3)
     run = a_run(names=ODD)
     assert told(open_run(save_run(run, tmp_path / "run"))) == told(run)
     assert pq.ParquetFile(tmp_path / "run" / "log.parquet").num_row_groups == 4
@@ -184,7 +184,7 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("step", ["_write_selected", "_write_log", "_write_events", "_record"])
+@pytest.mark.parametrize("step", ["_write_selected", "write_log", "write_events", "_record"])
 @pytest.mark.parametrize(("fail", "kind"), [(no_space, OutputError), (interrupt, BaseException)])
 @pytest.mark.parametrize("there", [True, False])
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, fail, kind, there):

@@ -106,6 +106,16 @@ class NameBook:
         at = bisect_left(self._starts, first)
         return list(zip(self._starts[at:], self._named[at:], strict=True))
 
+    def pieces_between(self, lo: int, hi: int) -> Iterator[tuple[int, Names]]:
+        """The same for features lo to hi - 1, stretches cut where they begin and end."""
+        at = max(bisect_right(self._starts, lo) - 1, 0)
+        for start, names in zip(self._starts[at:], self._named[at:], strict=True):
+            a, b = max(start, lo), min(start + len(names), hi)
+            if start >= hi:
+                break
+            if a < b:
+                yield a, names.part(a - start, b - start)
+
     @property
     def numbered(self) -> bool:
         """True when no feature came with a name of its own."""

@@ -1,0 +1,201 @@
+"""A decision log as two tables: one row a feature, and one row a decision of the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.log_arrays import raw_levels
+from tamis.core.names import NameBook, Names
+
+#: Features called by number get a name in the log up to this many; beyond, the name is the number
+#: (plus the base in run.json), and tens of millions of words would only fill the disk.
+NAMED_UP_TO = 5_000_000
+
+#: Rows of the log written at a time.
+CHUNK = 1_000_000
+
+
+def write_log(log: DecisionLog, path: Path) -> None:
+    """Write one row a feature: what became of it."""
+    verdicts = pa.array([v.name.lower() for v in Verdict])
+    reasons = pa.array(list(log.reasons))
+    named = not log.names.numbered or len(log) <= NAMED_UP_TO
+    schema = pa.schema(
+        [
+            ("feature", pa.int64()),
+            *([("name", pa.large_string())] if named else []),
+            ("verdict", pa.dictionary(pa.int8(), pa.string())),
+            ("reason", pa.dictionary(pa.uint8(), pa.string())),
+            ("relevance", pa.float64()),
+            ("value", pa.float64()),
+            ("level", pa.float64()),
+            ("because", pa.int64()),
+            ("at", pa.int64()),
+        ]
+    )
+    # Feature numbers rise by one, so their differences pack to nothing; the rest repeats itself.
+    packed = dict.fromkeys(("feature", "at"), "DELTA_BINARY_PACKED")
+    repeats = ["verdict", "reason", "relevance", "level"]
+    with pq.ParquetWriter(
+        path, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
+    ) as writer:
+        for lo in range(0, max(len(log), 1), CHUNK):
+            table = log.columns(lo, lo + CHUNK)
+            columns: dict[str, Any] = {
+                **table,
+                "verdict": pa.DictionaryArray.from_arrays(
+                    pa.array(table["verdict"].astype(np.int8)), verdicts
+                ),
+                "reason": pa.DictionaryArray.from_arrays(pa.array(table["reason"]), reasons),
+                "because": pa.array(table["because"], mask=table["because"] < 0),
+                "value": pa.array(table["value"], mask=np.isnan(table["value"])),
+                "level": pa.array(table["level"], mask=np.isnan(table["level"])),
+            }
+            if named:
+                columns["name"] = _names(log.names, lo, lo + len(table["feature"]))
+            writer.write_table(pa.table({k: columns[k] for k in schema.names}, schema=schema))
+
+
+def _names(names: NameBook, lo: int, hi: int) -> Any:
+    """The names of features lo to hi - 1, without a step in Python for each."""
+    found, at = [], lo
+    for start, piece in names.pieces_between(lo, hi):
+        found += [_numbered(names, at, start), _arrow(piece)]
+        at = start + len(piece)
+    return pa.chunked_array([*found, _numbered(names, at, hi)], pa.large_string())
+
+
+def _numbered(names: NameBook, lo: int, hi: int) -> Any:
+    numbers = pc.cast(pa.array(np.arange(lo, hi) + names.base), pa.large_string())
+    return pc.binary_join_element_wise(
+        pa.scalar(_plain(names.prefix), pa.large_string()),
+        numbers,
+        pa.scalar("", pa.large_string()),
+    )
+
+
+def _arrow(names: Names) -> Any:
+    """Packed names as Arrow has them: the same two arrays, if every reader takes their letters."""
+    try:
+        names.blob.decode("utf-8")
+    except UnicodeDecodeError:
+        return pa.array([_plain(name) for name in names], pa.large_string())
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(names.offsets)), pa.py_buffer(names.blob)]
+    return pa.Array.from_buffers(pa.large_string(), len(names), buffers)
+
+
+def _packed(column: Any) -> Names:
+    """Names as Arrow has them, packed."""
+    array = pa.concat_arrays(
+        [pa.array([], pa.large_string()), *column.cast(pa.large_string()).chunks]
+    )
+    if array.null_count:
+        raise ValueError("a feature has no name")
+    _, places, text = array.buffers()
+    offsets = np.frombuffer(places, np.int64)[array.offset : array.offset + len(array) + 1]
+    blob = b"" if text is None else text.to_pybytes()[int(offsets[0]) : int(offsets[-1])]
+    return Names(blob, offsets - offsets[0])
+
+
+def _plain(name: str) -> str:
+    """A name in characters that every reader of Parquet takes."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def write_events(log: DecisionLog, path: Path) -> None:
+    """Write one row a decision, in order."""
+    state = log.state()
+    ends = state["event_because_end"]
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    columns = {
+        key.removeprefix("event_"): pa.array(np.ascontiguousarray(state[key]))
+        for key in state
+        if key.startswith("event_") and key != "event_because_end"
+    }
+    columns["because"] = pa.LargeListArray.from_arrays(offsets, pa.array(state["because"]))
+    for key in state:
+        if key.startswith("evidence:") and key.endswith(":at"):
+            name = key.removeprefix("evidence:").removesuffix(":at")
+            values, absent = np.zeros(len(ends)), np.ones(len(ends), dtype=np.bool_)
+            values[state[key]], absent[state[key]] = state[f"evidence:{name}"], False
+            columns[f"evidence:{name}"] = pa.array(values, mask=absent)
+    # What the log held of these features before the rule met them, so that nothing is lost.
+    features = state["event_feature"]
+    columns["bulk_relevance"] = pa.array(state["relevance"][features])
+    columns["bulk_level"] = pa.array(raw_levels(log)[features])
+    value = state["value"][features] if "value" in state else np.full(len(ends), np.nan, np.float32)
+    columns["bulk_value"] = pa.array(value)
+    pq.write_table(pa.table(columns), path, compression="zstd")
+
+
+def describe_log(log: DecisionLog) -> dict[str, Any]:
+    """What JSON tells about a log: how features are called, and what its reasons say."""
+    return {
+        "names": {
+            "prefix": log.names.prefix,
+            "base": log.names.base,
+            "numbered": log.names.numbered,
+        },
+        "words": log.words,
+        "reasons": {
+            key: {"verdict": reason.verdict.name.lower(), "sentence": reason.sentence}
+            for key, reason in log.reasons.items()
+        },
+    }
+
+
+def read_log(log_path: Path, events_path: Path, record: Mapping[str, Any]) -> DecisionLog:
+    """The log in two files, as `describe_log` told of it."""
+    reasons = {
+        key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
+        for key, r in record["reasons"].items()
+    }
+    named = not record["names"]["numbered"]
+    wanted = {"reason", "relevance", "level", "value", *(["name"] if named else [])}
+    file = pq.ParquetFile(log_path)
+    table = file.read([name for name in file.schema_arrow.names if name in wanted])
+    names = NameBook(record["names"]["prefix"], record["names"]["base"])
+    names.append(len(table), _packed(table["name"]) if named else None)
+    codes = {key: code for code, key in enumerate(reasons)}
+    reason = table["reason"].combine_chunks()
+    order = np.array([codes[key] for key in reason.dictionary.to_pylist()], dtype=np.uint8)
+    state: dict[str, Any] = {
+        "reason": order[reason.indices.to_numpy()] if len(table) else np.zeros(0, np.uint8),
+        "relevance": table["relevance"].to_numpy(),
+        "level": table["level"].to_numpy(),
+    }
+    events = pq.read_table(events_path)
+    because = events["because"].combine_chunks()
+    state["because"] = because.flatten().to_numpy()
+    state["event_because_end"] = np.asarray(because.offsets.to_numpy()[1:], dtype=np.int64)
+    for key in events.column_names:
+        if key.startswith("evidence:"):
+            at = np.flatnonzero(events[key].is_valid().to_numpy())
+            state[f"{key}:at"] = at
+            state[key] = events[key].to_numpy()[at]
+        elif key != "because" and not key.startswith("bulk_"):
+            state[f"event_{key}"] = events[key].to_numpy()
+    # Where there is an event it has the exact number.
+    state["value"] = table["value"].to_numpy().astype(np.float32)
+    state["value"][state["event_feature"]] = np.nan
+    _take_bulk_numbers(state, events)
+    return DecisionLog.from_state(state, reasons, names, record["words"])
+
+
+def _take_bulk_numbers(state: dict[str, Any], events: Any) -> None:
+    """Put back what the log held of features before the rule met them; the table shows the end."""
+    features = state["event_feature"]
+    if "bulk_relevance" not in events.column_names:  # an older run
+        return
+    for key in ("relevance", "level", "value"):
+        numbers = state[key].astype(np.float32)
+        numbers[features] = events[f"bulk_{key}"].to_numpy()
+        state[key] = numbers
