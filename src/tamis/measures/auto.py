@@ -10,6 +10,7 @@ import numpy as np
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
+from tamis.core.kinds import most_levels
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.base import Measure
@@ -17,10 +18,6 @@ from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.measures.information import MutualInformation, SymmetricUncertainty
 
-#: Columns with more levels than this, on average, are numbers rather than categories.
-MANY_LEVELS = 16
-#: And so are columns with fewer rows than this to a level.
-ROWS_A_LEVEL = 5
 #: Levels are counted on at most this many columns, spread over all of them.
 LOOK_AT = 1024
 
@@ -62,11 +59,6 @@ def from_name(name: str, parameters: Mapping[str, Any]) -> Measure:
     if name not in BY_NAME:
         raise ParameterError(f"the measure {name!r} is not known; use the tamis that wrote it")
     return BY_NAME[name](**parameters)
-
-
-def most_levels(n_rows: int) -> float:
-    """Columns of more levels than this, on average, are numbers rather than categories."""
-    return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)
 
 
 def choose(

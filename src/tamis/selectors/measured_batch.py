@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import DataWarning
-from tamis.measures.auto import most_levels
+from tamis.core.kinds import most_levels
 from tamis.measures.base import Floats, Ints, Measure, Prepared
 from tamis.measures.information import SymmetricUncertainty
 from tamis.selectors.arrivals import Examined

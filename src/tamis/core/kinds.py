@@ -1,0 +1,13 @@
+"""When the whole numbers of a column are categories, and when they are numbers."""
+
+from __future__ import annotations
+
+#: Columns with more levels than this, on average, are numbers rather than categories.
+MANY_LEVELS = 16
+#: And so are columns with fewer rows than this to a level.
+ROWS_A_LEVEL = 5
+
+
+def most_levels(n_rows: int) -> float:
+    """Columns of more levels than this, on average, are numbers rather than categories."""
+    return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)

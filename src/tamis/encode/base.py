@@ -1,0 +1,263 @@
+"""What encoders share: from a block and a target to cuts, from a block and cuts to categories."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.errors import InputError
+from tamis.core.kinds import most_levels
+from tamis.core.params import OneOf, Range, check
+from tamis.core.target import Target
+from tamis.encode.missing import Missing, with_entries
+from tamis.kernels.cuts import code_entries, survey_columns
+from tamis.kernels.threads import over_columns
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+#: How a column is called in a sentence.
+NameOf = Callable[[ColumnBlock, int], str]
+
+WHICH: Mapping[str, Range | Sequence[Range]] = {"which": OneOf(("numbers", "all"))}
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """The cuts of some columns: `pointers[j]:pointers[j+1]` of `values` are those of column j.
+
+    `stays` marks columns that are categories already; `gaps` is what a gap becomes in each column,
+    and `missing` how many there were.
+    """
+
+    pointers: Ints
+    values: Floats
+    stays: npt.NDArray[np.bool_]
+    gaps: Floats
+    missing: Ints
+
+    def of(self, j: int) -> Floats | None:
+        """The cuts of column j; None where it stays as it is."""
+        if self.stays[j]:
+            return None
+        return self.values[self.pointers[j] : self.pointers[j + 1]].copy()
+
+
+class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns columns of numbers into categories, each by itself: block in, block out.
+
+    Subclasses say where to cut (`_find`). Codes rise with the values. The bin that holds 0 has code
+    0, those above it 1, 2, ..., those below it -1, -2, ..., so that sparse columns stay sparse;
+    where zeros are missing values, bins count from 1. A value that equals a cut is below it.
+
+    Mixed columns: with ``which="numbers"`` columns of words, and columns of whole numbers with few
+    levels (up to 16, and up to a fifth of the rows), are categories already and stay as they are.
+    So any two columns that come out are both discrete.
+    """
+
+    #: The word for it: ``tamis select --encode mdlp``.
+    method: ClassVar[str]
+    #: Allowed values of each parameter.
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = WHICH
+    #: Whether cuts depend on the class.
+    supervised: ClassVar[bool] = False
+
+    which: str
+    missing: Missing | str
+    cuts_: list[Floats | None]
+
+    @abstractmethod
+    def _find(self, columns: _Columns, target: Target | None, stays: Any, numbers: Any) -> Floats:
+        """Cuts of all columns end to end; fills `numbers` and marks columns that stay."""
+
+    # --- blocks --------------------------------------------------------------------------------
+
+    def find(
+        self, block: ColumnBlock, target: Target | None, name_of: NameOf = ColumnBlock.name_of
+    ) -> Cuts:
+        """Where to cut each column of a block, or one sentence about a column that cannot be."""
+        self._check_parameters()
+        missing = Missing.of(self.missing)
+        block = missing.mark(block)
+        if target is not None and target.n_rows != block.n_rows:
+            raise InputError(
+                f"the columns have {block.n_rows} rows but the target has {target.n_rows}; "
+                "give one target value for each row"
+            )
+        columns = _Columns(block, missing.zero_is_gap, self._most_levels(block.n_rows))
+        gaps, not_whole, tops = self._survey(block, columns, missing, name_of)
+        stays = np.full(block.width, block.kind == "discrete")
+        if block.words is not None:
+            stays |= block.words
+        numbers = np.zeros(block.width, dtype=np.int64)
+        values = self._find(columns, target, stays, numbers)
+        pointers = np.concatenate([[0], np.cumsum(numbers)])
+        _refuse_gaps_in_numbers(block, stays & not_whole & (gaps > 0), missing, name_of)
+        cut = ~stays
+        below = np.zeros(block.width)
+        if not missing.zero_is_gap and len(values):
+            under = np.concatenate([[0], np.cumsum(values < 0)])
+            below = under[pointers[1:]] - under[pointers[:-1]]
+        tops[cut] = (numbers - below)[cut]
+        return Cuts(pointers, values, stays, missing.gap_codes(tops), gaps)
+
+    def apply(self, block: ColumnBlock, cuts: Cuts) -> ColumnBlock:
+        """The block as categories."""
+        missing = Missing.of(self.missing)
+        block = missing.mark(block)
+        columns = _Columns(block, missing.zero_is_gap, 0.0)
+        entries = np.asarray(block.entries)
+        codes = np.empty(len(entries))
+        over_columns(
+            lambda lo, hi: code_entries(
+                entries, columns.spans, cuts.pointers, cuts.values, cuts.stays, cuts.gaps,
+                missing.zero_is_gap, lo, hi, codes,
+            ),
+            columns.spans,
+        )  # fmt: skip
+        return replace(with_entries(block, codes).without_zeros(), kind=self._kind_of(block))
+
+    def encode(
+        self, block: ColumnBlock, target: Target | None, name_of: NameOf = ColumnBlock.name_of
+    ) -> ColumnBlock:
+        """Find the cuts of a block and apply them."""
+        return self.apply(block, self.find(block, target, name_of))
+
+    # --- scikit-learn --------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the cuts of every column.
+
+        Parameters
+        ----------
+        X : array or scipy sparse matrix of shape (n_rows, n_columns)
+            The numbers.
+        y : array-like of shape (n_rows,)
+            The classes, for encoders that ask for them.
+        """
+        options: dict[str, Any] = {"accept_sparse": "csc", "dtype": np.float64}
+        if self.supervised and y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if self.supervised:
+            X, y = validate_data(self, X, y, ensure_all_finite=False, **options)
+        else:
+            X = validate_data(self, X, ensure_all_finite=False, **options)
+        target = Target.of(y) if self.supervised else None
+        self._cuts = self.find(ColumnBlock.of(X), target, self._name_of)
+        self.cuts_ = [self._cuts.of(j) for j in range(X.shape[1])]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Codes of the values: an array, or a sparse matrix for sparse input."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csc", dtype=np.float64, ensure_all_finite=False
+        )
+        block, missing = ColumnBlock.of(X), Missing.of(self.missing)
+        self._survey(missing.mark(block), _Columns(block, False, 0.0), missing, self._name_of)
+        v = self.apply(block, self._cuts).values
+        if isinstance(v, Compressed):
+            return sp.csc_matrix((v.values, v.places, v.pointers), shape=X.shape)
+        return v
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = Missing.of(self.missing).policy != "error"
+        tags.target_tags.required = self.supervised
+        return tags
+
+    # --- small steps ---------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        for name, allowed in self.ranges.items():
+            check(type(self).__name__, name, getattr(self, name), allowed)
+
+    def _most_levels(self, n_rows: int) -> float:
+        """Columns of whole numbers stay with up to so many levels; below 0: none does."""
+        return most_levels(n_rows) if self.which == "numbers" else -1.0
+
+    def _kind_of(self, block: ColumnBlock) -> Any:
+        return "discrete"
+
+    def _name_of(self, block: ColumnBlock, column: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return block.name_of(column) if names is None else repr(str(names[column]))
+
+    def _survey(
+        self, block: ColumnBlock, columns: _Columns, missing: Missing, name_of: NameOf
+    ) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
+        """Gaps, columns not whole, and highest values; one sentence about what cannot be used."""
+        width = block.width
+        gaps, tops = np.zeros(width, dtype=np.int64), np.zeros(width)
+        infinite, not_whole = np.zeros(width, dtype=np.bool_), np.zeros(width, dtype=np.bool_)
+        entries = np.asarray(block.entries)
+        over_columns(
+            lambda lo, hi: survey_columns(
+                entries, columns.spans, block.n_rows, missing.zero_is_gap, lo, hi, gaps, infinite,
+                not_whole, tops,
+            ),
+            columns.spans,
+        )  # fmt: skip
+        if infinite.any():
+            name = name_of(block, block.first + int(np.argmax(infinite)))
+            raise InputError(
+                f"Input X contains infinity in column {name}; drop the column, or put a number in "
+                "its place"
+            )
+        if missing.policy == "error" and gaps.any():
+            name = name_of(block, block.first + int(np.argmax(gaps > 0)))
+            raise InputError(
+                f"Input X contains NaN (a missing value) in column {name}; say what missing values "
+                "mean with missing='category' or 'delete' (--missing on the command line), fill "
+                "the gaps, or drop the column"
+            )
+        return gaps, not_whole, tops
+
+
+class _Columns:
+    """The columns of a block as kernels take them, whatever the layout."""
+
+    def __init__(self, block: ColumnBlock, zero_is_gap: bool, most: float) -> None:
+        v = block.values
+        self.n_rows, self.width = block.n_rows, block.width
+        if isinstance(v, Compressed):
+            self.spans = v.pointers.astype(np.int64, copy=False)
+            flat, arrays = np.empty(0), (self.spans, v.places, v.values)
+        else:
+            self.spans = np.arange(block.width + 1, dtype=np.int64) * block.n_rows
+            flat = np.asarray(block.entries)
+            arrays = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
+        self.form = (flat, *arrays, block.n_rows, zero_is_gap, most)
+
+    def gather(self, work: Callable[[int, int], Floats]) -> Floats:
+        """Cuts that `work(lo, hi)` finds in ranges of columns, by threads, put end to end."""
+        parts: dict[int, Floats] = {}
+
+        def one(lo: int, hi: int) -> None:
+            parts[lo] = work(lo, hi)
+
+        over_columns(one, self.spans)
+        return np.concatenate([parts[lo] for lo in sorted(parts)]) if parts else np.empty(0)
+
+
+def _refuse_gaps_in_numbers(
+    block: ColumnBlock, bad: npt.NDArray[np.bool_], missing: Missing, name_of: NameOf
+) -> None:
+    """Raise one sentence for a gap that would be a category among numbers."""
+    if missing.policy == "category" and bad.any():
+        name = name_of(block, block.first + int(np.argmax(bad)))
+        raise InputError(
+            f"column {name} has missing values among numbers that are not whole, so they cannot be "
+            "a category: turn the numbers into categories too, with encode='mdlp' (--encode mdlp)"
+        )

@@ -1,0 +1,42 @@
+"""Plain: columns as they are, with gaps put right."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.target import Target
+from tamis.encode.base import Encoder, Floats
+from tamis.encode.missing import Missing
+
+
+class Plain(Encoder):
+    """Leaves every column as it is, except for its missing values.
+
+    Parameters
+    ----------
+    missing : {"error", "category", "delete"} or Missing, default="error"
+        What becomes of missing values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Plain(missing="category").fit_transform(np.array([[1.0], [np.nan], [3.0]])).ravel()
+    array([1., 4., 3.])
+    """
+
+    method: ClassVar[str] = "plain"
+    ranges: ClassVar = {}
+    which = "numbers"
+
+    def __init__(self, *, missing: Missing | str = "error") -> None:
+        self.missing = missing
+
+    def _find(self, columns: Any, target: Target | None, stays: Any, numbers: Any) -> Floats:
+        stays[:] = True
+        return np.empty(0)
+
+    def _kind_of(self, block: ColumnBlock) -> Any:
+        return block.kind

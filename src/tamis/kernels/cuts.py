@@ -1,0 +1,118 @@
+"""Columns in order of their values, and codes by cuts: what all ways of discretising share.
+
+A column is read as items: its values that are not zero, in order, and one item for all its zeros,
+with class -1. NaN is a gap: it is no item. So dense and sparse columns give the same items, and a
+sparse column costs what it stores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+from tamis.kernels.columns import list_column
+
+#: The class of the item that stands for all zeros.
+ZEROS = -1
+
+
+@jit
+def sort_column(
+    flat, pointers, places, values, n, j, zero_is_gap, y, class_counts, rows, entries, items,
+    classes, lump,
+):  # fmt: skip
+    """List column j as items with their classes, and the zeros of each class in `lump`.
+
+    Return how many items there are, and how many zeros. All arrays but `lump` have room for n + 1.
+    """
+    count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+    zeros = 0 if zero_is_gap else n - count
+    lump[:] = class_counts
+    there = 0
+    for t in range(count):
+        lump[y[rows[t]]] -= 1
+        rows[there], entries[there] = rows[t], entries[t]
+        there += 1 if entries[t] == entries[t] else 0
+    order = np.argsort(entries[:there])
+    shift = 0
+    for t in range(there):
+        value = entries[order[t]]
+        if zeros > 0 and shift == 0 and value > 0.0:
+            items[t], classes[t], shift = 0.0, ZEROS, 1
+        items[t + shift], classes[t + shift] = value, y[rows[order[t]]]
+    if zeros > 0 and shift == 0:
+        items[there], classes[there] = 0.0, ZEROS
+    return there + (1 if zeros > 0 else 0), zeros
+
+
+@jit
+def is_discrete(items, count, most_levels):
+    """True for items that are whole numbers of few different values."""
+    levels = 0
+    for t in range(count):
+        if items[t] != np.floor(items[t]):
+            return False
+        levels += 1 if t == 0 or items[t] != items[t - 1] else 0
+    return levels <= most_levels
+
+
+@jit
+def survey_columns(values, pointers, n, zero_is_gap, lo, hi, gaps, infinite, not_whole, top):
+    """Look at columns lo..hi-1: how many gaps, anything infinite or not whole, the highest value.
+
+    The highest is at least 0.
+    """
+    for j in range(lo, hi):
+        gaps[j] = n - (pointers[j + 1] - pointers[j]) if zero_is_gap else 0
+        infinite[j] = not_whole[j] = False
+        top[j] = 0.0
+        for t in range(pointers[j], pointers[j + 1]):
+            value = values[t]
+            if value != value or (zero_is_gap and value == 0.0):
+                gaps[j] += 1
+                continue
+            infinite[j] |= abs(value) == np.inf
+            not_whole[j] |= value != np.floor(value)
+            top[j] = max(top[j], value)
+
+
+@inline
+def between(low, high):
+    """The middle of two numbers; where rounding would take it to the upper one, the lower."""
+    middle = 0.5 * low + 0.5 * high
+    return middle if low <= middle < high else low
+
+
+@inline
+def place_of(cuts, first, last, value):
+    """How many of cuts first..last-1, which rise, are below a value."""
+    lo, hi = first, last
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if cuts[middle] < value:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo - first
+
+
+@jit
+def code_entries(
+    values, pointers, cut_pointers, cuts, stays, gaps, zero_is_gap, lo, hi, out
+):  # fmt: skip
+    """Codes of the entries of columns lo..hi-1; `gaps` has what a gap becomes in each column.
+
+    The bin that holds 0 has code 0, those above it 1, 2, ..., those below -1, -2, ...; where zeros
+    are gaps, bins count from 1. A value that equals a cut is below it.
+    """
+    for j in range(lo, hi):
+        first, last = cut_pointers[j], cut_pointers[j + 1]
+        base = -1 if zero_is_gap else place_of(cuts, first, last, 0.0)
+        for t in range(pointers[j], pointers[j + 1]):
+            value = values[t]
+            if value != value or (zero_is_gap and value == 0.0):
+                out[t] = gaps[j]
+            elif stays[j]:
+                out[t] = value
+            else:
+                out[t] = place_of(cuts, first, last, value) - base
