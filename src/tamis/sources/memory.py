@@ -177,9 +177,9 @@ class MemorySource(Source):
             return ColumnBlock(first, self.n_rows, values, names, kind, words=words)
         if isinstance(self._matrix, Compressed):
             part = self._matrix.part(lo, hi)
-            _refuse_rounding(part.values, f"columns {lo} to {hi - 1}")
+            refuse_rounding(part.values, f"columns {lo} to {hi - 1}")
             return ColumnBlock(first, self.n_rows, part.widened(), names)
-        _refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
+        refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
         try:
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -203,7 +203,7 @@ def _as_frame(data: Any) -> Any:
     return frame
 
 
-def _refuse_rounding(values: Any, what: str) -> None:
+def refuse_rounding(values: Any, what: str) -> None:
     """Raise one sentence for whole numbers that floats cannot tell apart."""
     wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
     if wide and values.size and max(int(values.max()), -int(values.min())) > 2**53:
@@ -227,7 +227,7 @@ def _frame_values(
             all_categories &= dtype == nw.Boolean
             gaps = series.null_count() > 0
             column = (series.cast(nw.Float64) if gaps else series).to_numpy()
-            _refuse_rounding(column, f"values of column {name!r}")
+            refuse_rounding(column, f"values of column {name!r}")
             values[:, j] = column
         elif dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
             values[:, j] = _codes(series, name)

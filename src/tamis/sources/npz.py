@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zipfile
 import zlib
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
+from tamis.sources._beside import TargetBeside
 from tamis.sources._matrix import column_blocks, row_blocks
 from tamis.sources._text import TextFile
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
@@ -38,8 +38,6 @@ class NpzSource(Source):
         self.path = as_path(path)
         self._bytes = TextFile(self.path)  # says in one sentence if it is not there
         self._matrix: Any = None
-        self._y = y if y is not None else self._find_y()
-        self._target: npt.NDArray[Any] | None = None
         try:
             # Opened here: numpy leaves a file open that is no zip file to its end.
             with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
@@ -53,6 +51,7 @@ class NpzSource(Source):
         self._layout = layout.decode() if isinstance(layout, bytes) else str(layout)
         if len(self._shape) != 2:
             raise SourceError(f"{self.path} has shape {self._shape}; a matrix has two dimensions")
+        self._beside = TargetBeside(self.path, y, self._shape[0])
 
     @property
     def n_rows(self) -> int:
@@ -66,16 +65,7 @@ class NpzSource(Source):
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given or found beside the file, or None."""
-        if self._target is None and self._y is not None:
-            y = _load_y(as_path(self._y)) if isinstance(self._y, (str, os.PathLike)) else self._y
-            y = np.asarray(y)
-            if y.shape != (self.n_rows,):
-                raise SourceError(
-                    f"y has shape {y.shape} and {self.path} has {self.n_rows} rows; "
-                    "give one target value for each row"
-                )
-            self._target = y
-        return self._target
+        return self._beside.values()
 
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; a matrix kept by rows is turned in memory first."""
@@ -107,19 +97,7 @@ class NpzSource(Source):
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of the target."""
-        y = self.target()
-        if y is None:
-            return self._bytes.fingerprint()
-        digest = hashlib.blake2b(self._bytes.fingerprint().encode(), digest_size=8)
-        digest.update(str(y.dtype).encode())
-        digest.update(np.ascontiguousarray(y.astype(str) if y.dtype == object else y).tobytes())
-        return digest.hexdigest()
-
-    def _find_y(self) -> str | None:
-        folder, name = os.path.split(self.path)
-        stem = os.path.splitext(name)[0]
-        candidates = (os.path.join(folder, f"{stem}.y.npy"), os.path.join(folder, "y.npy"))
-        return next((path for path in candidates if os.path.isfile(path)), None)
+        return self._beside.added_to(self._bytes.fingerprint())
 
     def _read(self) -> Any:
         """Read the matrix once: CSR or CSC, float64, in order, without duplicates."""
@@ -148,13 +126,3 @@ class NpzSource(Source):
             matrix.sum_duplicates()
             self._matrix = matrix
         return self._matrix
-
-
-def _load_y(path: str) -> npt.NDArray[Any]:
-    try:
-        y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"{path} cannot be read as a target; write it with numpy.save, without objects"
-        ) from error
-    return y

@@ -1,0 +1,73 @@
+"""The target of a matrix file: given, or found in an .npy file beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import SourceError
+from tamis.sources.base import as_path
+
+
+class TargetBeside:
+    """One target value for each row of a matrix.
+
+    Parameters
+    ----------
+    path : str
+        The matrix. Without `y` the target is NAME.y.npy or y.npy beside it, if there is one.
+    y : array, str or path, optional
+        The target, or an .npy file that holds it.
+    n_rows : int
+        How many values it must have.
+    """
+
+    def __init__(self, path: str, y: Any, n_rows: int) -> None:
+        self._path, self._n_rows = path, n_rows
+        self._y = y if y is not None else _find(path)
+        self._values: npt.NDArray[Any] | None = None
+
+    def values(self) -> npt.NDArray[Any] | None:
+        """The target, or None if there is none."""
+        if self._values is None and self._y is not None:
+            y = load_y(as_path(self._y)) if isinstance(self._y, (str, os.PathLike)) else self._y
+            y = np.asarray(y)
+            if y.shape != (self._n_rows,):
+                raise SourceError(
+                    f"y has shape {y.shape} and {self._path} has {self._n_rows} rows; "
+                    "give one target value for each row"
+                )
+            self._values = y
+        return self._values
+
+    def added_to(self, fingerprint: str) -> str:
+        """A fingerprint of a matrix and its target."""
+        y = self.values()
+        if y is None:
+            return fingerprint
+        digest = hashlib.blake2b(fingerprint.encode(), digest_size=8)
+        digest.update(str(y.dtype).encode())
+        digest.update(np.ascontiguousarray(y.astype(str) if y.dtype == object else y).tobytes())
+        return digest.hexdigest()
+
+
+def load_y(path: str) -> npt.NDArray[Any]:
+    """Read a target that numpy.save wrote."""
+    try:
+        y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{path} cannot be read as a target; write it with numpy.save, without objects"
+        ) from error
+    return y
+
+
+def _find(path: str) -> str | None:
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    candidates = (os.path.join(folder, f"{stem}.y.npy"), os.path.join(folder, "y.npy"))
+    return next((found for found in candidates if os.path.isfile(found)), None)

@@ -1,0 +1,100 @@
+"""What each column of a table is for: a feature, the target, the key of the rows, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.core.errors import SourceError
+
+#: Names that a sentence lists before it says "and more".
+_LISTED = 5
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Columns by name, as the user gives them.
+
+    Attributes
+    ----------
+    target, key : str or None
+        The column to predict, and the one that names the rows; neither is a feature.
+    ignore : tuple of str
+        Columns that are no features.
+    categorical : tuple of str
+        Columns of numbers that are names of categories.
+    """
+
+    target: str | None = None
+    key: str | None = None
+    ignore: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        target: str | None,
+        key: str | None,
+        ignore: str | Iterable[str],
+        categorical: str | Iterable[str],
+    ) -> Roles:
+        """Take names one by one or in any collection."""
+        return cls(target, key, names_of(ignore), names_of(categorical))
+
+    @property
+    def aside(self) -> set[str]:
+        """Every column that is no feature."""
+        return {name for name in (self.target, self.key, *self.ignore) if name is not None}
+
+    def options(self) -> dict[str, Any]:
+        """What was asked for, for the record of a store made from it."""
+        given = {"target": self.target, "key": self.key}
+        lists = {"ignore": list(self.ignore), "categorical": list(self.categorical)}
+        return {k: v for k, v in (given | lists).items() if v}
+
+    def features(self, where: str, names: Sequence[str]) -> list[str]:
+        """Names of the features in order, or one sentence about a name that does not fit."""
+        known = set(names)
+        if len(known) < len(names):
+            seen: set[str] = set()
+            twice = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+            raise SourceError(f"{where} has two columns named {twice!r}; rename one of them")
+        asked: dict[str, tuple[str | None, ...]]
+        asked = {"target": (self.target,), "key": (self.key,)}
+        asked |= {"ignore": self.ignore, "categorical": self.categorical}
+        for role, given in asked.items():
+            for name in given:
+                if name is not None and name not in known:
+                    raise SourceError(no_such(where, role, name, names))
+        aside = self.aside
+        found = [name for name in names if name not in aside]
+        if not found:
+            raise SourceError(f"{where} has no column left that could be a feature; it has "
+                              f"{listed(names)}")  # fmt: skip
+        return found
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, quoted."""
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(repr(name) for name in names[:_LISTED]) + more
+
+
+def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
+    """Say that a column is not there, and which are."""
+    close = [other for other in names if other.strip().lower() == name.strip().lower()]
+    hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
+    return f"{where} has no column {name!r}, which {role} names; {hint}"
+
+
+def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Names given one by one or in any collection."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def need_columns(path: str, names: Sequence[str], wanted: dict[str, str | None]) -> None:
+    """Raise one sentence if a column that was named is not there."""
+    for role, name in wanted.items():
+        if name is not None and name not in names:
+            raise SourceError(no_such(path, role, name, names))

@@ -1,0 +1,294 @@
+"""CsvSource: rows of comma- or tab-separated values with a line of names above them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import ParameterError, SourceError
+from tamis.core.names import Names
+from tamis.core.params import Number, check
+from tamis.sources._by_columns import columns_by_disk, work_folder
+from tamis.sources._csv_text import LONGEST_LINE, CsvText, NotANumberError
+from tamis.sources._matrix import whole_numbers
+from tamis.sources._roles import Roles, names_of
+from tamis.sources._tables import MemoryTable
+from tamis.sources._words import coded, floats, sorted_words
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.table import TableSource, of_height, refuse_rounding
+from tamis.sources.transpose import MEMORY
+
+#: A word that is a number; a column of which half are is no column of words.
+_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+#: Bytes of text that a byte of a compressed file may stand for, and bytes held for a byte of text.
+_UNPACKED, _HELD = 8, 4
+
+
+class CsvSource(Source):
+    """Rows of separated values.
+
+    A column is numbers if every value is a number; otherwise it holds words, coded by their sorted
+    list. A column of numbers with a few words in it is refused unless it is named in
+    `categorical`. An empty value, NA, NaN or null is missing (NaN). A first pass over the file
+    learns this; a small file is held in memory from then on, a large one is read again.
+
+    Parameters
+    ----------
+    path : str or path
+        Plain text or gzip, bzip2 or zstd, told by content.
+    target, key, ignore, categorical
+        Names of columns: the one to predict; the one that names the rows; those that are no
+        features; those whose numbers are names of categories.
+    delimiter : str, optional
+        What stands between values; default: a tab for NAME.tsv, else a comma.
+    header : bool, default=True
+        Whether the first line holds names; without, columns are called x0, x1, ...
+    na : str or collection of str
+        Texts that mean a missing value, besides the usual ones.
+    longest_line : int
+        Bytes of a line, at most.
+    memory, work
+        Bytes to use, about, and a folder for what needs more.
+    """
+
+    format: ClassVar[str] = "csv"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        target: str | None = None,
+        *,
+        key: str | None = None,
+        ignore: str | Iterable[str] = (),
+        categorical: str | Iterable[str] = (),
+        delimiter: str | None = None,
+        header: bool = True,
+        na: str | Iterable[str] = (),
+        longest_line: int = LONGEST_LINE,
+        memory: int = MEMORY,
+        work: str | os.PathLike[str] | None = None,
+    ) -> None:
+        check("CsvSource", "memory", memory, Number(1, integer=True))
+        check("CsvSource", "longest_line", longest_line, Number(1, integer=True))
+        self.path = as_path(path)
+        if delimiter is None:
+            delimiter = "\t" if ".tsv" in os.path.basename(self.path).lower() else ","
+        delimiter = "\t" if delimiter == "\\t" else delimiter
+        if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+            raise ParameterError(f"delimiter={delimiter!r} is not one plain character")
+        self.memory, self.work = memory, work
+        self._text = CsvText(self.path, delimiter, header, names_of(na), longest_line)
+        self._roles = Roles.of(target, key, ignore, categorical)
+        self._how = repr((self._roles.options(), delimiter, header, names_of(na)))
+        self._features = self._roles.features(self._where(), self._text.names)
+        self._n_rows: int | None = None
+        self._types: dict[str, Any] = {}
+        self._words: dict[str, Any] = {}
+        self._y: npt.NDArray[Any] | None = None
+        self._held: TableSource | None = None
+
+    @property
+    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
+        """Columns where the file should fit the memory, else rows."""
+        return "columns" if self._fits() else "rows"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        self._learn()
+        assert self._n_rows is not None
+        return self._n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features."""
+        return len(self._features)
+
+    def names(self) -> Names:
+        """Names of the features."""
+        return Names.of(self._features)
+
+    def words(self) -> npt.NDArray[np.bool_]:
+        """Which columns are codes of three or more words."""
+        self._learn()
+        return np.array([len(self._words.get(name, ())) > 2 for name in self._features])
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """The target column, or None if none was named."""
+        self._learn()
+        return self._y
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns; a file that does not fit is transposed on disk."""
+        self._learn(report)
+        if self._held is not None:
+            yield from self._held.columns(width, report)
+        else:
+            yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows (default: a piece of the text)."""
+        if size is not None:
+            check("rows", "size", size, Number(1, integer=True))
+        self._learn(report)
+        if self._held is not None:
+            yield from self._held.rows(size, report)
+            return
+        done = 0
+        for batch in of_height(self._batches(self._features), size):
+            values = np.empty((batch.num_rows, self.n_columns))
+            for j, name in enumerate(self._features):
+                column = batch.column(name)
+                words = self._words.get(name)
+                values[:, j] = floats(column) if words is None else coded(column, words)
+            y = None if self._y is None else self._y[done : done + len(values)]
+            yield RowBlock(done, self.n_columns, values, y)
+            done += len(values)
+            report("reading rows", self._text.file.done, self._text.file.size)
+
+    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """Everything at once: an array in Fortran order, and the target."""
+        self._learn()
+        if self._held is not None:
+            return self._held.load()
+        values = np.empty((self.n_rows, self.n_columns), order="F")
+        for block in self.rows():
+            values[block.first : block.first + block.height] = np.asarray(block.values)
+        return values, self._y
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        self._learn()
+        file = self._text.file
+        details = {"bytes": file.size, "compression": file.compression}
+        details |= {"columns_of_words": len(self._words)}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
+            describe_target(self._y), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes of the file and of how it is read."""
+        digest = hashlib.blake2b(self._text.file.fingerprint().encode(), digest_size=8)
+        digest.update(self._how.encode())
+        return digest.hexdigest()
+
+    def work_folder(self) -> str:
+        """Where columns may be kept while they are needed: given, beside the file, or here."""
+        return work_folder(self.path, self.work)
+
+    def _where(self) -> str:
+        """The path, with a hint where the delimiter looks wrong."""
+        only = self._text.names[0] if len(self._text.names) == 1 else ""
+        other = next((d for d in ";\t|" if d in only), None)
+        if other is None or other == self._text.delimiter:
+            return self.path
+        return f"{self.path} (is the delimiter {other!r}? say so with delimiter=)"
+
+    def _fits(self) -> bool:
+        file = self._text.file
+        length = file.size * (1 if file.compression == "none" else _UNPACKED)
+        return length * _HELD <= self.memory
+
+    def _batches(self, names: list[str]) -> Iterator[Any]:
+        return self._text.batches({name: self._types[name] for name in names}, names)
+
+    def _learn(self, report: Report = silent) -> None:
+        """Read the file once: rows, words and the target; hold it if it is small."""
+        if self._n_rows is not None:
+            return
+        import pyarrow as pa
+
+        names = [*self._features]
+        names += [] if self._roles.target is None else [self._roles.target]
+        self._types = {name: self._guess(name) for name in names}
+        while True:
+            try:
+                self._pass(names, report)
+                return
+            except NotANumberError as found:  # not numbers after all, and not in the first lines
+                self._types[found.name] = pa.large_string()
+
+    def _guess(self, name: str) -> Any:
+        """How to read a column, by its first lines."""
+        import pyarrow as pa
+
+        kind = self._text.guessed[name]
+        if name == self._roles.target or name in self._roles.categorical:
+            return pa.large_string()
+        if pa.types.is_temporal(kind):
+            raise SourceError(
+                f"{self.path}: column {name!r} holds dates or times ({kind}); leave it out with "
+                f"ignore= (--ignore {name}), or make numbers of it first"
+            )
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        return pa.float64() if is_number or pa.types.is_null(kind) else pa.large_string()
+
+    def _pass(self, names: list[str], report: Report) -> None:
+        import pyarrow as pa
+
+        in_words = [n for n in self._features if self._types[n] == pa.large_string()]
+        words = {name: pa.array([], pa.large_string()) for name in in_words}
+        whole = [n for n in self._features if pa.types.is_integer(self._text.guessed[n])]
+        n_rows, held, labels = 0, list[Any](), list[Any]()
+        room = self.memory // 2 if self._fits() else 0
+        for batch in self._batches(names):
+            n_rows += batch.num_rows
+            for name in in_words:
+                both = [words[name], batch.column(name)]
+                words[name] = sorted_words(pa.concat_arrays(both))
+            for name in set(whole) - set(in_words):
+                refuse_rounding(batch.column(name), f"{self.path}: column {name!r}")
+            if self._roles.target is not None:
+                labels.append(batch.column(self._roles.target))
+            room -= batch.nbytes
+            held = [*held, batch] if room > 0 else []
+            report("reading rows", self._text.file.done, self._text.file.size)
+        if n_rows == 0:
+            raise SourceError(f"{self.path} has a header and no rows; give at least one row")
+        for name in in_words:
+            self._refuse_mixed(name, words[name])
+        self._words, self._y = words, _target(labels) if labels else None
+        self._n_rows = n_rows
+        if room > 0:
+            self._hold(pa.Table.from_batches(held))
+
+    def _hold(self, table: Any) -> None:
+        """Keep a small file as a table in memory."""
+        file = MemoryTable(table.select(self._features), self.path, self.format)
+        self._held = TableSource(file, Roles())
+        self._held.give_target(self._y)
+
+    def _refuse_mixed(self, name: str, words: Any) -> None:
+        """Raise one sentence for numbers with something else among them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if name in self._roles.categorical or not len(words):
+            return
+        is_number = pc.match_substring_regex(words, _NUMBER)
+        if pc.sum(is_number.cast(pa.int64())).as_py() * 2 >= len(words):
+            others = words.filter(pc.invert(is_number))
+            raise SourceError(
+                f"{self.path}: column {name!r} holds numbers and also {others[0].as_py()!r}; mend "
+                "it, say that this means a missing value with na= (--na), or name the column in "
+                "categorical= (--categorical)"
+            )
+
+
+def _target(labels: list[Any]) -> npt.NDArray[Any]:
+    """The target: numbers if every one is a number, else words; a gap stays one."""
+    import pyarrow as pa
+
+    column = pa.chunked_array(labels)
+    try:
+        return whole_numbers(floats(column.cast(pa.float64())))
+    except pa.ArrowInvalid:
+        found: npt.NDArray[Any] = column.to_numpy()
+        return found if column.null_count else found.astype(str)

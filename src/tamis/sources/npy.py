@@ -1,0 +1,131 @@
+"""NpySource: a table of numbers in an .npy file, memory-mapped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError
+from tamis.core.params import Number, check
+from tamis.sources._beside import TargetBeside
+from tamis.sources._by_columns import columns_by_disk, work_folder
+from tamis.sources._matrix import block_ranges
+from tamis.sources._text import TextFile
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.memory import refuse_rounding
+from tamis.sources.transpose import MEMORY
+
+
+class NpySource(Source):
+    """A two-dimensional array on disk; only the blocks in use are in memory.
+
+    Parameters
+    ----------
+    path : str or path
+        Written by `numpy.save`: numbers or truth values. A file in Fortran order is read fastest.
+    y : array, str or path, optional
+        The target, or an .npy file that holds it. By default NAME.y.npy or y.npy beside the file,
+        if there is one.
+    memory, work
+        A file in C order that is larger than `memory` bytes is stored by rows; reading it by
+        columns turns it once, in the folder `work`.
+    """
+
+    format: ClassVar[str] = "npy"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        y: Any = None,
+        *,
+        memory: int = MEMORY,
+        work: str | os.PathLike[str] | None = None,
+    ) -> None:
+        check("NpySource", "memory", memory, Number(1, integer=True))
+        self.path, self.memory, self.work = as_path(path), memory, work
+        self._bytes = TextFile(self.path)  # says in one sentence if it is not there
+        try:
+            self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise SourceError(
+                f"{self.path} cannot be read as an array ({' '.join(str(error).split())}); write "
+                "it with numpy.save, without objects"
+            ) from error
+        if self._array.ndim != 2:
+            raise SourceError(
+                f"{self.path} has shape {self._array.shape}; a table has two dimensions"
+            )
+        if self._array.dtype.kind not in "biuf":
+            raise SourceError(f"{self.path} holds {self._array.dtype} values; store real numbers")
+        self._beside = TargetBeside(self.path, y, self.n_rows)
+
+    @property
+    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
+        """Rows for a large array in C order, in which a column is spread over the whole file."""
+        spread = self._array.flags.c_contiguous and not self._array.flags.f_contiguous
+        return "rows" if spread and self._bytes.size > self.memory else "columns"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._array.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self._array.shape[1])
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target given or found beside the file, or None."""
+        return self._beside.values()
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns."""
+        if self.axis == "rows":
+            yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
+            return
+        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
+            values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
+            yield ColumnBlock(lo, self.n_rows, values)
+            report("reading columns", hi, self.n_columns)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows."""
+        y = self.target()
+        for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
+            values = np.array(self._part(slice(lo, hi), slice(None)), np.float64, order="C")
+            yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
+            report("reading rows", hi, self.n_rows)
+
+    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """Everything at once: an array, and the target."""
+        whole = slice(None)
+        return np.array(self._part(whole, whole), np.float64), self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        order = "Fortran" if self._array.flags.f_contiguous else "C"
+        details = {"bytes": self._bytes.size, "values": str(self._array.dtype), "order": order}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes of the file and of the target."""
+        return self._beside.added_to(self._bytes.fingerprint())
+
+    def work_folder(self) -> str:
+        """Where columns may be kept while they are needed: given, beside the file, or here."""
+        return work_folder(self.path, self.work)
+
+    def _part(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """Some of the array; whole numbers that floats cannot tell apart are refused."""
+        part: npt.NDArray[Any] = self._array[rows, columns]
+        refuse_rounding(part, f"{self.path}: some columns")
+        return part
