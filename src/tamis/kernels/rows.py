@@ -29,6 +29,14 @@ def find_fault(pointers, places, values, n_columns, signed):
     return FINE, 0, 0
 
 
+@jit
+def find_faults(pointers, places, values, n_columns, signed, faults):
+    """What is wrong with each row, FINE for nothing."""
+    for r in range(len(faults)):
+        first, last = pointers[r], pointers[r + 1]
+        faults[r] = _first_fault(r, first, last, places, values, n_columns, signed)[0]
+
+
 @inline
 def _first_fault(r, first, last, places, values, n_columns, signed):
     """The first fault of a row that has one."""

@@ -110,6 +110,49 @@ def hash_of_word(word: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
+def codes_of(classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Numbers of the classes of rows; -1 for a label that is none.
+
+    >>> codes_of(np.array([-1, 1]), np.array([1.0, 0.0, -1.0])).tolist()
+    [1, -1, 0]
+    """
+    are_words, is_words = (array.dtype.kind in "USO" for array in (classes, labels))
+    if are_words != is_words:
+        return np.full(len(labels), -1, dtype=np.int64)
+    try:
+        codes = np.searchsorted(classes, labels)
+    except TypeError as error:
+        raise InputError(
+            "labels mix words, numbers or gaps, which have no order; make them all words"
+        ) from error
+    codes[codes == len(classes)] = 0
+    return np.where(classes[codes] == labels, codes, -1).astype(np.int64)
+
+
+def signed(rows: Compressed, hashed: bool) -> Compressed:
+    """The rows with signed numbers of features, unless they are to be hashed."""
+    if hashed or rows.places.dtype != np.uint64:
+        return rows
+    return Compressed(rows.pointers, rows.places.astype(np.int64), rows.values)
+
+
+#: What can be wrong with a row, in the words of a count.
+IN_WORDS = {
+    kernel.NOT_FINITE: "with NaN or infinity",
+    kernel.TOO_LARGE: "with a number too large to learn from",
+    kernel.NEGATIVE: "with a feature number below 0",
+    kernel.BEYOND: "with a feature beyond the last column",
+    kernel.NOT_RISING: "with features that do not rise",
+}
+
+
+def faults_of(rows: Compressed, n_columns: int, hashed: bool) -> npt.NDArray[np.uint8]:
+    """What is wrong with each row, 0 for nothing."""
+    faults = np.zeros(len(rows), dtype=np.uint8)
+    kernel.find_faults(rows.pointers, rows.places, rows.values, n_columns, not hashed, faults)
+    return faults
+
+
 def checked(
     rows: Compressed,
     said: Where,
@@ -119,8 +162,7 @@ def checked(
     mend: Callable[[], Compressed] | None = None,
 ) -> Compressed:
     """The rows if nothing is wrong with them, or one sentence; `mend` puts their order right."""
-    if not hashed and rows.places.dtype == np.uint64:
-        rows = Compressed(rows.pointers, rows.places.astype(np.int64), rows.values)
+    rows = signed(rows, hashed)
     fault, row, entry = kernel.find_fault(
         rows.pointers, rows.places, rows.values, n_columns, not hashed
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,10 @@ from tamis.selectors import intake
 from tamis.selectors.base import Selector
 from tamis.selectors.scoring import RowScorer
 from tamis.selectors.sizes import SideBySide
+from tamis.selectors.training import Training
 from tamis.selectors.weights import Floats, FullWeights, Ints, KeptWeights
+from tamis.sources.base import Report, silent
+from tamis.sources.open_rows import open_rows
 
 #: What can be in force: the kept features, several such sizes side by side, or every feature.
 Model = KeptWeights | SideBySide | FullWeights
@@ -133,6 +136,66 @@ class InstanceLearner(RowScorer, Selector):
         """Take the next rows of a stream; the block brings the classes of its rows."""
         return self.partial_fit(block)
 
+    def fit_stream(
+        self,
+        data: Any,
+        *,
+        passes: int | None = None,
+        shuffle: int = 0,
+        seed: int = 0,
+        classes: Any = None,
+        skip_bad_lines: bool = False,
+        report: Report = silent,
+        format: str | None = None,
+        zero_based: bool | Literal["auto"] = "auto",
+        **options: Any,
+    ) -> Self:
+        """Learn from a file, several files, a source or an iterator of row blocks, as they stream.
+
+        The model is the one that `fit` gives on the same rows; what was before is forgotten. Text
+        is parsed by threads while the model learns.
+
+        Parameters
+        ----------
+        data : path, list of paths, Source, or iterator of RowBlock
+            The rows; ``-`` is standard input, svmlight text, plain or compressed.
+        passes : int, optional
+            How often to go over the rows; default: the parameter `passes`. A pipe or an iterator
+            can be gone over once.
+        shuffle : int, default=0
+            Shuffle inside each stretch of so many rows, which are held in memory for it; the
+            stretches lie differently in each pass. 0 takes rows in their order.
+        seed : int, default=0
+            Decides the shuffling.
+        classes : array-like, optional
+            All classes. If neither these nor the parameter `classes` are given, files are gone over
+            once for their labels; of a pipe the first megabytes must show every class, of an
+            iterator the first block.
+        skip_bad_lines : bool, default=False
+            Count lines that cannot be learned from, in `bad_lines_`, and go on; otherwise the first
+            is one sentence.
+        report : callable, optional
+            Called as ``report(what, done, total)``.
+        format, zero_based, **options
+            How files are read, as for `tamis.open`. Whether svmlight indices count from 0 is told
+            by the first megabytes, and an index 0 that turns up later is a bad line.
+        """
+        self._check_parameters()
+        readers = open_rows(data, format, zero_based=zero_based, **options)
+        training = Training(
+            self, readers, passes=self.passes if passes is None else passes, shuffle=shuffle,
+            seed=seed, skip=skip_bad_lines,
+        )  # fmt: skip
+        try:
+            training.start(classes, report)
+            for batch in training.batches(report):
+                training.take(batch)
+            training.finish()
+        except (TypeError, ValueError):
+            self._forget()
+            raise
+        return self
+
     def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
         """Learn from one row, a dict of feature numbers or names to values.
 
@@ -209,9 +272,11 @@ class InstanceLearner(RowScorer, Selector):
     # --- small steps ---------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        for stale in ("_model", "classes_", "n_features_in_", "feature_names_in_", "_open",
-                      "_vocabulary", "_keys", "_name_prefix", "_name_base"):  # fmt: skip
-            vars(self).pop(stale, None)
+        for stale in (
+            "_model", "classes_", "n_features_in_", "feature_names_in_", "_open", "_vocabulary",
+            "_keys", "_name_prefix", "_name_base", "bad_lines_", "curve_",
+        ):  # fmt: skip
+            self.__dict__.pop(stale, None)
 
     def _begin(self, classes: npt.NDArray[Any]) -> None:
         """Start a model for these classes."""
@@ -274,15 +339,14 @@ class InstanceLearner(RowScorer, Selector):
 
     def _codes(self, labels: npt.NDArray[Any], first: int) -> Ints:
         """Numbers of the classes of rows, or one sentence about the first that is none."""
-        codes = np.searchsorted(self.classes_, labels)
-        codes[codes == len(self.classes_)] = 0
-        wrong = np.flatnonzero(self.classes_[codes] != labels)
+        codes = intake.codes_of(self.classes_, labels)
+        wrong = np.flatnonzero(codes < 0)
         if len(wrong):
             raise InputError(
                 f"row {first + int(wrong[0])} has the class {labels[wrong[0]].item()!r}, which is "
                 f"not among the classes {self.classes_.tolist()}"
             )
-        return codes.astype(np.int64)
+        return codes
 
     def _grow(self, rows: Compressed | None, width: int | None) -> None:
         """Make room for the features of rows."""

@@ -16,11 +16,21 @@ from tamis.sources.memory import MemorySource
 #: that tell the format.
 FORMATS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "svmlight": ("tamis.sources.svmlight", "SvmlightSource", (".svm", ".svmlight", ".libsvm")),
+    "csv": ("tamis.sources.csv", "CsvSource", (".csv", ".tsv")),
+    "parquet": ("tamis.sources.parquet", "open_parquet", (".parquet", ".pq")),
+    "arrow": ("tamis.sources.parquet", "open_arrow", (".arrow", ".feather", ".ipc", ".arrows")),
+    "npy": ("tamis.sources.npy", "NpySource", (".npy",)),
     "npz": ("tamis.sources.npz", "NpzSource", (".npz",)),
     "cols": ("tamis.sources.store", "ColumnStore", (".cols",)),
     "rows": ("tamis.sources.row_store", "RowStore", (".rows",)),
+    "anndata": ("tamis.sources.anndata", "AnnDataSource", (".h5ad", ".zarr")),
+    "plink": ("tamis.sources.plink", "PlinkSource", (".bed",)),
+    "sql": ("tamis.sources.sql", "SqlSource", (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")),
+    "redis": ("tamis.sources.redis", "RedisSource", ()),
 }
 
+#: Formats that a URL tells, by what it begins with.
+_SCHEMES = {"duckdb": "sql", "sqlite": "sql"} | dict.fromkeys(("redis", "rediss", "unix"), "redis")
 _PACKED = (".gz", ".bz2", ".zst")
 
 __all__ = [
@@ -68,10 +78,10 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
     if isinstance(data, Source):
         return data
     if not isinstance(data, (str, os.PathLike)):
-        return MemorySource(data, **options)
+        return (MemorySource if format is None else reader(format))(data, **options)
     path = as_path(data)
     if format is None:
-        format = _format_of(path)
+        format = format_of(path)
     try:
         return reader(format)(path, **options)
     except TypeError as error:
@@ -81,7 +91,11 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
         raise SourceError(f"{path}: the {format} reader has no option {option}") from error
 
 
-def _format_of(path: str) -> str:
+def format_of(path: str) -> str:
+    """The format of a file or folder, told by its name."""
+    scheme, is_url, _ = path.partition("://")
+    if is_url and scheme in _SCHEMES:
+        return _SCHEMES[scheme]
     name = os.path.basename(os.path.normpath(path)).lower()
     while name.endswith(_PACKED):
         name = name.rsplit(".", 1)[0]
@@ -95,7 +109,7 @@ def _format_of(path: str) -> str:
     if os.path.isdir(path):
         raise SourceError(f"{path} is a folder and no column store; give a file of data")
     known = ", ".join(sorted(FORMATS))
-    if name.endswith((".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npy", ".h5ad")):
+    if name.endswith((".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npy")):
         raise SourceError(
             f"{path}: files of this kind are not read directly; load it in Python and give the "
             f"table to tamis.select, or write it as one of {known}"

@@ -32,7 +32,7 @@ from tamis.sources._svmlight_text import (
 )
 from tamis.sources._text import DamageError, TextFile, TextPipe
 from tamis.sources.base import Report, as_path, silent
-from tamis.sources.reader import BadLines, Part, RowReader, as_classes, identity_of
+from tamis.sources.row_reader import BadLines, Part, RowReader, as_classes, identity_of
 
 #: Bytes of text that a thread parses at a time.
 CHUNK = 4_000_000
@@ -88,11 +88,12 @@ class SvmlightReader(RowReader):
 
         try:
             for chunk in in_order(texts, parse, read_in_thread=self.again):
-                if chunk.fault is not None:
-                    raise SourceError(self._sentence(chunk, chunk.fault, line))
                 if bad is not None and len(chunk.skipped):
                     self._count(bad, chunk, line)
-                part = self._part(chunk, base, byte, line, row)
+                part = self._part(chunk, base, line, row)
+                if chunk.fault is not None:
+                    yield part  # what is wrong with an earlier line is to be said first
+                    raise SourceError(self._sentence(chunk, chunk.fault, line))
                 byte += len(chunk.text) + (self._text.skipped if byte == 0 else 0)
                 row, line = row + len(chunk.rows), line + int(chunk.found[kernel.LINES])
                 report("reading rows", self._text.done, total)
@@ -161,7 +162,7 @@ class SvmlightReader(RowReader):
             self.name_base = 0 if found[kernel.LOWEST] == 0 else 1
         return chain(held, rest), looked
 
-    def _part(self, chunk: Chunk, base: int, byte: int, line: int, row: int) -> Part:
+    def _part(self, chunk: Chunk, base: int, line: int, row: int) -> Part:
         rows = chunk.rows
         block = RowBlock(
             row, None, Compressed(rows.pointers, rows.places - base, rows.values), chunk.labels
@@ -195,9 +196,13 @@ def open_text(path: str | os.PathLike[str]) -> TextFile:
     if name == "-":
         return TextPipe(STDIN, sys.stdin.buffer)
     name = as_path(path)
-    if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-        return TextPipe(name, open(name, "rb"))
-    return TextFile(name)
+    return TextPipe(name, open(name, "rb")) if is_pipe(name) else TextFile(name)
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """True for ``-`` and for the name of a pipe."""
+    name = as_path(path)
+    return name == "-" or (os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode))
 
 
 def _marked(part: Part, mark: str) -> Part:

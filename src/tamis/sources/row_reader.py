@@ -70,8 +70,8 @@ class BadLines:
         return sum(self.counts.values())
 
     def __str__(self) -> str:
-        return ", ".join(f"{n:,} {kind} (first: {self.first[kind]})" for kind, n in
-                         self.counts.items())  # fmt: skip
+        kinds = sorted(self.counts)
+        return ", ".join(f"{self.counts[k]:,} {k} (first: {self.first[k]})" for k in kinds)
 
 
 class RowReader(ABC):
