@@ -13,6 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
+from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.measures.base import Measure
 from tamis.selectors import BY_METHOD
@@ -183,6 +184,7 @@ MAKERS: dict[str, Callable[[Path], Source]] = {
     "memory": lambda folder: MemorySource(*table()),
     "memory, dense": lambda folder: MemorySource(table()[0].toarray(), table()[1]),
     "synthetic": lambda folder: SparseStream(n_rows=60, n_columns=5000, informative=4),
+    **OTHER_MAKERS,
 }
 
 

@@ -62,6 +62,8 @@ _READING: dict[str, Callable[[Any], Any]] = {
         help="Three columns of a table that has one line for each value that is not 0.",
     ),
     "y": click.option("--y", metavar="FILE", help="An .npy file that holds the target."),
+    "layer": click.option("--layer", metavar="NAME", help="The layer of an AnnData file; or raw."),
+    "query": click.option("--query", metavar="SELECT", help="What to read from a database."),
     "zero_based": click.option(
         "--zero-based/--one-based", default=None,
         help="Do svmlight indices begin at 0 or 1? Default: look for an index 0.",

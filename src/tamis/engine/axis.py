@@ -80,4 +80,7 @@ def _same_store(source: Source, cache: str) -> ColumnStore | None:
         and made_from.get("mtime_ns") == status.st_mtime_ns
         and made_from.get("zero_based") == getattr(source, "zero_based", None)
     )
+    if not isinstance(source, SvmlightSource):  # the target or the query may be another one
+        own = getattr(source, "fingerprint", None)
+        same = same and callable(own) and made_from.get("fingerprint") == own()
     return store if same else None

@@ -1,0 +1,174 @@
+"""How AnnData lies in an HDF5 file or a Zarr folder: the two are read through the same few calls.
+
+A table (`obs`, `var`) is a group of columns. A column is an array, or a group of codes and
+categories, or a group of values and a mask. A matrix is an array, or a group of the three arrays of
+compressed rows or columns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import Compressed
+from tamis.core.errors import SourceError, TamisError, need
+from tamis.core.names import Names
+
+#: What the two libraries raise on files that are cut off, damaged or something else.
+_DAMAGE = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """Open the file or folder and give its root group; damage becomes one sentence."""
+    try:
+        if os.path.isdir(path):
+            zarr = need("zarr", extra="anndata", what_for="reading an AnnData .zarr folder")
+            yield zarr.open_group(path, mode="r")
+        else:
+            h5py = need("h5py", extra="anndata", what_for="reading an AnnData .h5ad file")
+            with h5py.File(path, "r") as file:
+                yield file
+    except TamisError:
+        raise
+    except _DAMAGE as error:
+        said = str(error).strip("'\".") or type(error).__name__
+        raise SourceError(
+            f"{path} cannot be read as AnnData ({said}); fetch it or write it again"
+        ) from error
+
+
+def is_array(node: Any) -> bool:
+    """True for an array, False for a group."""
+    return hasattr(node, "shape")
+
+
+class Matrix:
+    """One matrix of an AnnData file: where it is, how it lies, and its vectors in pieces."""
+
+    def __init__(self, path: str, where: str, node: Any) -> None:
+        self.path, self.where = path, where
+        attributes = dict(node.attrs)
+        kind = str(attributes.get("encoding-type", attributes.get("h5sparse_format", "array")))
+        self.layout: Literal["csr", "csc", "dense"]
+        self.stored: int | None = None
+        if is_array(node):
+            self.layout, shape = "dense", node.shape
+        elif kind[:3] in ("csr", "csc"):
+            self.layout = "csr" if kind[:3] == "csr" else "csc"
+            shape = attributes.get("shape", attributes.get("h5sparse_shape"))
+            self.stored = int(node["data"].shape[0])
+        else:
+            raise SourceError(
+                f"{path}: {where} is of the kind {kind!r}, which is no matrix that tamis reads; "
+                "write it as an array, CSR or CSC"
+            )
+        self.dtype = node.dtype if is_array(node) else node["data"].dtype
+        if len(shape) != 2:
+            raise SourceError(f"{path}: {where} has shape {tuple(shape)}; a matrix has two sides")
+        if self.dtype.kind not in "biuf":
+            raise SourceError(f"{path}: {where} holds {self.dtype} values; store real numbers")
+        self.shape = (int(shape[0]), int(shape[1]))
+
+    def bounds(self, root: Any) -> npt.NDArray[np.int64]:
+        """Where each compressed vector begins, and the last ends."""
+        pointers = np.asarray(root[self.where]["indptr"][...]).astype(np.int64)
+        length = self.shape[0 if self.layout == "csr" else 1]
+        whole = len(pointers) == length + 1 and pointers[0] == 0 and pointers[-1] == self.stored
+        if not whole or np.any(np.diff(pointers) < 0):
+            raise SourceError(
+                f"{self.path} is damaged: {self.where}/indptr does not fit its matrix; "
+                "fetch it or write it again"
+            )
+        return pointers
+
+    def vectors(self, root: Any, pointers: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
+        """Compressed vectors lo to hi - 1: places rise, none twice, float64."""
+        first, last = int(pointers[lo]), int(pointers[hi])
+        group, across = root[self.where], self.shape[1 if self.layout == "csr" else 0]
+        places = np.asarray(group["indices"][first:last])
+        values = np.asarray(group["data"][first:last]).astype(np.float64, copy=False)
+        if len(places) and (int(places.min()) < 0 or int(places.max()) >= across):
+            raise SourceError(
+                f"{self.path} is damaged: {self.where}/indices leads beyond the {across} that "
+                "there are; fetch it or write it again"
+            )
+        return _in_order(pointers[lo : hi + 1] - first, places, values, across)
+
+    def rows(self, root: Any, lo: int, hi: int) -> npt.NDArray[np.float64]:
+        """Dense rows lo to hi - 1."""
+        return np.ascontiguousarray(root[self.where][lo:hi], dtype=np.float64)
+
+
+def _in_order(
+    pointers: npt.NDArray[np.int64], places: Any, values: npt.NDArray[np.float64], across: int
+) -> Compressed:
+    """Vectors as blocks want them; many programs write places out of order."""
+    from scipy.sparse import csr_matrix
+
+    matrix = csr_matrix((values, places, pointers), shape=(len(pointers) - 1, across))
+    if not matrix.has_canonical_format:
+        matrix.sum_duplicates()
+        pointers, places, values = matrix.indptr, matrix.indices, matrix.data
+    return Compressed(pointers.astype(np.int64, copy=False), places, values)
+
+
+def column(path: str, table: Any, where: str, name: str) -> npt.NDArray[Any]:
+    """One column of a table as values; gaps are refused."""
+    node = table[name]
+    missing = None
+    if is_array(node):
+        values = _values(node)
+        if "__categories" in table and name in table["__categories"]:  # anndata 0.7
+            values, missing = _decoded(values, _values(table["__categories"][name]))
+    elif "codes" in node:
+        values, missing = _decoded(_values(node["codes"]), _values(node["categories"]))
+    else:
+        values, missing = _values(node["values"]), np.asarray(node["mask"][...], dtype=bool)
+    if values.dtype.kind == "f":
+        missing = np.isnan(values) if missing is None else missing | np.isnan(values)
+    if missing is not None and missing.any():
+        raise SourceError(
+            f"{path}: {int(missing.sum())} of the {len(values)} values of {name!r} in {where} are "
+            "missing; fill them, or drop these rows, and write the file again"
+        )
+    return values
+
+
+def index_names(table: Any) -> Names:
+    """The names of the rows of a table: of `var`, the names of the features."""
+    index = table[str(table.attrs["_index"])]
+    values = _values(index if is_array(index) else index["values"])
+    return Names.of(values.tolist())
+
+
+def column_names(table: Any) -> list[str]:
+    """Names of the columns of a table, in the order in which they were written."""
+    order = table.attrs.get("column-order")
+    if order is None:
+        return sorted(set(table) - {table.attrs.get("_index"), "__categories"})
+    return [str(name) for name in np.asarray(order).tolist()]
+
+
+def _decoded(codes: Any, categories: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Any]:
+    """Values of codes and which are missing (code -1)."""
+    missing = codes < 0
+    if not len(categories):
+        return np.zeros(len(codes)), missing
+    return categories[np.where(missing, 0, codes)], missing
+
+
+def _values(node: Any) -> npt.NDArray[Any]:
+    """A whole one-dimensional array; text as str."""
+    values = np.asarray(node[...])
+    if values.dtype.kind not in "OST":
+        return values
+    return np.array(
+        [v.decode("utf-8", "surrogateescape") if isinstance(v, bytes) else str(v) for v in values],
+        dtype=np.str_,
+    )

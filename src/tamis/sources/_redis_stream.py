@@ -1,0 +1,163 @@
+"""A Redis stream and one consumer group of it, in the few calls that reading rows needs."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from tamis.core.errors import DataWarning, SourceError, TamisError, need
+
+#: Ids acknowledged or asked for at a time.
+_MANY = 1000
+
+
+class Entry(NamedTuple):
+    """One entry: its id and its fields, as text."""
+
+    id: str
+    fields: list[tuple[str, str]]
+
+
+def id_key(id: str) -> tuple[int, int]:
+    """An id as two numbers that sort as Redis sorts.
+
+    >>> id_key("9-2") < id_key("10-1")
+    True
+    """
+    time, _, number = id.partition("-")
+    return int(time), int(number or 0)
+
+
+class Stream:
+    """The stream `name` on a server, read directly or through its group."""
+
+    def __init__(
+        self, server: Any, name: str | None, group: str, consumer: str, wait: float
+    ) -> None:
+        redis = need("redis", extra="redis", what_for="reading a Redis stream")
+        self._error = redis.RedisError
+        self.where = "this client"
+        if isinstance(server, (str, os.PathLike)):
+            server, asked = _split(os.fspath(server))
+            name, group = name or asked.get("stream"), asked.get("group", group)
+            consumer, wait = asked.get("consumer", consumer), float(asked.get("wait", wait))
+            parts = urlsplit(server)
+            self.where = parts.hostname or parts.path or "localhost"  # never the password
+            server = redis.Redis.from_url(server)
+        if not name:
+            raise SourceError("a Redis source needs the name of a stream; give stream=")
+        self.client, self.name, self.group, self.consumer = server, name, group, consumer
+        self._wait = wait
+
+    def extent(self) -> tuple[str, int]:
+        """The id of the last entry, and the number of entries."""
+        with self._told():
+            if not self.client.exists(self.name):
+                raise SourceError(
+                    f"there is no stream {self.name!r} on {self.where}; check its name, or make "
+                    "it with XADD"
+                )
+            last = self.client.xrevrange(self.name, count=1)
+            return (_entries(last)[0].id if last else "0-0"), int(self.client.xlen(self.name))
+
+    def between(self, start: str, end: str, size: int) -> Iterator[list[Entry]]:
+        """Stream entries from `start` to `end`, `size` at a time, past all groups."""
+        while True:
+            with self._told():
+                found = _entries(self.client.xrange(self.name, start, end, count=size))
+            if not found:
+                return
+            yield found
+            start = "(" + found[-1].id
+
+    def go_to(self, mark: str | None) -> None:
+        """Let the group go on behind a mark; what is pending up to there is acknowledged."""
+        start = mark or "0-0"
+        with self._told():
+            try:
+                self.client.xgroup_create(self.name, self.group, id=start, mkstream=True)
+            except self._error as error:
+                if "BUSYGROUP" not in str(error):
+                    raise
+            while mark is not None:
+                pending = self.client.xpending_range(self.name, self.group, "-", mark, _MANY)
+                self.acknowledge([_text(each["message_id"]) for each in pending])
+                if not pending:
+                    break
+            self._warn_if_lost(mark)
+            self.client.xgroup_setid(self.name, self.group, start)
+
+    def _warn_if_lost(self, mark: str | None) -> None:
+        """Warn when entries behind the mark are gone, where the server tells (Redis 7)."""
+        gone = self.client.xinfo_stream(self.name).get("max-deleted-entry-id", "0-0")
+        if mark is not None and id_key(_text(gone)) > id_key(mark):
+            warnings.warn(
+                f"the stream {self.name!r} was trimmed up to entry {_text(gone)}, and the "
+                f"checkpoint ends with {mark}: rows in between were never learned from",
+                DataWarning,
+                stacklevel=2,
+            )
+
+    def next(self, size: int) -> list[Entry]:
+        """The next entries of the group, which become pending; none when the wait is over."""
+        wait = {"block": max(1, round(1000 * self._wait))} if self._wait else {}
+        with self._told():
+            reply = self.client.xreadgroup(
+                self.group, self.consumer, {self.name: ">"}, count=size, **wait
+            )
+        if not reply:
+            return []
+        # A list of pairs in one version of Redis' protocol, a dict in the other.
+        found = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
+        if isinstance(reply, dict) and len(found) == 1 and isinstance(found[0], list):
+            found = found[0]
+        return _entries(found)
+
+    def acknowledge(self, ids: list[str]) -> None:
+        """Tell the group that entries are done with."""
+        with self._told():
+            for lo in range(0, len(ids), _MANY):
+                self.client.xack(self.name, self.group, *ids[lo : lo + _MANY])
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except TamisError:
+            raise
+        except self._error as error:
+            said = str(error).rstrip(".")
+            raise SourceError(
+                f"the stream {self.name!r} on {self.where} cannot be read ({said}); check the "
+                "server and the name"
+            ) from error
+
+
+def _split(url: str) -> tuple[str, dict[str, str]]:
+    """A URL without the options that are ours, and these."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise SourceError(
+            f"{url.partition('@')[2] or url} is no address of Redis; begin with redis:// or unix://"
+        )
+    given = parse_qsl(parts.query)
+    ours = {k: v for k, v in given if k in ("stream", "group", "consumer", "wait")}
+    rest = urlencode([(k, v) for k, v in given if k not in ours])
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{'?' if rest else ''}{rest}", ours
+
+
+def _entries(reply: Any) -> list[Entry]:
+    """Entries of a reply; ones deleted while pending have no fields and are left out."""
+    return [
+        Entry(_text(id), [(_text(k), _text(v)) for k, v in fields.items()])
+        for id, fields in reply
+        if fields
+    ]
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

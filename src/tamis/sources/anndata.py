@@ -1,0 +1,226 @@
+"""AnnDataSource: the matrix of an AnnData .h5ad file or .zarr folder, read directly.
+
+The arrays are read by their bounds with h5py or zarr, never through AnnData's own backed mode. The
+layout decides the axis: compressed columns (CSC) stream columns; compressed rows (CSR) and dense
+matrices stream rows, and are turned once when columns are wanted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError
+from tamis.core.names import Names
+from tamis.sources import _anndata_file as file
+from tamis.sources._by_columns import columns_by_disk, work_folder
+from tamis.sources._matrix import block_ranges, column_blocks, row_blocks
+from tamis.sources._text import TextFile
+from tamis.sources.base import (
+    Report,
+    Source,
+    SourceInfo,
+    as_path,
+    default_width,
+    describe_target,
+    silent,
+)
+from tamis.sources.transpose import MEMORY
+
+
+class AnnDataSource(Source):
+    """Cells are rows and genes (`var`) are columns, called by their names in `var`.
+
+    Parameters
+    ----------
+    path : str or path
+        An .h5ad file or a .zarr folder.
+    target : str, optional
+        Name of the column of `obs` that is the target; categories come back as their values.
+    layer : str, optional
+        Name of the layer to read; "raw" is the matrix kept aside as `raw`. By default `X`.
+    memory : int
+        Bytes that turning rows into columns may use; more is turned on disk, beside the file.
+
+    Notes
+    -----
+    Gaps (NaN) in the matrix stay NaN. Places that are out of order or occur twice are put right
+    block by block.
+    """
+
+    format: ClassVar[str] = "anndata"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        target: str | None = None,
+        layer: str | None = None,
+        *,
+        memory: int = MEMORY,
+    ) -> None:
+        self.path = as_path(path)
+        self.layer, self.memory, self._column = layer, memory, target
+        if not os.path.isdir(self.path):
+            TextFile(self.path)  # says in one sentence if it is not there
+        self._y: npt.NDArray[Any] | None = None
+        with file.opened(self.path) as root:
+            self._matrix = _find_matrix(self.path, root, layer)
+            self._names = file.index_names(root["raw/var" if layer == "raw" else "var"])
+            if target is not None:
+                self._y = self._find_target(root["obs"], target)
+        found = (self.n_rows if self._y is None else len(self._y), len(self._names))
+        if found != self._matrix.shape:
+            raise SourceError(
+                f"{self.path}: {self._matrix.where} has {self.n_rows} rows and {self.n_columns} "
+                f"columns, and obs and var name {found[0]} and {found[1]}; write the file again"
+            )
+
+    @property
+    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
+        """Columns for a matrix in CSC layout, rows for all others."""
+        return "columns" if self._matrix.layout == "csc" else "rows"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows (`obs`)."""
+        return self._matrix.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns (`var`)."""
+        return self._matrix.shape[1]
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the column of `obs` that was named, or None."""
+        return self._y
+
+    def names(self) -> Names:
+        """Names of the columns."""
+        return self._names
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns; a matrix that lies by rows is turned first."""
+        if self._matrix.layout == "csc":
+            yield from self._stored_columns(width, report)
+        elif self._bytes() * 3 > self.memory:
+            folder = work_folder(self.path, None)
+            yield from columns_by_disk(self, folder, self.memory, width, report)
+        else:
+            report("transposing rows to columns in memory", 0, None)
+            matrix = self.load()[0]
+            if self._matrix.layout == "csr":
+                for block in column_blocks(matrix.tocsc(), width, report):
+                    yield self._named(block.first, block.values)
+                return
+            for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
+                yield self._named(lo, np.asfortranarray(matrix[:, lo:hi]))
+                report("reading columns", hi, self.n_columns)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows; a matrix in CSC layout is turned in memory first."""
+        matrix, y = self._matrix, self._y
+        if matrix.layout == "csc":
+            report("transposing columns to rows in memory", 0, None)
+            yield from row_blocks(self.load()[0].tocsr(), y, size, report)
+            return
+        with file.opened(self.path) as root:
+            pointers = matrix.bounds(root) if matrix.layout == "csr" else None
+            for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, matrix.stored):
+                values: Any = (
+                    matrix.rows(root, lo, hi)
+                    if pointers is None
+                    else matrix.vectors(root, pointers, lo, hi)
+                )
+                yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
+                report("reading rows", hi, self.n_rows)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Everything at once: a CSR or CSC matrix or an array, float64; and the target."""
+        from scipy.sparse import csc_matrix, csr_matrix
+
+        m = self._matrix
+        with file.opened(self.path) as root:
+            if m.layout == "dense":
+                return m.rows(root, 0, self.n_rows), self._y
+            length = m.shape[0 if m.layout == "csr" else 1]
+            whole = m.vectors(root, m.bounds(root), 0, length)
+        make = csr_matrix if m.layout == "csr" else csc_matrix
+        return make((whole.values, whole.places, whole.pointers), shape=m.shape), self._y
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        details = {"kept_by": self._matrix.layout, "matrix": self._matrix.where}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, self._matrix.stored,
+            "dense" if self._matrix.layout == "dense" else "sparse",
+            describe_target(self._y), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes on disk, the layer and the target's name."""
+        digest = hashlib.blake2b(f"{self.layer!r} {self._column!r}".encode(), digest_size=8)
+        for path in _files(self.path):
+            digest.update(os.path.relpath(path, self.path).encode())
+            if os.path.getsize(path):
+                digest.update(TextFile(path).fingerprint().encode())
+        return digest.hexdigest()
+
+    def _stored_columns(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
+        matrix = self._matrix
+        width = width or default_width(self.n_rows, self.n_columns, matrix.stored)
+        with file.opened(self.path) as root:
+            pointers = matrix.bounds(root)
+            for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
+                vectors = matrix.vectors(root, pointers, lo, hi)
+                yield self._named(lo, vectors.widened().without_zeros())
+                report("reading columns", hi, self.n_columns)
+
+    def _named(self, lo: int, values: Any) -> ColumnBlock:
+        hi = lo + (values.shape[1] if isinstance(values, np.ndarray) else len(values))
+        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi))
+
+    def _bytes(self) -> int:
+        """What the matrix takes in memory."""
+        stored = self._matrix.stored
+        return 8 * self.n_rows * self.n_columns if stored is None else 16 * stored
+
+    def _find_target(self, obs: Any, name: str) -> npt.NDArray[Any]:
+        if file.is_array(obs):
+            raise SourceError(
+                f"{self.path} was written by anndata before 0.7; read it with anndata and write it "
+                "again"
+            )
+        if name not in obs:
+            there = ", ".join(file.column_names(obs)) or "none"
+            raise SourceError(f"{self.path} has no column {name!r} in obs; its columns are {there}")
+        return file.column(self.path, obs, "obs", name)
+
+
+def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
+    layers = list(root["layers"]) if "layers" in root else []
+    choices = [*layers, "raw"] if "raw" in root else layers
+    others = f"its layers are {', '.join(sorted(choices))}" if choices else "it has no layers"
+    if layer is None:
+        if "X" not in root:
+            raise SourceError(f"{path} has no matrix X; name a layer: {others}")
+        return file.Matrix(path, "X", root["X"])
+    if layer not in choices:
+        raise SourceError(f"{path} has no layer {layer!r}; {others}")
+    where = f"layers/{layer}" if layer in layers else "raw/X"
+    return file.Matrix(path, where, root[where])
+
+
+def _files(path: str) -> Iterator[str]:
+    """The file itself, or all files of a folder in the order of their names."""
+    if os.path.isfile(path):
+        yield path
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            yield os.path.join(folder, name)

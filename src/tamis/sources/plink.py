@@ -1,0 +1,215 @@
+"""PlinkSource: genotypes in PLINK 1 binary files, .bed with .bim and .fam, through bed-reader.
+
+The .bed file holds one SNP after the other, two bits for each individual, so SNPs stream as columns
+at no extra cost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError, TamisError, need
+from tamis.core.names import Names
+from tamis.kernels.threads import thread_count
+from tamis.sources._matrix import block_ranges
+from tamis.sources._phenotype import phenotype, read_phenotypes
+from tamis.sources._text import TextFile
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+
+#: Bytes of genotypes that one pass over the file holds when rows are wanted.
+_PASS = 1 << 28
+_NO_CALL = -127
+_HEAD = 3
+_INDIVIDUAL_MAJOR = 0
+
+
+class PlinkSource(Source):
+    """Individuals are rows; SNPs are columns, called by their id in the .bim file.
+
+    A value is the number of copies of allele 1 (A1 of the .bim file, in most files the minor
+    allele): 0, 1 or 2, and NaN where there is no call. A SNP whose id is "." is called by
+    chromosome and position.
+
+    Parameters
+    ----------
+    path : str or path
+        The .bed file; the .bim and .fam files of the same name lie beside it.
+    y : array, str or path, optional
+        The target: an array, an .npy file, or a text file of phenotypes as PLINK takes it (family,
+        individual, values; a first line that begins with FID names the columns). By default the
+        sixth column of the .fam file.
+    target : str, optional
+        Name of the column of the file of phenotypes; by default its first.
+    """
+
+    format: ClassVar[str] = "plink"
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+
+    def __init__(
+        self, path: str | os.PathLike[str], y: Any = None, target: str | None = None
+    ) -> None:
+        self.path = as_path(path)
+        stem = os.path.splitext(self.path)[0]
+        self._parts = [TextFile(path) for path in (self.path, stem + ".bim", stem + ".fam")]
+        self._major = _major(self.path)
+        self._library = need("bed_reader", extra="plink", what_for="reading a PLINK .bed file")
+        with _told(self.path), self._opened() as bed:
+            self._shape = (int(bed.iid_count), int(bed.sid_count))
+            self._check_size()
+            self._names = Names.of(_called(bed))
+            self._individuals = np.char.add(np.char.add(bed.fid, "\t"), bed.iid)
+            self._in_fam = np.asarray(bed.pheno)
+        self._given, self._column = y, target
+        self._y: npt.NDArray[Any] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of individuals."""
+        return self._shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of SNPs."""
+        return self._shape[1]
+
+    def names(self) -> Names:
+        """Names of the SNPs."""
+        return self._names
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target given, or the phenotype in the .fam file; None if nobody has one."""
+        if self._y is None:
+            self._y = self._find_target()
+        return self._y
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` SNPs."""
+        with self._opened() as bed:
+            for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
+                calls = self._calls(bed, np.s_[:, lo:hi], "float64")
+                yield ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
+                report("reading columns", hi, self.n_columns)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` individuals; a pass over the file for each 256 MB of calls."""
+        y = self.target()
+        held = np.empty((0, self.n_columns), dtype=np.int8)
+        first = end = 0
+        per_pass = max(1, _PASS // max(1, self.n_columns))
+        with self._opened() as bed:
+            for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
+                if hi > end:
+                    first, end = lo, min(self.n_rows, max(hi, lo + per_pass))
+                    held = self._calls(bed, np.s_[first:end, :], "int8")
+                part = held[lo - first : hi - first]
+                calls = np.where(part == _NO_CALL, np.nan, part.astype(np.float64))
+                values = np.ascontiguousarray(calls)
+                yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
+                report("reading rows across columns", hi, self.n_rows)
+
+    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """Everything at once: an array in Fortran order, and the target."""
+        with self._opened() as bed:
+            return self._calls(bed, None, "float64"), self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        details = {"bytes": self._parts[0].size}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes of the three files and of the target."""
+        digest = hashlib.blake2b(digest_size=8)
+        for part in self._parts:
+            digest.update(part.fingerprint().encode())
+        y = self.target()
+        if y is not None:
+            digest.update(np.ascontiguousarray(y.astype(str)).tobytes())
+        return digest.hexdigest()
+
+    def _opened(self) -> Any:
+        return self._library.open_bed(self.path, num_threads=thread_count())
+
+    def _calls(self, bed: Any, index: Any, dtype: str) -> npt.NDArray[Any]:
+        with _told(self.path):
+            return np.asarray(bed.read(index, dtype=dtype, order="F"))
+
+    def _check_size(self) -> None:
+        """Compare the length of the .bed file with the counts of the other two."""
+        inner, outer = self._shape
+        if self._major == _INDIVIDUAL_MAJOR:
+            inner, outer = outer, inner
+        wanted = _HEAD + (inner + 3) // 4 * outer
+        if self._parts[0].size != wanted:
+            raise SourceError(
+                f"{self.path} has {self._parts[0].size} bytes, and {self.n_rows} individuals in "
+                f".fam with {self.n_columns} SNPs in .bim make {wanted}; one of the three files is "
+                "cut off or belongs to others"
+            )
+
+    def _find_target(self) -> npt.NDArray[Any] | None:
+        fam = os.path.splitext(self.path)[0] + ".fam"
+        if self._given is None:
+            return phenotype(self._in_fam, fam)
+        if isinstance(self._given, (str, os.PathLike)):
+            path = as_path(self._given)
+            y = read_phenotypes(path, self._individuals, self._column)
+        else:
+            y = np.asarray(self._given)
+        if y is not None and y.shape != (self.n_rows,):
+            raise SourceError(
+                f"y has shape {y.shape} and {self.path} has {self.n_rows} rows; "
+                "give one target value for each row"
+            )
+        return y
+
+
+def _major(path: str) -> int:
+    """The byte that tells what follows what in a .bed file; refuses files of another kind."""
+    with open(path, "rb") as file:
+        head = file.read(_HEAD)
+    if len(head) < _HEAD or head[:2] != b"\x6c\x1b":
+        raise SourceError(
+            f"{path} is not a PLINK 1 .bed file: it begins with other bytes; "
+            "write it with plink --make-bed"
+        )
+    return head[2]
+
+
+def _called(bed: Any) -> npt.NDArray[Any]:
+    """The ids of SNPs, and chromosome:position for those without one."""
+    ids = np.asarray(bed.sid).astype(np.str_)
+    nameless = ids == "."
+    if nameless.any():
+        places = np.char.add(np.char.add(np.asarray(bed.chromosome).astype(np.str_), ":"),
+                             np.asarray(bed.bp_position).astype(np.str_))  # fmt: skip
+        ids = np.where(nameless, places, ids)
+    return ids
+
+
+class _told:  # noqa: N801 - used as a with statement
+    """Turn what bed-reader raises into one sentence."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, TamisError):
+            said = " ".join(str(error).split()).rstrip(".")
+            raise SourceError(
+                f"{self.path} and the .bim and .fam files beside it cannot be read ({said}); "
+                "write them again"
+            ) from error

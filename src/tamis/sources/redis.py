@@ -1,0 +1,249 @@
+"""RedisSource: rows from a Redis stream, each learned from once, also after a crash.
+
+Entries are read through a consumer group, so that Redis keeps every entry as *pending* until it is
+acknowledged. A checkpoint holds the id of the last entry that is in the model; only then are the
+entries up to it acknowledged. After a crash, reading goes on behind the id in the checkpoint: what
+was pending and is in the model is acknowledged and not read again, what was pending and is not in
+the model comes once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.errors import SourceError
+from tamis.core.names import Names
+from tamis.core.params import Number, check
+from tamis.sources._by_columns import columns_by_disk
+from tamis.sources._matrix import column_blocks, whole_numbers
+from tamis.sources._redis_stream import Entry, Stream, id_key
+from tamis.sources._svmlight_text import parse_chunk
+from tamis.sources.base import Report, Source, SourceInfo, describe_target, silent
+from tamis.sources.transpose import MEMORY
+
+#: Entries in a block unless the caller asks for a number.
+_BLOCK = 1000
+#: Stored numbers that are turned into columns in memory; more are turned on disk.
+_IN_MEMORY = 20_000_000
+
+
+class RedisSource(Source):
+    """Rows are the entries of a stream.
+
+    The field `y` of an entry is its target, and its features are
+
+    - in the field `x`, as svmlight text: ``XADD clicks * y 1 x "3:1 17:2.5"``;
+    - or in fields called by feature numbers: ``XADD clicks * y 1 3 1 17 2.5``;
+    - or in fields called by names, when `columns` lists the names: ``XADD clicks * y 1 age 42``.
+
+    `rows`, `columns` and `load` look at the entries that were there when the source was opened and
+    acknowledge nothing. `rows_after` and `committed` read through the consumer group, as
+    checkpointed learning does. One learner reads a group at a time; learners that are to see every
+    row each have a group of their own.
+
+    Parameters
+    ----------
+    server : str or redis client
+        ``redis://host:6379/0?stream=clicks``, or ``unix:///path/redis.sock?stream=clicks``; `group`
+        and the other options may stand in the URL too. Or a client of the redis package.
+    stream : str
+        Name of the stream.
+    group, consumer : str
+        The consumer group, made if it is not there, and the name of this reader in it.
+    target : str
+        Name of the field that holds the target, a number.
+    columns : list of str, optional
+        Names of the features, for fields called by names; a field that is not listed is an error.
+    zero_based : bool
+        Whether feature numbers count from 0.
+    wait : float
+        Seconds that `rows_after` waits for more rows before the stream counts as ended.
+    """
+
+    format: ClassVar[str] = "redis"
+    axis: ClassVar[Literal["columns", "rows"]] = "rows"
+
+    def __init__(
+        self,
+        server: Any,
+        stream: str | None = None,
+        *,
+        group: str = "tamis",
+        consumer: str = "tamis",
+        target: str = "y",
+        columns: Sequence[str] | None = None,
+        zero_based: bool = False,
+        wait: float = 0.0,
+    ) -> None:
+        self._stream = Stream(server, stream, group, consumer, wait)
+        self._target = target
+        self._names = None if columns is None else Names.of(columns)
+        self._numbers = None if columns is None else {c: j for j, c in enumerate(columns)}
+        self.zero_based = zero_based or columns is not None
+        self.name_prefix, self.name_base = "", 0 if self.zero_based else 1
+        self._end, self._length = self._stream.extent()
+        self._waiting: deque[str] = deque()
+        self._y: npt.NDArray[Any] | None = None
+        self._width: int | None = None if columns is None else len(columns)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of entries when the source was opened."""
+        return self._length
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns: the names given, or the highest number; a pass unless known."""
+        if self._width is None:
+            self.target()
+        assert self._width is not None
+        return self._width
+
+    def names(self) -> Names | None:
+        """Names of the columns, if they were given."""
+        return self._names
+
+    def target(self) -> npt.NDArray[Any]:
+        """Return the target of the entries that were there; a pass over them, once."""
+        if self._y is None:
+            width, labels = 0, []
+            for block in self.rows():
+                assert isinstance(block.values, Compressed)
+                width = max(width, int(block.values.places.max(initial=-1)) + 1)
+                labels.append(np.asarray(block.y))
+            self._y = np.concatenate(labels) if labels else np.zeros(0)
+            self._y = whole_numbers(self._y)
+            self._width = width if self._width is None else self._width
+        return self._y
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` of the entries that were there, and acknowledge nothing."""
+        size = self._checked(size)
+        first = 0
+        for entries in self._stream.between("-", self._end, size):
+            yield self._block(entries, first)
+            first += len(entries)
+            report("reading rows", first, max(first, self._length))
+
+    def rows_after(
+        self, mark: str | None, size: int | None = None, report: Report = silent
+    ) -> Iterator[RowBlock]:
+        """Stream the entries after a mark through the group; they stay pending until committed.
+
+        Ends when no entry has come for `wait` seconds.
+        """
+        size = self._checked(size)
+        self._waiting.clear()
+        self._stream.go_to(mark)
+        first = 0
+        while entries := self._stream.next(size):
+            self._waiting.extend(entry.id for entry in entries)
+            yield self._block(entries, first)
+            first += len(entries)
+            report("reading rows", first, None)
+
+    def committed(self, mark: str) -> None:
+        """Acknowledge the entries up to a mark, which are safe in a checkpoint now."""
+        safe, limit = [], id_key(mark)
+        while self._waiting and id_key(self._waiting[0]) <= limit:
+            safe.append(self._waiting.popleft())
+        self._stream.acknowledge(safe)
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns of the entries that were there."""
+        matrix = self.load()[0] if self._length <= _IN_MEMORY // 20 else None
+        if matrix is None or matrix.nnz > _IN_MEMORY:
+            yield from columns_by_disk(self, os.getcwd(), MEMORY, width, report)
+            return
+        report("transposing rows to columns in memory", 0, None)
+        for block in column_blocks(matrix.tocsc(), width, report):
+            names = None if self._names is None else self._names.part(
+                block.first, block.first + block.width
+            )  # fmt: skip
+            yield ColumnBlock(block.first, block.n_rows, block.values, names)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any]]:
+        """Everything that was there: a CSR matrix, and the target."""
+        from scipy.sparse import csr_matrix
+
+        parts: list[Any] = [block.values for block in self.rows()]
+        lengths = np.concatenate([np.diff(part.pointers) for part in parts] or [np.zeros(0)])
+        pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=pointers[1:])
+        places = np.concatenate([part.places for part in parts] or [np.zeros(0, np.int64)])
+        values = np.concatenate([part.values for part in parts] or [np.zeros(0)])
+        shape = (len(lengths), self.n_columns)
+        return csr_matrix((values, places, pointers), shape=shape), self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        stored = int(self.load()[0].nnz)
+        details = {"stream": self._stream.name, "group": self._stream.group, "last": self._end}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, stored, "sparse",
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the entries that were there."""
+        digest = hashlib.blake2b(self._stream.name.encode(), digest_size=8)
+        for entries in self._stream.between("-", self._end, _BLOCK):
+            digest.update(repr([(entry.id, entry.fields) for entry in entries]).encode())
+        return digest.hexdigest()
+
+    def _checked(self, size: int | None) -> int:
+        if size is not None:
+            check("rows", "size", size, Number(1, integer=True))
+        return size or _BLOCK
+
+    def _block(self, entries: list[Entry], first: int) -> RowBlock:
+        """Entries as rows, by way of svmlight text and its parser."""
+        text = "".join(self._line(entry) for entry in entries).encode("utf-8", "replace")
+        part = parse_chunk(np.frombuffer(text, dtype=np.uint8), 0 if self.zero_based else 1)
+        if part.fault is not None or len(part.rows) != len(entries):
+            at = len(text) if part.fault is None else part.fault.at
+            entry = entries[min(text.count(b"\n", 0, at), len(entries) - 1)]
+            raise SourceError(
+                f"entry {entry.id} of the stream {self._stream.name!r} is no row of numbers: "
+                f"{_shown(entry)}; mend what writes the stream, or delete the entry with XDEL"
+            )
+        rows = part.rows
+        places = rows.places - self.name_base
+        values = Compressed(rows.pointers, places, rows.values)
+        return RowBlock(first, self._width, values, part.labels, entries[-1].id)
+
+    def _line(self, entry: Entry) -> str:
+        """An entry as a line of svmlight text."""
+        fields = dict(entry.fields)
+        label, text = fields.pop(self._target, ""), fields.pop("x", None)
+        if self._numbers is not None:
+            if text is not None:
+                fields["x"] = text
+            fields = {self._number_of(name, entry): value for name, value in fields.items()}
+            text = None
+        if text is None:
+            rising = sorted(fields, key=lambda name: (len(name), name))
+            text = " ".join(f"{name}:{fields[name]}" for name in rising)
+        return f"{label} {text}\n".replace("#", "?")
+
+    def _number_of(self, name: str, entry: Entry) -> str:
+        assert self._numbers is not None
+        if name not in self._numbers:
+            raise SourceError(
+                f"entry {entry.id} of the stream {self._stream.name!r} has a field {name!r} that "
+                "is not among the columns given; add it to columns="
+            )
+        return str(self._numbers[name])
+
+
+def _shown(entry: Entry) -> str:
+    text = " ".join(", ".join(f"{name}={value}" for name, value in entry.fields).split())
+    return text if len(text) <= 60 else text[:60] + "..."

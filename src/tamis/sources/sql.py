@@ -1,0 +1,217 @@
+"""SqlSource: the rows that a query gives, from DuckDB, SQLite or any DB-API connection."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError
+from tamis.core.names import Names
+from tamis.core.params import Number, check
+from tamis.sources._by_columns import columns_by_disk, work_folder
+from tamis.sources._database import IN_MEMORY, ask, connected, told
+from tamis.sources._text import TextFile
+from tamis.sources.base import (
+    Report,
+    Source,
+    SourceInfo,
+    as_path,
+    default_width,
+    describe_target,
+    silent,
+)
+from tamis.sources.transpose import MEMORY
+
+
+class SqlSource(Source):
+    """Rows are the rows of the answer, columns its columns, called as the query calls them.
+
+    Features are numbers or truth values; NULL is NaN. The target may be text. The query is sent
+    anew for every pass: give it an ORDER BY where the database does not keep an order of its own.
+
+    Parameters
+    ----------
+    database : str, path or connection
+        A DuckDB or SQLite file (told by content, opened for reading only), ":memory:" for a DuckDB
+        that reads files named in the query, a URL such as ``duckdb:///clicks.duckdb?query=...`` or
+        ``sqlite:///clicks.db?query=...`` (four slashes before an absolute path), or an open
+        connection of duckdb, sqlite3 or another DB-API package.
+    query : str
+        A SELECT.
+    target : str, optional
+        Name of the column of the answer that is the target.
+    memory : int
+        Bytes that turning rows into columns may use.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> db = sqlite3.connect(":memory:")
+    >>> _ = db.execute("create table t as select 1 as y, 2.5 as a, 3 as b union select 0, 1, 2")
+    >>> source = SqlSource(db, "select * from t order by y", target="y")
+    >>> list(source.names()), source.target().tolist(), source.n_rows
+    (['a', 'b'], [0, 1], 2)
+    """
+
+    format: ClassVar[str] = "sql"
+    axis: ClassVar[Literal["columns", "rows"]] = "rows"
+
+    def __init__(
+        self,
+        database: Any,
+        query: str | None = None,
+        target: str | None = None,
+        *,
+        memory: int = MEMORY,
+    ) -> None:
+        self._library: str | None = None
+        self.memory = memory
+        if isinstance(database, (str, os.PathLike)):
+            database = as_path(database)
+            if "://" in database:
+                self._library, database, asked = _of_url(database)
+                query, target = query or asked.get("query"), target or asked.get("target")
+            if database != IN_MEMORY:
+                self.path = database
+        self._database = database
+        self._where = database if isinstance(database, str) else "this connection"
+        if not query or not query.strip(" ;\n\t"):
+            raise SourceError(f"{self._where} is a database; say what to read from it with query=")
+        self.query, self._column = query.strip(" ;\n\t"), target
+        with connected(database, self._library) as connection:
+            # First inside another SELECT, where nothing but a SELECT can stand.
+            count = ask(connection, f"select count(*) from ({self.query}\n) as q", self._where)
+            self._all = ask(connection, self.query, self._where).names
+            with told(self._where):
+                self._n_rows = int(next(iter(count.blocks(1)))[0][0])
+        self._check_names()
+        self._y: npt.NDArray[Any] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the answer."""
+        return self._n_rows
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, without the target."""
+        return len(self._all) - (self._column is not None)
+
+    def names(self) -> Names:
+        """Names of the columns, without the target."""
+        return Names.of(name for name in self._all if name != self._column)
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target; the first time the query is sent for it."""
+        if self._column is not None and self._y is None:
+            labels = [np.asarray(block.y) for block in self.rows()]
+            self._y = np.concatenate(labels) if labels else np.zeros(0)
+        return self._y
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows, in the order of the answer."""
+        if size is not None:
+            check("rows", "size", size, Number(1, integer=True))
+        step = size or default_width(self.n_columns, max(1, self.n_rows), None)
+        at = self._all.index(self._column) if self._column is not None else None
+        first = 0
+        with connected(self._database, self._library) as connection:
+            answer = ask(connection, self.query, self._where)
+            with told(self._where):
+                for block in answer.blocks(step):
+                    y = None if at is None else self._labels(block.pop(at), first)
+                    values = self._numbers(block, first)
+                    yield RowBlock(first, self.n_columns, values, y)
+                    first += len(values)
+                    report("reading rows", first, self.n_rows)
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns, by way of a column store that goes afterwards."""
+        folder = work_folder(getattr(self, "path", os.curdir), None)
+        yield from columns_by_disk(self, folder, self.memory, width, report)
+
+    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """Everything at once: an array, and the target."""
+        blocks = list(self.rows())
+        if not blocks:
+            return np.zeros((0, self.n_columns)), self.target()
+        if self._column is not None:
+            self._y = np.concatenate([np.asarray(block.y) for block in blocks])
+        return np.concatenate([np.asarray(block.values) for block in blocks]), self._y
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        details = {"query": self.query, "columns": len(self._all)}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the database file, or of the answer without one, and the query."""
+        digest = hashlib.blake2b(f"{self.query!r} {self._column!r}".encode(), digest_size=8)
+        path = getattr(self, "path", None)
+        if path is not None:
+            digest.update(TextFile(path).fingerprint().encode())
+            return digest.hexdigest()
+        for block in self.rows():
+            digest.update(np.ascontiguousarray(block.values).data)
+            digest.update(repr(None if block.y is None else block.y.tolist()).encode())
+        return digest.hexdigest()
+
+    def _check_names(self) -> None:
+        there = ", ".join(self._all)
+        twice = [name for name in self._all if self._all.count(name) > 1]
+        if twice:
+            raise SourceError(
+                f"the query on {self._where} gives two columns called {twice[0]!r}; name one of "
+                "them anew with AS"
+            )
+        if self._column is not None and self._column not in self._all:
+            raise SourceError(
+                f"the query on {self._where} gives no column {self._column!r}; its columns are "
+                f"{there}"
+            )
+
+    def _numbers(self, columns: list[npt.NDArray[Any]], first: int) -> npt.NDArray[np.float64]:
+        height = len(columns[0]) if columns else 0
+        values = np.empty((height, len(columns)))
+        for j, column in enumerate(columns):
+            if column.dtype == object:
+                name = self.names()[j]
+                row = next((i for i, v in enumerate(column) if v is not None), 0)
+                raise SourceError(
+                    f"column {name!r} of the query on {self._where} holds {column[row]!r} in row "
+                    f"{first + row + 1}, which is no number; leave it out, or make numbers of it "
+                    "in the query"
+                )
+            values[:, j] = column
+        return values
+
+    def _labels(self, labels: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
+        is_text = labels.dtype == object
+        gaps = np.asarray(labels == None) if is_text else np.isnan(labels)  # noqa: E711
+        if np.any(gaps):
+            raise SourceError(
+                f"the target {self._column!r} of the query on {self._where} is NULL in row "
+                f"{first + int(np.argmax(gaps)) + 1}; add WHERE {self._column} IS NOT NULL"
+            )
+        return labels.astype(np.str_) if is_text else labels
+
+
+def _of_url(url: str) -> tuple[str, str, dict[str, str]]:
+    """The library, the path and the options of a URL; its path is relative after three slashes."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("duckdb", "sqlite") or parts.netloc:
+        raise SourceError(
+            f"{url}: begin with duckdb:/// or sqlite:/// and the path of the database"
+        )
+    path = as_path(unquote(parts.path.removeprefix("/"))) or IN_MEMORY
+    return parts.scheme, path, dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -1,0 +1,208 @@
+"""AnnDataSource against files that anndata wrote: kept ones, and new ones where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tamis.checks.sources import CHECKS
+from tamis.core.blocks import Compressed
+from tamis.core.errors import MissingDependencyError, SourceError
+from tamis.engine.axis import as_columns
+from tamis.sources import open_source
+from tamis.sources.anndata import AnnDataSource
+
+h5py = pytest.importorskip("h5py")
+DATA = Path(__file__).parent / "data"
+CELLS = np.load(DATA / "cells.npz")
+#: Layer -> how it lies, and by what the kept matrix is multiplied.
+LAYERS = {None: ("csc", 1), "rows": ("csr", 2), "dense": ("dense", 3), "raw": ("csr", 4)}
+
+
+@pytest.fixture(params=["h5ad", "zarr 2", "zarr 3"])
+def cells(request, tmp_path):
+    """A file or folder that anndata wrote."""
+    if request.param == "h5ad":
+        return DATA / "cells.h5ad"
+    version = request.param[-1]
+    zarr = pytest.importorskip("zarr")
+    if version == "3" and zarr.__version__.startswith("2"):
+        pytest.skip("zarr 2 does not read version 3")
+    shutil.unpack_archive(DATA / f"cells_v{version}.zarr.zip", tmp_path / "cells.zarr")
+    return tmp_path / "cells.zarr"
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_is_what_was_written(cells, layer):
+    kept_by, factor = LAYERS[layer]
+    source = open_source(cells, target="type", layer=layer)
+    X, y = source.load()
+    assert np.array_equal(X if kept_by == "dense" else X.toarray(), factor * CELLS["X"])
+    assert y.tolist() == CELLS["type"].tolist()
+    assert list(source.names()) == [f"gene{j}" for j in range(20)]
+    assert source.info().details["kept_by"] == kept_by
+    assert source.axis == ("columns" if kept_by == "csc" else "rows")
+    for check in CHECKS:
+        check(source)
+
+
+@pytest.mark.parametrize("name", ["type", "batch", "dose", "alive", "day"])
+def test_every_kind_of_obs_column_is_a_target(cells, name):
+    target = AnnDataSource(cells, target=name).target()
+    assert target.astype(str).tolist() == CELLS[name].tolist()
+
+
+def test_names_survive_the_turn_to_columns(cells, tmp_path):
+    source = AnnDataSource(cells, target="type", layer="rows")
+    store = as_columns(source, tmp_path / "kept.cols")
+    assert [name for block in store.columns(7) for name in block.names] == list(source.names())
+    assert store.target().tolist() == source.target().tolist()
+    said: list[str] = []
+    as_columns(source, tmp_path / "kept.cols", say=said.append)
+    assert said[-1].startswith("using the column store")
+    # Another target, or another layer, is not what was kept.
+    other = as_columns(AnnDataSource(cells, "dose", "rows"), tmp_path / "kept.cols")
+    assert other.target().tolist() == source_target(cells, "dose")
+
+
+def source_target(path, name):
+    return AnnDataSource(path, name).target().tolist()
+
+
+def test_turning_more_than_the_memory_goes_by_way_of_the_disk(tmp_path):
+    shutil.copy(DATA / "cells.h5ad", tmp_path / "cells.h5ad")
+    for layer in ("rows", "dense"):
+        source = AnnDataSource(tmp_path / "cells.h5ad", layer=layer, memory=2000)
+        said: list[str] = []
+        blocks = list(source.columns(6, lambda *words, said=said: said.append(words[0])))
+        assert [name for b in blocks for name in b.names] == list(source.names())
+        found = np.hstack([_dense(block) for block in blocks])
+        assert np.array_equal(found, LAYERS[layer][1] * CELLS["X"])
+        assert any(sentence.startswith("transposing rows to columns in /") for sentence in said)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cells.h5ad"]
+
+
+def _dense(block):
+    v = block.values
+    if not isinstance(v, Compressed):
+        return v
+    return sp.csc_matrix((v.values, v.places, v.pointers), (block.n_rows, block.width)).toarray()
+
+
+def write_by_hand(path, X, names, **sparse):
+    """The least that a file needs, for what anndata would not write."""
+    with h5py.File(path, "w") as file:
+        for table, index in (("obs", range(X.shape[0])), ("var", names)):
+            group = file.create_group(table)
+            group.attrs["_index"] = "_index"
+            group.attrs["column-order"] = []
+            group["_index"] = [str(i) for i in index]
+        group = file.create_group("X")
+        group.attrs["encoding-type"] = f"{X.format}_matrix"
+        group.attrs["shape"] = X.shape
+        for name, array in {"data": X.data, "indices": X.indices, "indptr": X.indptr}.items():
+            group[name] = sparse.get(name, array)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_places_out_of_order_and_twice_are_put_right(tmp_path, layout):
+    want = sp.random(6, 5, 0.7, layout, rng=np.random.default_rng(1))
+    messy = want.copy()
+    for lo, hi in zip(messy.indptr[:-1], messy.indptr[1:], strict=True):
+        for array in (messy.indices, messy.data):
+            array[lo:hi] = array[lo:hi][::-1].copy()
+    write_by_hand(tmp_path / "a.h5ad", messy, "abcde")
+    source = AnnDataSource(tmp_path / "a.h5ad")
+    for check in CHECKS:
+        check(source)
+    assert np.array_equal(source.load()[0].toarray(), want.toarray())
+
+
+def test_gaps_stay_gaps(tmp_path):
+    X = sp.csc_matrix([[1.0, 0.0], [np.nan, 2.0]])
+    write_by_hand(tmp_path / "a.h5ad", X, "ab")
+    (block,) = AnnDataSource(tmp_path / "a.h5ad").columns()
+    assert np.isnan(block.values.values).tolist() == [False, True, False]
+
+
+def sentence(*args, **options):
+    with pytest.raises(SourceError) as caught:
+        list(AnnDataSource(*args, **options).columns())
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_is_not_there_is_named(cells, tmp_path):
+    assert sentence(cells, target="age") == (
+        f"{cells} has no column 'age' in obs; its columns are type, batch, dose, alive, day, gaps"
+    )
+    assert sentence(cells, layer="x") == (
+        f"{cells} has no layer 'x'; its layers are dense, raw, rows"
+    )
+    assert sentence(cells, target="gaps") == (
+        f"{cells}: 10 of the 30 values of 'gaps' in obs are missing; fill them, or drop these "
+        "rows, and write the file again"
+    )
+    none = tmp_path / "none.h5ad"
+    assert sentence(none) == f"{none} does not exist; check the path"
+
+
+def test_a_file_that_is_cut_off_is_one_sentence(tmp_path):
+    whole = (DATA / "cells.h5ad").read_bytes()
+    for length in (1, 100, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut.h5ad").write_bytes(whole[:length])
+        said = sentence(tmp_path / "cut.h5ad")
+        assert "cannot be read as AnnData" in said
+        assert said.endswith("fetch it or write it again")
+
+
+def test_damage_inside_is_one_sentence(tmp_path):
+    X = sp.random(6, 5, 0.7, "csc", rng=np.random.default_rng(1))
+    path = tmp_path / "a.h5ad"
+    write_by_hand(path, X, "abcde", indices=X.indices + 3)
+    assert "X/indices leads beyond the 6 that there are" in sentence(path)
+    write_by_hand(path, X, "abcde", indptr=X.indptr[:-1])
+    assert "X/indptr does not fit its matrix" in sentence(path)
+    write_by_hand(path, X, "abc")
+    assert "X has 6 rows and 5 columns, and obs and var name 6 and 3" in sentence(path)
+    write_by_hand(path, X, "abcde", data=X.data.astype("S3"))
+    assert "X holds |S3 values; store real numbers" in sentence(path)
+    with h5py.File(path, "w") as file:
+        file["other"] = [1]
+    assert "has no matrix X; name a layer: it has no layers" in sentence(path)
+
+
+def test_what_is_missing_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "h5py", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'tamis\[anndata\]'"):
+        AnnDataSource(DATA / "cells.h5ad")
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "dense"])
+def test_files_that_anndata_writes_today(tmp_path, layout):
+    anndata = pytest.importorskip("anndata")
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(2)
+    X = np.round(rng.normal(size=(40, 11)), 3) * (rng.random((40, 11)) < 0.5)
+    words = rng.choice(["x", "y"], 40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the package about its own future
+        anndata.settings.allow_write_nullable_strings = True
+        matrix = X if layout == "dense" else sp.csr_matrix(X).asformat(layout)
+        obs = pd.DataFrame({"word": words, "category": pd.Categorical(words)})
+        made = anndata.AnnData(matrix, obs=obs.set_index(obs.index.astype(str)))
+        made.write_h5ad(tmp_path / "a.h5ad", compression="gzip")
+        made.write_zarr(tmp_path / "a.zarr")
+    for name in ("a.h5ad", "a.zarr"):
+        for column in ("word", "category"):
+            source = AnnDataSource(tmp_path / name, target=column)
+            assert source.target().tolist() == words.tolist()
+        for check in CHECKS:
+            check(source)
+        found = source.load()[0]
+        assert np.array_equal(found if layout == "dense" else found.toarray(), X)
