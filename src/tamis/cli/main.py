@@ -25,6 +25,7 @@ COMMANDS = {
     "report": ("tamis.cli.report", "Write one page about a run, to look at."),
     "why": ("tamis.cli.why", "Say why a feature was kept or dropped."),
     "info": ("tamis.cli.info", "Say what a file holds, or what a run did."),
+    "compare": ("tamis.cli.compare", "Compare methods on your own data, with rank tests."),
     "convert": ("tamis.cli.convert", "Turn a file into a column store."),
     "demo": ("tamis.cli.demo", "Run on built-in data and write a report."),
 }

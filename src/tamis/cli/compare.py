@@ -1,0 +1,216 @@
+"""`tamis compare`: selectors against each other on your own data, with honest statistics."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tamis.cli.options import Size, source_options
+from tamis.cli.progress import progress
+from tamis.cli.text import one_line
+from tamis.core.errors import ParameterError
+from tamis.evaluate import Results, compare, over_orders, over_thresholds, over_time
+from tamis.evaluate.classifiers import CLASSIFIERS
+from tamis.evaluate.paired import PAIRED_TESTS
+from tamis.evaluate.summary import rank_summary, table_lines, win_tie_loss
+from tamis.selectors import BY_METHOD
+
+
+@click.command("compare")
+@click.argument("more", nargs=-1, metavar="[DATA]...")
+@click.option(
+    "--data", multiple=True, metavar="DATA...",
+    help="Files, TRAIN:TEST for an official split, or folders with X.npz or X.npy, y.npy and "
+    "meta.json.",
+)  # fmt: skip
+@click.option(
+    "--methods", required=True, metavar="METHOD,...",
+    help=f"Of {', '.join(sorted(BY_METHOD))}, or package.module:Class; parameters follow after "
+    "colons, as in saola:alpha=0.05.",
+)  # fmt: skip
+@click.option(
+    "--classifiers", default="knn,svm,tree,nb", show_default=True, metavar="NAME,...",
+    help=f"Who judges: {', '.join(CLASSIFIERS)}.",
+)  # fmt: skip
+@click.option("--cv", default="5x10", show_default=True, help="REPEATSxFOLDS, stratified.")
+@click.option(
+    "--split", type=click.Choice(["official", "never"]), default="official", show_default=True,
+    help="Use the official split where a data set has one, or never.",
+)  # fmt: skip
+@click.option("--out", required=True, type=click.Path(), help="Folder for the results.")
+@click.option("--cache", type=click.Path(), help="Folder of finished cells. Default: OUT/cells.")
+@click.option("--control", metavar="METHOD", help="Tested against the others. Default: the first.")
+@click.option(
+    "--paired", type=click.Choice(PAIRED_TESTS), default="corrected-t", show_default=True,
+    help="The test behind win, tie and loss; the papers use t.",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--jobs", type=click.IntRange(1), help="Processes. Default: one for each core.")
+@click.option(
+    "--cell-seconds", type=click.FloatRange(0, min_open=True),
+    help="Stop a selection or a classifier that takes longer on one fold.",
+)  # fmt: skip
+@click.option("--cell-memory", type=Size(), help="Stop one that holds more, e.g. 2GB.")
+@click.option(
+    "--over-time", type=click.IntRange(1), metavar="POINTS",
+    help="Also: accuracy and number kept while features arrive.",
+)  # fmt: skip
+@click.option(
+    "--orders", type=click.IntRange(1), metavar="COUNT",
+    help="Also: the same over random orders of arrival.",
+)  # fmt: skip
+@click.option(
+    "--thresholds", metavar="NAME=V,V,...",
+    help="Also: the same over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
+)  # fmt: skip
+@source_options
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    more: tuple[str, ...],
+    data: tuple[str, ...],
+    methods: str,
+    classifiers: str,
+    out: str,
+    cell_memory: int | None,
+    over_time: int | None,
+    orders: int | None,
+    thresholds: str | None,
+    as_json: bool,
+    quiet: bool,
+    reading: dict[str, Any],
+    **options: Any,
+) -> None:
+    """Compare selectors on DATA: accuracy, number kept, time, memory, stability, rank tests.
+
+    Features are selected inside each training fold, folds are the same for every method, and every
+    finished cell (data set, method, fold) is kept in OUT/cells: after Ctrl-C or a crash the same
+    command goes on where it was, and a method or a classifier added later costs only itself.
+
+    \b
+    Writes into the folder:
+      summary.md           the tables printed here, and more
+      summary.json         the same for programs
+      results.parquet      a row for each data set, method, fold and classifier
+      selections.parquet   what was kept on each fold
+      compare.json         what was asked
+      over_*.parquet       curves, where they were asked for
+
+    \b
+    Examples:
+      tamis compare --data a.svm b.npz --methods saola,fast-osfs,fcbf --out results/
+      tamis compare --data train.svm:test.svm --methods saola,all --classifiers knn,lr --out r/
+      tamis compare --data genes.npz --methods saola,saola:alpha=0.001,mrmr:n_features=20 \\
+          --cv 10x5 --control saola --cell-seconds 600 --cell-memory 4GB --out results/
+      tamis compare --data genes.npz --methods saola --over-time 20 --orders 12 --out results/
+    """  # noqa: D301  (click wants the backspace itself)
+    paths = [*data, *more]
+    if not paths:
+        raise ParameterError("give data to compare on, as in --data a.svm b.svm")
+    name, values = _values(thresholds) if thresholds else ("", [])
+    with progress(quiet or as_json) as report:
+        settings = {
+            **options,
+            "out": out,
+            "cell_megabytes": None if cell_memory is None else cell_memory / 1024**2,
+            "reading": reading,
+            "report": report,
+            "command": shlex.join(["tamis", *sys.argv[1:]]),
+        }
+        results = compare(paths, methods, classifiers, **settings)
+        _also(paths, methods, classifiers, settings, over_time, orders, name, values)
+    if as_json:
+        click.echo(json.dumps(results.summary(), ensure_ascii=False))
+    elif not quiet:
+        for line in _page(results, out):
+            click.echo(one_line(line))
+
+
+def _also(
+    paths: list[str],
+    methods: str,
+    classifiers: str,
+    settings: dict[str, Any],
+    points: int | None,
+    orders: int | None,
+    name: str,
+    values: list[float],
+) -> None:
+    """The curves that were asked for."""
+    settings = {k: v for k, v in settings.items() if k != "control"}
+    if points is not None:
+        over_time(paths, methods, classifiers, points=points, **settings)
+    if orders is not None:
+        over_orders(paths, methods, classifiers, orders=orders, **settings)
+    if values:
+        over_thresholds(paths, methods, classifiers, values=values, name=name, **settings)
+
+
+def _values(text: str) -> tuple[str, list[float]]:
+    """Read ``alpha=0.001,0.01``."""
+    name, equals, rest = text.partition("=")
+    try:
+        values = [float(word) for word in rest.split(",")]
+    except ValueError:
+        values = []
+    if not equals or not name.isidentifier() or not values:
+        raise ParameterError(
+            f"--thresholds {text!r} is not of the form name=value,value, as in alpha=0.001,0.01"
+        )
+    return name, values
+
+
+def _page(results: Results, out: str) -> list[str]:
+    """The tables that are printed at the end."""
+    lines: list[str] = []
+    for judge in results.classifiers:
+        lines += [f"accuracy ({judge})", *_grid(results, "accuracy", judge, "{:.4f}".format)]
+        lines += [*_ranks(results, judge), ""]
+    lines += ["features kept", *_grid(results, "kept", None, "{:,.1f}".format), ""]
+    lines += ["seconds to select", *_grid(results, "seconds", None, "{:,.3f}".format), ""]
+    stopped: dict[str, int] = {}
+    for row in results.problems():
+        words = f"{row['data']}, {row['method']}: {row['status']}"
+        words += f": {row['note']}" if row["note"] else ""
+        stopped[words] = stopped.get(words, 0) + 1
+    lines += [f"no result: {words} ({count})" for words, count in stopped.items()]
+    total = len(results.selections)
+    lines.append(
+        f"{results.computed:,} of {total:,} cells computed, the others were finished before; "
+        f"wrote {Path(out) / 'summary.md'}"
+    )
+    return lines
+
+
+def _grid(
+    results: Results, metric: str, judge: str | None, form: Callable[[float], str]
+) -> list[str]:
+    rows = [["", *results.methods]]
+    for name, row in zip(results.data, results.grid(metric, judge).tolist(), strict=True):
+        rows.append([name, *("-" if math.isnan(v) else form(v) for v in row)])
+    return table_lines(rows)
+
+
+def _ranks(results: Results, judge: str) -> list[str]:
+    found = rank_summary(results, judge)
+    won = win_tie_loss(results, judge)
+    lines = []
+    if found is not None:
+        ranks = ", ".join(
+            f"{m} {r:.4g}" for m, r in zip(results.methods, found["average_ranks"], strict=True)
+        )
+        lines.append(
+            f"average ranks (1 = best): {ranks}; critical difference "
+            f"{found['critical_difference']:.4g}; Friedman p = {found['friedman']['p']:.3g}"
+        )
+    if won:
+        counts = ", ".join(f"{m} {'/'.join(map(str, c))}" for m, c in won.items())
+        lines.append(f"wins/ties/losses of {results.control}: {counts}")
+    return lines

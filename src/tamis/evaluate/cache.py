@@ -1,0 +1,86 @@
+"""Finished cells on disk: a file for each, named by the hash of all that decides its answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from tamis.core.errors import OutputError
+from tamis.evaluate.cells import MEMORY_CAP, OK, TIME_CAP, Caps, Cell, judge_key
+
+
+class CellCache:
+    """A folder of finished cells.
+
+    A file holds the identity of the cell, its selection, and the scores of every classifier that
+    has judged it. It is written beside and moved into place, so that a kill leaves no half file.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{folder} cannot be written ({error.strerror})") from error
+
+    def path(self, cell: Cell) -> Path:
+        """Where a cell is kept."""
+        return self.folder / cell.key[:2] / f"{cell.key}.json"
+
+    def load(self, cell: Cell) -> dict[str, Any]:
+        """What is known about a cell: ``selection`` and ``scores``, as far as they are finished.
+
+        A file that cannot be read (a disk that was full) counts as nothing, and is made again.
+        """
+        empty: dict[str, Any] = {"selection": None, "scores": {}}
+        try:
+            record = json.loads(self.path(cell).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return empty
+        same = isinstance(record, dict) and record.get("identity") == cell.identity
+        return {k: record[k] for k in empty} if same else empty
+
+    def save(self, cell: Cell, record: dict[str, Any]) -> None:
+        """Keep what is known about a cell."""
+        path = self.path(cell)
+        work = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        text = json.dumps({"identity": cell.identity, **record}, ensure_ascii=False)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            work.write_text(text, encoding="utf-8")
+            os.replace(work, path)
+        except OSError as error:
+            work.unlink(missing_ok=True)
+            raise OutputError(
+                f"{self.folder} cannot be written ({error.strerror}); finished cells are kept"
+            ) from error
+
+
+def finished(step: dict[str, Any] | None, caps: Caps) -> bool:
+    """Whether a step needs no more work under these caps.
+
+    A step that was stopped by a cap is finished as long as the cap is no larger now.
+    """
+    if step is None or step.get("passing"):
+        return False
+    if step["status"] == TIME_CAP:
+        return caps.seconds is not None and caps.seconds <= step["cap"]
+    if step["status"] == MEMORY_CAP:
+        return caps.megabytes is not None and caps.megabytes <= step.get("cap", 0.0)
+    return True
+
+
+def missing(
+    record: dict[str, Any], classifiers: tuple[str, ...], caps: Caps
+) -> tuple[bool, list[str]]:
+    """Whether the selection is still to be made, and which classifiers are still to judge it."""
+    selection = record["selection"]
+    if not finished(selection, caps):
+        return True, list(classifiers)
+    if selection["status"] != OK:
+        return False, []
+    scores = record["scores"]
+    return False, [c for c in classifiers if not finished(scores.get(judge_key(c)), caps)]

@@ -1,0 +1,272 @@
+"""One cell: one method on the training rows of one fold of one data set, and who judges it.
+
+A cell is named by all that decides its answer: the data, the rows of the fold, the class, code and
+parameters of the method, the seed, the versions. Selecting and judging are steps of their own: a
+classifier asked for later is trained on the selection that is there already.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from tamis._version import __version__
+from tamis.core.errors import InputError, MissingDependencyError, TamisError
+from tamis.evaluate.classifiers import make_classifier, settings_of
+from tamis.evaluate.memory import peak_megabytes, start_peak
+from tamis.evaluate.methods import Method, canonical, make, settle_level
+from tamis.evaluate.metrics import METRICS, quality
+from tamis.sources.memory import MemorySource
+
+Ints = npt.NDArray[np.int64]
+
+#: Raised whenever cells of before can no longer be compared with those of now.
+FORMAT_VERSION = 1
+
+OK, FAILED, TIME_CAP, MEMORY_CAP = "ok", "failed", "time cap", "memory cap"
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What each step of a cell may take; None is as much as it wants."""
+
+    seconds: float | None = None
+    megabytes: float | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one fold of one data set.
+
+    Attributes
+    ----------
+    data, fingerprint : str
+        Name and fingerprint of the data set.
+    method : Method
+        The method.
+    repeat, number, fold : int, int, str
+        The fold, by number and by the hash of its rows.
+    seed : int
+        The seed of what draws inside the cell.
+    shares : tuple of float
+        Shares of the features after which the kept set is judged; (1.0,) is the end only.
+    """
+
+    data: str
+    fingerprint: str
+    method: Method
+    repeat: int
+    number: int
+    fold: str
+    seed: int
+    shares: tuple[float, ...] = (1.0,)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """All that decides the selection, as JSON."""
+        return {
+            "format": FORMAT_VERSION,
+            "data": self.fingerprint,
+            "fold": self.fold,
+            "method": self.method.identity(),
+            "seed": self.seed,
+            "shares": list(self.shares),
+            "versions": {"tamis": __version__, "scikit-learn": version("scikit-learn")},
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """The name of the cell: a hash of its identity."""
+        return hashlib.blake2b(canonical(self.identity).encode(), digest_size=16).hexdigest()
+
+
+def judge_key(classifier: str) -> str:
+    """The name of a classifier with its settings, under which a cell keeps its scores."""
+    return f"{classifier}: {settings_of(classifier)}"
+
+
+def outcome(status: str, note: str = "") -> dict[str, Any]:
+    """The record of a step that gave no result."""
+    return {"status": status, "note": note}
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """The record of a step that raised; what another installation could mend is not for keeps."""
+    lines = str(error).splitlines() or [""]
+    sentence = lines[0] if isinstance(error, TamisError) else f"{type(error).__name__}: {lines[0]}"
+    record = outcome(MEMORY_CAP if isinstance(error, MemoryError) else FAILED, sentence.strip(": "))
+    if isinstance(error, (ImportError, MissingDependencyError, OSError)):
+        record["passing"] = True
+    return record
+
+
+# --- what a worker does ---------------------------------------------------------------------------
+
+
+def select_features(
+    method: Method, seed: int, X: Any, y: Ints, shares: Iterable[float]
+) -> dict[str, Any]:
+    """Select from training rows; give what was kept after each share of the features, and the cost.
+
+    The clock runs while the selector does: columns are laid out before.
+    """
+    order = _arrival(method, X.shape[1])
+    X = X if order is None else X[:, order]
+    selector = make(method, seed)
+    settle_level(selector, method, X, y)
+    shares = list(shares)
+    held = start_peak()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        cpu, begun = time.process_time(), time.perf_counter()
+        if shares == [1.0]:
+            kept = [_kept(selector.fit(X, y))]
+        else:
+            kept = _kept_over(selector, X, y, shares)
+        seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu
+    peak = peak_megabytes()
+    return {
+        **outcome(OK, _told(said)),
+        "kept": [_listed(k if order is None else np.sort(order[k]), X.shape[1]) for k in kept],
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "peak_megabytes": peak,
+        "extra_megabytes": max(0.0, peak - held),
+        "measure": repr(selector.measure_) if hasattr(selector, "measure_") else "",
+    }
+
+
+def judge(
+    classifier: str, seed: int, kept: Any, train: Any, test: Any, y: Ints, truth: Ints
+) -> dict[str, Any]:
+    """Train a classifier on the kept columns of the training rows and score it on the test rows."""
+    columns = slice(None) if kept is None else kept
+    train, test = train[:, columns], test[:, columns]
+    model, ready = make_classifier(classifier, train, seed)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        train, test = ready(train), ready(test)
+        begun = time.perf_counter()
+        model.fit(train, y)
+        fitted = time.perf_counter()
+        predicted = model.predict(test)
+        finished = time.perf_counter()
+        scores = _scores(model, test)
+    found = quality(truth, predicted, scores, model.classes_)
+    note = (
+        "nothing was kept, so the most frequent class is predicted" if train.shape[1] == 0 else ""
+    )
+    return {
+        **outcome(OK, note or _told(said)),
+        **{metric: _number(getattr(found, metric)) for metric in METRICS},
+        "fit_seconds": fitted - begun,
+        "predict_seconds": finished - fitted,
+        "right": base64.b64encode(np.packbits(predicted == truth).tobytes()).decode(),
+    }
+
+
+def _scores(model: Any, X: Any) -> Any:
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X))
+    return np.asarray(model.predict_proba(X))
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _told(said: Iterable[warnings.WarningMessage]) -> str:
+    """Warnings as one note, each once."""
+    lines = dict.fromkeys(str(w.message).splitlines()[0] for w in said if str(w.message))
+    return "; ".join(lines)
+
+
+def _kept(selector: Any) -> Ints:
+    """Features that a fitted selector kept, whoever wrote it."""
+    if hasattr(selector, "kept_"):
+        return np.sort(np.asarray(selector.kept_, dtype=np.int64))
+    if hasattr(selector, "get_support"):
+        return np.flatnonzero(selector.get_support()).astype(np.int64)
+    raise InputError(f"{type(selector).__name__} has no get_support() that says what it kept")
+
+
+def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints]:
+    """What a feature-stream selector has kept when each share of the columns has arrived."""
+    if not hasattr(selector, "feed"):
+        raise InputError(
+            f"{type(selector).__name__} waits for the last feature, so it keeps nothing before"
+        )
+    p = X.shape[1]
+    stops = [max(1, math.ceil(share * p - 1e-9)) for share in shares]
+    seen: dict[int, Ints] = {}
+
+    def watched(examine: Callable[[Any], Any], blocks: Iterable[Any]) -> Iterator[Any]:
+        """Note what is kept whenever a block has been absorbed that ends at a stop."""
+        for block in blocks:
+            yield examine(block)
+            if selector.n_features_in_ in stops:
+                seen[selector.n_features_in_] = np.asarray(selector.kept_).copy()
+
+    # Blocks must end where the stops are: a block is a prefetch, so any cut gives the same answer.
+    selector.run(_CutSource(X, y, stops), y, watched)
+    return [np.sort(seen[stop]) for stop in stops]
+
+
+class _CutSource(MemorySource):
+    """Columns in blocks that end at given places."""
+
+    def __init__(self, X: Any, y: Ints, stops: Iterable[int]) -> None:
+        super().__init__(X, y)
+        self._stops = sorted({*stops, self.n_columns})
+
+    def columns(self, width: int | None = None, report: Any = None) -> Iterator[Any]:
+        """Stream blocks, cut at the stops."""
+        lo = 0
+        for stop in self._stops:
+            step = width or max(1, 1_000_000 // max(self.n_rows, 1))
+            while lo < stop:
+                hi = min(lo + step, stop)
+                yield self._block(lo, hi)
+                lo = hi
+
+
+def _arrival(method: Method, n_features: int) -> Ints | None:
+    """The order in which the columns arrive, or None for their own."""
+    if method.order is None:
+        return None
+    return np.random.default_rng(method.order).permutation(n_features)
+
+
+def _listed(kept: Ints, n_features: int) -> dict[str, Any]:
+    """Kept features for the record; all of them need no list."""
+    return {"count": len(kept), "features": None if len(kept) == n_features else kept.tolist()}
+
+
+def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 16) -> None:
+    """Run a method on a few rows and columns, so that loading its kernels is not on the clock."""
+    rows = np.concatenate([np.flatnonzero(y == c)[:classes] for c in np.unique(y)])
+    few = X[np.sort(rows)][:, : min(columns, X.shape[1])]
+    few = few.tocsc() if sp.issparse(few) else few
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            make(method, 0).fit(few, y[np.sort(rows)])
+        except Exception:  # the cell itself will say what is wrong
+            return
+
+
+def as_method(plain: Mapping[str, Any]) -> Method:
+    """A method from what was sent to a worker."""
+    return Method(**plain)

@@ -1,0 +1,121 @@
+"""The classifiers that judge a selection, by name: scikit-learn's, with the settings stated here.
+
+========  ============================================================================
+knn1      the nearest neighbour
+knn       three nearest neighbours (k of the SFS-FI paper)
+svm       linear support vectors, ``LinearSVC(C=1)``
+rbf       support vectors with a Gaussian kernel, ``SVC(C=1, gamma="scale")``
+tree      entropy, two rows or more in a leaf, not pruned: stands in for J48 (C4.5), whose
+          pessimistic pruning scikit-learn does not have, so these trees are larger
+nb        naive Bayes: Bernoulli where every kept value is 0 or 1, Gaussian elsewhere
+lr        logistic regression, ``LogisticRegression(C=1)``
+========  ============================================================================
+
+Scaling happens inside the fold, with the training rows only, for knn1, knn, svm, rbf and lr:
+columns of which most values are 0 (fewer than half of all kept values are not) are divided by
+their largest absolute value and stay sparse; others are standardised. What the values are decides,
+not how they are stored. tree and nb take values as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from tamis.core.errors import InputError, ParameterError
+
+#: Largest table (in numbers) that is filled with its zeros for a classifier that needs them.
+MOST_DENSE = 200_000_000
+
+_SCALED: dict[str, Callable[[int], BaseEstimator]] = {
+    "knn1": lambda seed: KNeighborsClassifier(1),
+    "knn": lambda seed: KNeighborsClassifier(3),
+    "svm": lambda seed: LinearSVC(C=1.0, random_state=seed, max_iter=5000),
+    "rbf": lambda seed: SVC(C=1.0, gamma="scale"),
+    "lr": lambda seed: LogisticRegression(C=1.0, max_iter=1000),
+}
+_PLAIN: dict[str, Callable[[int], BaseEstimator]] = {
+    "tree": lambda seed: DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=2, random_state=seed
+    ),
+}
+
+#: Every classifier by name.
+CLASSIFIERS = (*_SCALED, *_PLAIN, "nb")
+
+
+def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, if all of them are known and none comes twice."""
+    for name in names:
+        if name not in CLASSIFIERS:
+            raise ParameterError(
+                f"classifier {name!r} is not known; give one of {', '.join(CLASSIFIERS)}"
+            )
+    if len(set(names)) < len(names) or not names:
+        raise ParameterError("give each classifier once, and one at least")
+    return tuple(names)
+
+
+def make_classifier(name: str, train: Any, seed: int = 0) -> tuple[BaseEstimator, Any]:
+    """An unfitted classifier for such training rows, and what to do to rows before it sees them.
+
+    With no column left there is nothing to learn: the most frequent class is predicted.
+    """
+    if train.shape[1] == 0:
+        return DummyClassifier(strategy="prior"), np.asarray
+    sparse = mostly_zeros(train)
+    ready = _as_sparse if sparse else _as_dense
+    if name in _SCALED:
+        scaler = MaxAbsScaler() if sparse else StandardScaler()
+        return make_pipeline(scaler, _SCALED[name](seed % 2**31)), ready
+    if name in _PLAIN:
+        return _PLAIN[name](seed % 2**31), ready
+    if _flags_only(train):
+        return BernoulliNB(), ready
+    return GaussianNB(), _as_dense
+
+
+def settings_of(name: str) -> str:
+    """The settings of a classifier in words, which are part of what a result stands for."""
+    if name == "nb":
+        return "BernoulliNB() or GaussianNB()"
+    made = (_SCALED | _PLAIN)[name](0)
+    return " ".join(repr(made).split())
+
+
+def mostly_zeros(X: Any) -> bool:
+    """Whether fewer than half of the values are not 0."""
+    filled = int(X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X))
+    return bool(2 * filled < X.shape[0] * X.shape[1])
+
+
+def _flags_only(X: Any) -> bool:
+    values = X.data if sp.issparse(X) else X
+    return bool(np.all((values == 0) | (values == 1)))
+
+
+def _as_sparse(X: Any) -> Any:
+    return sp.csr_matrix(X, dtype=np.float64)
+
+
+def _as_dense(X: Any) -> Any:
+    if sp.issparse(X):
+        if X.shape[0] * X.shape[1] > MOST_DENSE:
+            raise InputError(
+                f"{X.shape[0]:,} rows of {X.shape[1]:,} kept features are too many for a "
+                "classifier that needs every zero in memory; keep fewer features, or use svm or lr"
+            )
+        X = X.toarray()
+    return np.asarray(X, dtype=np.float64)

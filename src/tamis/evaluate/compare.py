@@ -1,0 +1,327 @@
+"""Compare selectors: data sets x methods x folds, judged by classifiers, finished cells kept.
+
+``compare`` reads the data, makes the folds, asks the cache which cells are finished, lets worker
+processes do the others, and gathers everything in a `Results`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tamis._version import __version__
+from tamis.core.errors import OutputError, ParameterError
+from tamis.core.params import Nothing, Number, OneOf, check
+from tamis.evaluate.cache import CellCache, missing
+from tamis.evaluate.cells import Caps, Cell, judge_key
+from tamis.evaluate.classifiers import check_classifiers
+from tamis.evaluate.data import DataSet, read_all
+from tamis.evaluate.methods import Method, parse_methods
+from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
+from tamis.evaluate.pool import Pool, Task
+from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
+from tamis.evaluate.results import Results, check_place, gather
+from tamis.kernels.threads import thread_count
+from tamis.sources.base import Report, silent
+
+#: Classifiers that judge unless others are asked for: those of the papers.
+DEFAULT_CLASSIFIERS = ("knn", "svm", "tree", "nb")
+
+
+@dataclass(eq=False)
+class CellState:
+    """A cell, what is known about it, and where the rows of its fold lie."""
+
+    cell: Cell
+    fold: Fold
+    record: dict[str, Any] = field(default_factory=dict)
+
+    def kept(self) -> Any:
+        """What its selection kept, as workers are told."""
+        return (self.record["selection"] or {}).get("kept")
+
+
+def compare(
+    data: Any,
+    methods: Any,
+    classifiers: Sequence[str] | str = DEFAULT_CLASSIFIERS,
+    *,
+    cv: str | int = "5x10",
+    split: Split = "official",
+    seed: int = 0,
+    control: str | None = None,
+    paired: PairedTest = "corrected-t",
+    out: str | os.PathLike[str] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    cell_seconds: float | None = None,
+    cell_megabytes: float | None = None,
+    shares: Sequence[float] = (1.0,),
+    reading: Mapping[str, Any] | None = None,
+    report: Report = silent,
+    command: str = "",
+) -> Results:
+    """Compare selectors on data sets, with selection inside each training fold.
+
+    Parameters
+    ----------
+    data : path, sequence of paths, or mapping of names to paths or pairs (X, y)
+        A file ``tamis.open`` reads, ``TRAIN:TEST`` for two of them, or a folder with X.npz or
+        X.npy, y.npy and meta.json.
+    methods : str, sequence or mapping
+        ``"saola,mrmr:n_features=50"``, selectors, or a mapping of labels to either. A class of
+        your own is ``package.module:Class``. ``alpha=`` and ``threshold=`` set the level of the
+        measure.
+    classifiers : sequence of str, or words with commas
+        Who judges: knn1, knn, svm, rbf, tree, nb, lr.
+    cv : str or int, default="5x10"
+        REPEATSxFOLDS, stratified, for data without an official split.
+    split : {"official", "never"}
+        Whether an official split is used where a data set has one.
+    seed : int, default=0
+        Of the folds, and of methods that draw.
+    control : str, optional
+        The method the others are tested against; default: the first.
+    paired : {"corrected-t", "t", "wilcoxon"}
+        The test behind win, tie and loss on one data set.
+    out : path, optional
+        Folder for the results; the cells are kept in its ``cells``. Without it nothing is kept.
+    cache : path, optional
+        Folder of the cells, where several results share one.
+    jobs : int, optional
+        Worker processes; default: one for each core.
+    cell_seconds, cell_megabytes : float, optional
+        What each step of a cell (the selection, then each classifier) may take. A step that
+        exceeds it is stopped and reported as such.
+    shares : sequence of float
+        Shares of the features after which the kept set is judged, for methods that have one then;
+        see `over_time`.
+    reading : mapping, optional
+        How files are read, as the options of ``tamis.open``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = compare({"cancer": (X, y)}, "saola,alpha-investing", "knn", cv=3)
+    >>> found.methods
+    ['saola', 'alpha-investing']
+    >>> found.grid("accuracy", "knn").shape
+    (1, 2)
+    """
+    judges = check_classifiers(_words(classifiers))
+    chosen, scheme = parse_methods(methods), parse_cv(cv)
+    caps = Caps(cell_seconds, cell_megabytes)
+    asked: dict[str, Any] = {
+        "methods": [asdict(method) for method in chosen],
+        "classifiers": list(judges),
+        "cv": str(scheme),
+        "split": split,
+        "seed": seed,
+        "control": chosen[0].label if control is None else control,
+        "paired": paired,
+        "shares": list(shares),
+        "cell_seconds": cell_seconds,
+        "cell_megabytes": cell_megabytes,
+        "versions": _versions(),
+        "command": command,
+    }
+    _check(asked, jobs)
+    if out is not None:
+        check_place(out)
+    sets = read_all(data, reading)
+    folds = {
+        one.name: make_folds(
+            one.codes, scheme, seed, one.official if split == "official" else None, name=one.name
+        )
+        for one in sets
+    }
+    asked["data"] = [_about(one, folds[one.name]) for one in sets]
+    states = _cells(sets, folds, chosen, seed, tuple(float(share) for share in shares))
+    with _work_folder(out) as work:
+        cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
+        tasks = _unfinished(states, judges, cells, caps, work)
+        _lay_out(tasks, sets, work)
+        _run(Pool(jobs or thread_count(), caps), tasks, len(states), cells, report)
+    results = gather(asked, states, sets, len(tasks))
+    if out is not None:
+        results.save(out)
+    return results
+
+
+def _words(given: Sequence[str] | str) -> list[str]:
+    if not isinstance(given, str):
+        return list(given)
+    return [word.strip() for word in given.split(",") if word.strip()]
+
+
+def _check(asked: dict[str, Any], jobs: int | None) -> None:
+    """Raise one sentence for what cannot be done."""
+    check("compare", "seed", asked["seed"], Number(0, integer=True))
+    check("compare", "split", asked["split"], OneOf(("official", "never")))
+    check("compare", "paired", asked["paired"], OneOf(PAIRED_TESTS))
+    check("compare", "jobs", jobs, (Number(1, integer=True), Nothing()))
+    for cap in ("cell_seconds", "cell_megabytes"):
+        check("compare", cap, asked[cap], (Number(0, open_low=True), Nothing()))
+    labels = [method["label"] for method in asked["methods"]]
+    if asked["control"] not in labels:
+        raise ParameterError(
+            f"the control {asked['control']!r} is none of the methods; give one of "
+            f"{', '.join(labels)}"
+        )
+    shares = asked["shares"]
+    for share in shares:
+        check("compare", "shares", share, Number(0, 1, open_low=True))
+    if not shares or sorted(set(shares)) != shares or shares[-1] != 1.0:
+        raise ParameterError("compare: give shares that rise and end with 1, as (0.25, 0.5, 1.0)")
+
+
+def _cells(
+    sets: list[DataSet],
+    folds: dict[str, list[Fold]],
+    methods: list[Method],
+    seed: int,
+    shares: tuple[float, ...],
+) -> list[CellState]:
+    """Every cell, data set by data set and fold by fold, so that all methods get on alike."""
+    return [
+        CellState(
+            Cell(
+                one.name, one.fingerprint, method, fold.repeat, fold.number, fold.digest,
+                fold_seed(seed, fold), shares if method.streams else (1.0,),
+            ),
+            fold,
+        )
+        for one in sets for fold in folds[one.name] for method in methods
+    ]  # fmt: skip
+
+
+def _unfinished(
+    states: list[CellState], judges: tuple[str, ...], cells: CellCache, caps: Caps, work: Path
+) -> list[Task]:
+    """Look every cell up; give a task for each that is not finished."""
+    tasks = []
+    for state in states:
+        state.record = cells.load(state.cell)
+        select, left = missing(state.record, judges, caps)
+        if select or left:
+            tasks.append(_task(state, select, left, work))
+    return tasks
+
+
+def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
+    """Write the arrays that the tasks need where workers can map them."""
+    needed = {task.about.cell.data for task in tasks}
+    for one in sets:
+        if one.name in needed and not (work / one.fingerprint).exists():
+            one.write(work / one.fingerprint)
+    for task in tasks:
+        _write_fold(task.about.fold, work)
+
+
+def _run(pool: Pool, tasks: list[Task], total: int, cells: CellCache, report: Report) -> None:
+    """Do the tasks; what is finished is kept at once."""
+    done = total - len(tasks)
+    report("comparing", done, total)
+
+    def finished(state: CellState, step: str, record: dict[str, Any]) -> None:
+        if step == "selection":
+            state.record["selection"] = record
+        else:
+            state.record["scores"][judge_key(step)] = record
+        cells.save(state.cell, state.record)
+
+    def ended(state: CellState) -> None:
+        nonlocal done
+        done += 1
+        report("comparing", done, total)
+
+    pool.run(tasks, finished, ended)
+
+
+def _task(state: CellState, select: bool, left: list[str], work: Path) -> Task:
+    cell = state.cell
+    if select:
+        state.record = {"selection": None, "scores": {}}
+    message = {
+        "folder": str(work / cell.fingerprint),
+        "fold": str(work / cell.fold),
+        "method": asdict(cell.method),
+        "seed": cell.seed,
+        "shares": list(cell.shares),
+        "kept": None if select else state.kept(),
+        "classifiers": left,
+    }
+    return Task(state, message)
+
+
+def _write_fold(fold: Fold, work: Path) -> None:
+    for part, rows in (("train", fold.train), ("test", fold.test)):
+        path = work / f"{fold.digest}.{part}.npy"
+        if not path.exists():
+            np.save(path, rows)
+
+
+@contextmanager
+def _work_folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """A folder for arrays that workers map; it goes afterwards, and so do those of killed runs."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="tamis-compare-") as folder:
+            yield Path(folder)
+        return
+    place = Path(out)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for old in place.glob(".work-*"):
+            if not _is_running(old.name.removeprefix(".work-")):
+                shutil.rmtree(old, ignore_errors=True)
+        work = place / f".work-{os.getpid()}"
+        work.mkdir()
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written ({error.strerror})") from error
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _is_running(process: str) -> bool:
+    if not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return int(process) != os.getpid()
+
+
+def _about(one: DataSet, folds: list[Fold]) -> dict[str, Any]:
+    counts = np.bincount(one.codes)
+    return {
+        "name": one.name,
+        "fingerprint": one.fingerprint,
+        "rows": int(one.X.shape[0]),
+        "features": one.n_features,
+        "classes": {str(c): int(k) for c, k in zip(one.classes.tolist(), counts, strict=True)},
+        "folds": len(folds),
+        "train_rows": len(folds[0].train),
+        "test_rows": len(folds[0].test),
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), "tamis": __version__} | {
+        package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")
+    }

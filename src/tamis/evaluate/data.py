@@ -1,0 +1,296 @@
+"""Data sets to compare on: read once, checked, and laid out as plain arrays that cells map.
+
+A data set is a file that ``tamis.open`` reads, a pair ``TRAIN:TEST`` of such files, a folder with
+X.npz or X.npy, y.npy and meta.json (whose "split" gives row ranges), or arrays. Workers map the
+arrays from disk, so any number of them share one copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from tamis.core.errors import InputError, SourceError
+from tamis.core.names import Names
+from tamis.core.target import Target
+from tamis.kernels.scan import scan
+from tamis.sources import Source, open_source
+
+Ints = npt.NDArray[np.int64]
+
+#: What the second part of an official split is called.
+_TEST_PARTS = ("test", "valid")
+
+
+@dataclass(eq=False)
+class DataSet:
+    """One data set in memory.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    X : scipy CSR matrix or ndarray
+        The features.
+    codes, classes : ndarray
+        The class of each row by number, and the classes as they were given.
+    official : (train rows, test rows) or None
+        The official split, where there is one.
+    names : Names or None
+        Names of the features; None means prefix + (number + base).
+    """
+
+    name: str
+    X: Any
+    codes: Ints
+    classes: npt.NDArray[Any]
+    official: tuple[Ints, Ints] | None = None
+    names: Names | None = None
+    name_prefix: str = "x"
+    name_base: int = 0
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short hash of the numbers and classes: the same data has the same results."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(repr((self.X.shape, sp.issparse(self.X))).encode())
+        for array in (*_arrays(self.X).values(), self.codes):
+            digest.update(str(array.dtype.kind).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def name_of(self, feature: int) -> str:
+        """The name of a feature."""
+        if self.names is not None:
+            return self.names[feature]
+        return f"{self.name_prefix}{feature + self.name_base}"
+
+    def write(self, folder: Path) -> None:
+        """Lay the arrays out for `map_data`."""
+        folder.mkdir()
+        for name, array in _arrays(self.X).items():
+            np.save(folder / f"{name}.npy", array)
+        np.save(folder / "codes.npy", self.codes)
+        (folder / "shape.json").write_text(json.dumps(self.X.shape))
+
+
+def map_data(folder: Path) -> tuple[Any, Ints]:
+    """The features and class codes that `DataSet.write` laid out, mapped from disk."""
+    codes = np.load(folder / "codes.npy")
+    if (folder / "dense.npy").is_file():
+        return np.load(folder / "dense.npy", mmap_mode="r"), codes
+    parts = [np.load(folder / f"{n}.npy", mmap_mode="r") for n in ("data", "indices", "indptr")]
+    matrix = sp.csr_matrix(
+        tuple(parts), shape=tuple(json.loads((folder / "shape.json").read_text()))
+    )
+    matrix.has_sorted_indices = matrix.has_canonical_format = True  # written so
+    return matrix, codes
+
+
+def _arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
+    if sp.issparse(X):
+        return {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    return {"dense": X}
+
+
+def read_all(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSet]:
+    """Read what `compare` was given: a path, several, or a mapping of names to paths or arrays.
+
+    `reading` says how files are read, as for ``tamis.open``. A file whose format has no such option
+    is read without it, so that files of several formats can be given together.
+    """
+    reading = reading or {}
+    if isinstance(data, Mapping):
+        return [read_one(given, str(name), reading) for name, given in data.items()]
+    if isinstance(data, (str, os.PathLike, Source, DataSet)):
+        data = [data]
+    if not isinstance(data, Sequence) or not len(data):
+        raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
+    return _with_names_of_their_own([read_one(given, None, reading) for given in data])
+
+
+def read_one(
+    given: Any, name: str | None = None, reading: Mapping[str, Any] | None = None
+) -> DataSet:
+    """Read one data set."""
+    reading = reading or {}
+    if isinstance(given, DataSet):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        path = os.path.expanduser(os.fspath(given))
+        if not os.path.exists(path) and ":" in path:
+            train, test = path.rsplit(":", 1)
+            return _pair(train, test, name, reading)
+        if os.path.isfile(os.path.join(path, "y.npy")):
+            return _folder(Path(path), name)
+        return _of_source(_open(path, reading), name or _stem(path))
+    if isinstance(given, Source):
+        return _of_source(given, name or given.format)
+    if isinstance(given, tuple) and len(given) == 2:
+        return _of_source(open_source(given[0], y=given[1]), name or "data")
+    raise InputError(f"{name or 'data'}: give a path, a source, or a pair (X, y) of arrays")
+
+
+def _open(path: str, reading: Mapping[str, Any]) -> Source:
+    """Open a file with those options that its reader has."""
+    format = reading.get("format")
+    options = {k: v for k, v in reading.items() if k != "format"}
+    if options:
+        known = inspect.signature(type(open_source(path, format))).parameters
+        options = {k: v for k, v in options.items() if k in known}
+    return open_source(path, format, **options)
+
+
+def _of_source(source: Source, name: str) -> DataSet:
+    names, prefix, base = _names(source, name)
+    X, y = source.load()
+    if y is None:
+        raise InputError(f"{name} has no target; comparing needs the class of every row")
+    return _checked(name, X, y, None, names, prefix, base)
+
+
+def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
+    """Names of all columns; words, which have no order, are refused on the way."""
+    parts: list[str] = list(source.names() or ())
+    if source.axis == "columns" and not parts:
+        for block in source.columns():
+            if block.names is None:
+                break
+            if block.words is not None and block.words.any():
+                word = block.names[int(np.argmax(block.words))]
+                raise InputError(
+                    f"{data}: column {word} holds words, and classifiers need numbers; make a "
+                    "column of each word (pandas.get_dummies, sklearn's OneHotEncoder), or leave "
+                    "it out"
+                )
+            parts.extend(block.names)
+    return Names.of(parts) if parts else None, source.name_prefix, source.name_base
+
+
+def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -> DataSet:
+    """Two files, one to train on and one to test on, as one data set with an official split."""
+    for path in (train, test):
+        if not os.path.exists(path):
+            raise SourceError(f"{path}: there is no such file or folder (in {train}:{test})")
+    first, second = (read_one(path, None, reading) for path in (train, test))
+    name = name or _stem(train).removesuffix(".train").removesuffix("_train")
+    if not (sp.issparse(first.X) and sp.issparse(second.X)) and (
+        first.n_features != second.n_features
+    ):
+        raise InputError(
+            f"{train} has {first.n_features} columns and {test} has {second.n_features}; give two "
+            "files with the same columns"
+        )
+    if sp.issparse(first.X) and sp.issparse(second.X):
+        # A svmlight file ends with its last nonzero column; the wider of the two knows better.
+        width = max(first.n_features, second.n_features)
+        for part in (first, second):
+            part.X.resize((part.X.shape[0], width))
+        X: Any = sp.vstack([first.X, second.X], format="csr")
+    else:
+        X = np.vstack([_dense(first.X), _dense(second.X)])
+    y = np.concatenate([first.classes[first.codes], second.classes[second.codes]])
+    n, m = len(first.codes), len(second.codes)
+    wider = first if first.n_features >= second.n_features else second
+    split = np.arange(n), np.arange(n, n + m)
+    return _checked(name, X, y, split, wider.names, first.name_prefix, first.name_base)
+
+
+def _folder(path: Path, name: str | None) -> DataSet:
+    """A folder with X.npz or X.npy, y.npy and perhaps meta.json."""
+    name = name or path.name
+    try:
+        y = np.load(path / "y.npy", allow_pickle=False)
+        meta_file = path / "meta.json"
+        meta = json.loads(meta_file.read_text(encoding="utf-8")) if meta_file.is_file() else {}
+        if (path / "X.npz").is_file():
+            X: Any = open_source(path / "X.npz").load()[0]
+        else:
+            X = np.load(path / "X.npy", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{path} is no folder of data: X.npz or X.npy, y.npy and meta.json are needed ({error})"
+        ) from error
+    return _checked(name, X, y, _split_of(meta.get("split"), len(y), path), None, "x", 0)
+
+
+def _split_of(split: Any, n_rows: int, path: Path) -> tuple[Ints, Ints] | None:
+    """Row ranges of meta.json as rows; None where there is no part to test on."""
+    part = next((p for p in _TEST_PARTS if split and p in split), None)
+    if part is None or "train" not in split:
+        return None
+    try:
+        rows = [np.arange(*map(int, split[which])) for which in ("train", part)]
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"{path}/meta.json: the split is not of row ranges") from error
+    if any(len(r) == 0 or r[0] < 0 or r[-1] >= n_rows for r in rows):
+        raise SourceError(f"{path}/meta.json: the split goes beyond the {n_rows} rows")
+    return rows[0], rows[1]
+
+
+def _checked(
+    name: str,
+    X: Any,
+    y: npt.NDArray[Any],
+    official: tuple[Ints, Ints] | None,
+    names: Names | None,
+    prefix: str,
+    base: int,
+) -> DataSet:
+    """Numbers in canonical arrays, and a target of classes."""
+    target = Target.of(y)
+    target.refuse_constant()
+    if target.codes is None or target.classes is None:
+        raise InputError(f"{name}: the target is a number; comparing needs classes")
+    if X.shape[0] != target.n_rows:
+        raise InputError(f"{name}: X has {X.shape[0]} rows but y has {target.n_rows}")
+    if sp.issparse(X):
+        X = sp.csr_matrix(X, dtype=np.float64)
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        values = X.data
+    else:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        values = X.ravel()
+    if scan(values)[0] >= 0:
+        raise InputError(
+            f"{name} holds NaN or infinity; fill the gaps or drop such rows or columns first"
+        )
+    codes = np.asarray(target.codes, dtype=np.int64)
+    return DataSet(name, X, codes, np.asarray(target.classes), official, names, prefix, base)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _stem(path: str) -> str:
+    """The name of a file without its extensions."""
+    name = os.path.basename(os.path.normpath(path))
+    return name.split(".")[0] or name
+
+
+def _with_names_of_their_own(sets: list[DataSet]) -> list[DataSet]:
+    """Number data sets whose files have the same name."""
+    seen: dict[str, int] = {}
+    for one in sets:
+        count = seen[one.name] = seen.get(one.name, 0) + 1
+        if count > 1:
+            one.name = f"{one.name} ({count})"
+    return sets

@@ -1,0 +1,292 @@
+"""Methods to compare, by words: ``saola``, ``saola:alpha=0.05``, ``my.module:Top:size=5``.
+
+A method travels to worker processes, and into the name of a cell, as plain JSON: the class and its
+parameters. So what was computed can be read from the cache, and nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from tamis.core.errors import InputError, ParameterError
+from tamis.core.target import Target
+from tamis.engine.select import make_selector
+from tamis.measures.auto import BY_NAME, choose
+from tamis.measures.base import Measure
+from tamis.selectors import BY_METHOD
+from tamis.sources.memory import MemorySource
+
+#: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.
+SEEDS = ("seed", "random_state")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A selector to be made inside a cell.
+
+    Attributes
+    ----------
+    label : str
+        What tables call it.
+    where : str
+        Its class: ``package.module:Class``.
+    params : dict
+        Its parameters as JSON; an estimator or a measure inside is its class and parameters.
+    level : dict
+        Of ``alpha`` and ``threshold``: the level for the measure that "auto" picks in the fold.
+    order : int or None
+        Seed of a random order of arrival; None is the order of the columns.
+    family : str
+        The label without the order: what runs over several orders are gathered by.
+    """
+
+    label: str
+    where: str
+    params: Mapping[str, Any]
+    level: Mapping[str, float]
+    order: int | None = None
+    family: str = ""
+
+    def identity(self) -> dict[str, Any]:
+        """What decides its answer, as JSON; the label is only a name."""
+        return {
+            "class": self.where,
+            "params": dict(self.params),
+            "level": dict(self.level),
+            "order": self.order,
+            "code": _code_of(self.where),
+        }
+
+    @property
+    def streams(self) -> bool:
+        """Whether it has kept something before the last feature arrives."""
+        return hasattr(load_class(self.where), "feed")
+
+    def shuffled(self, order: int) -> Method:
+        """The same, with features arriving in a random order."""
+        return replace(
+            self, label=f"{self.label} @{order}", order=order, family=self.family or self.label
+        )
+
+
+def parse_methods(given: Any) -> list[Method]:
+    """Methods from words, selectors, or a mapping of labels to either.
+
+    >>> [m.label for m in parse_methods("saola,fcbf:threshold=0.01")]
+    ['saola', 'fcbf:threshold=0.01']
+    """
+    if isinstance(given, str):
+        given = [word.strip() for word in given.split(",") if word.strip()]
+    if isinstance(given, BaseEstimator):
+        given = [given]
+    pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
+    found = [_method(one, label) for label, one in pairs]
+    if not found:
+        raise ParameterError("give one method at least")
+    labels = [method.label for method in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ParameterError(f"the method {label} is given twice; give each one once")
+    return found
+
+
+def _method(given: Any, label: str | None) -> Method:
+    if isinstance(given, Method):
+        return given
+    if isinstance(given, str):
+        return parse_method(given, label)
+    if hasattr(given, "fit") and hasattr(given, "get_params"):
+        spec = _spec(given)
+        return Method(label or _short(repr(given)), spec["class"], spec["params"], {})
+    raise ParameterError(f"{given!r} is no method; give a word such as 'saola', or a selector")
+
+
+def parse_method(text: str, label: str | None = None) -> Method:
+    """Read ``method:name=value:name=value``; the method is a word or ``package.module:Class``."""
+    first, *rest = text.split(":")
+    if rest and "=" not in rest[0]:
+        where, rest = f"{first}:{rest[0]}", rest[1:]
+    else:
+        where = first
+    params = _pairs(rest, text)
+    if where in BY_METHOD:
+        kind: Any = BY_METHOD[where]
+    elif ":" in where:
+        kind = load_class(where)
+    else:
+        make_selector(where)  # which says what is known
+        raise AssertionError
+    params, level = _with_measure(kind, params, where)
+    known = list(inspect.signature(kind).parameters)
+    for name in params:
+        if name not in known:
+            raise ParameterError(f"{where} has no parameter {name!r}; it has {', '.join(known)}")
+    made = kind(**params)
+    if hasattr(made, "_check_parameters"):
+        made._check_parameters()
+    spec = _spec(made)
+    given = {name: spec["params"][name] for name in params}
+    return Method(label or text, spec["class"], given, level)
+
+
+def _pairs(words: Sequence[str], text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise ParameterError(
+                f"{text!r}: {word!r} is not of the form name=value (as in saola:alpha=0.05)"
+            )
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            found[name] = value
+    return found
+
+
+def _with_measure(
+    kind: type, params: dict[str, Any], where: str
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Turn measure=, alpha= and threshold= into a measure, or into the level of the one picked.
+
+    What the method has as a parameter of its own stays one.
+    """
+    known = inspect.signature(kind).parameters
+    words: tuple[str, ...] = ("alpha", "threshold")
+    level = {n: params[n] for n in words if n in params and n not in known}
+    if not level:
+        return params, {}
+    if "measure" not in known:
+        raise ParameterError(f"{where} has no measure, so it takes no {next(iter(level))}")
+    rest = {name: value for name, value in params.items() if name not in level}
+    name = rest.get("measure", known["measure"].default)
+    if name == "auto":
+        return rest, level
+    if name not in BY_NAME:
+        raise ParameterError(f"the measure {name!r} is not known; give one of {', '.join(BY_NAME)}")
+    wrong = [n for n in level if n not in inspect.signature(BY_NAME[name]).parameters]
+    if wrong:
+        raise ParameterError(f"the measure {name} has no {wrong[0]}")
+    return rest | {"measure": BY_NAME[name](**level)}, {}
+
+
+def make(method: Method, seed: int) -> Any:
+    """The selector of a method, not fitted yet; its own seed where it draws and none was given."""
+    params = {name: _value(value) for name, value in method.params.items()}
+    kind = load_class(method.where)
+    for name in SEEDS:
+        if name in inspect.signature(kind).parameters and name not in params:
+            params[name] = seed % 2**31
+    return kind(**params)
+
+
+def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:
+    """Give the measure that "auto" picks for these columns the level that was asked for."""
+    if not method.level:
+        return
+    source, target = MemorySource(X), Target.of(y)
+    measure, _ = choose(
+        source.columns(), target, source.n_columns,
+        _at_level(selector.discrete_measure, method.level),
+        _at_level(selector.continuous_measure, method.level),
+    )  # fmt: skip
+    selector.set_params(measure=measure)
+
+
+def _at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
+    """The measure at this level: its threshold if it has one and one is given, else its alpha."""
+    known = measure.get_params()
+    if "threshold" in known and "threshold" in level:
+        return replace(measure, threshold=level["threshold"], alpha=None)  # type: ignore[type-var]
+    if "alpha" in known and "alpha" in level:
+        return replace(measure, alpha=level["alpha"])  # type: ignore[type-var]
+    return measure
+
+
+def load_class(where: str) -> Any:
+    """The class at ``package.module:Class``."""
+    module, _, name = where.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ParameterError(f"there is no selector {where} to import ({error})") from error
+    if not (isinstance(found, type) and hasattr(found, "fit")):
+        raise ParameterError(f"{where} is no selector: it is not a class with fit(X, y)")
+    return found
+
+
+# --- estimators as JSON --------------------------------------------------------------------------
+
+
+def _spec(made: Any) -> dict[str, Any]:
+    """An estimator or a measure as its class and parameters."""
+    kind = type(made)
+    if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+        raise ParameterError(
+            f"{kind.__name__} is defined in a script or a function, where worker processes cannot "
+            "find it; put it into a module"
+        )
+    params = {name: _plain(value, kind) for name, value in made.get_params(deep=False).items()}
+    return {"class": f"{kind.__module__}:{kind.__qualname__}", "params": params}
+
+
+def _plain(value: Any, owner: type) -> Any:
+    if hasattr(value, "get_params"):
+        return _spec(value)
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one, owner) for one in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ParameterError(
+        f"{owner.__name__}: a parameter holds {type(value).__name__}, and methods that are "
+        "compared take numbers, words, lists, estimators and measures only"
+    )
+
+
+def _value(plain: Any) -> Any:
+    """What `_plain` was made from."""
+    if isinstance(plain, Mapping):
+        return load_any(plain["class"])(**{k: _value(v) for k, v in plain["params"].items()})
+    return plain
+
+
+def load_any(where: str) -> Any:
+    """A class at ``package.module:Class`` that need not be a selector."""
+    module, _, name = where.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _code_of(where: str) -> str:
+    """A hash of the source of a class and of its bases outside scikit-learn.
+
+    A version is the same while somebody works on a method; its source is not.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for base in load_class(where).__mro__:
+        if base.__module__.split(".")[0] in ("builtins", "sklearn", "abc", "typing"):
+            continue
+        try:
+            digest.update(inspect.getsource(inspect.getmodule(base) or base).encode())
+        except (OSError, TypeError) as error:
+            raise InputError(f"the source of {where} cannot be read ({error})") from error
+    return digest.hexdigest()
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())
+
+
+def canonical(thing: Any) -> str:
+    """JSON in one form only, for hashing."""
+    return json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

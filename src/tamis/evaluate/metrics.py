@@ -1,0 +1,67 @@
+"""How good predictions are: accuracy, balanced accuracy, area under the ROC curve, F1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import f1_score, roc_auc_score
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: The metrics of a fold, best first to look at.
+METRICS = ("accuracy", "balanced_accuracy", "auc", "f1")
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The metrics of one set of predictions; NaN where a metric has no meaning."""
+
+    accuracy: float
+    balanced_accuracy: float
+    auc: float
+    f1: float
+
+
+def quality(truth: Ints, predicted: Ints, scores: Floats | None, classes: Ints) -> Quality:
+    """Score predictions of class codes.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of int
+        Class codes of the test rows.
+    scores : ndarray of shape (n_rows,) or (n_rows, n_classes), or None
+        What the classifier ranks by; one column where there are two classes.
+    classes : ndarray of int
+        The codes that the columns of `scores` belong to.
+
+    Notes
+    -----
+    Balanced accuracy is the mean recall of the classes that occur in the test rows. F1 is the mean
+    over classes (macro), so no class has to be called the positive one. The area under the curve
+    of more than two classes is the mean over classes, each against the rest, of those that the
+    test rows have and do not consist of.
+    """
+    right = truth == predicted
+    recalls = [float(right[truth == c].mean()) for c in np.unique(truth)]
+    return Quality(
+        float(right.mean()),
+        float(np.mean(recalls)),
+        _area(truth, scores, classes),
+        float(f1_score(truth, predicted, average="macro", zero_division=0.0)),
+    )
+
+
+def _area(truth: Ints, scores: Floats | None, classes: Ints) -> float:
+    if scores is None or len(classes) < 2:
+        return math.nan
+    columns = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    areas = []
+    for column, code in enumerate(classes.tolist()):
+        inside = truth == code
+        if inside.any() and not inside.all():
+            areas.append(float(roc_auc_score(inside, columns[:, column])))
+    return float(np.mean(areas)) if areas else math.nan

@@ -1,0 +1,212 @@
+"""Worker processes that do cells, each under a cap of time and memory.
+
+A worker that exceeds a cap is ended, and the step it was at is reported as such; another worker
+goes on with what is left of the cell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tamis.evaluate.cells import FAILED, MEMORY_CAP, TIME_CAP, Caps, outcome
+from tamis.evaluate.memory import held_megabytes
+from tamis.kernels.threads import thread_count
+
+#: Seconds between two looks at the clock and the memory of the workers.
+LOOK = 0.05
+
+#: Seconds a worker may take to get ready: to start, to map the data, to compile once.
+READY = 600.0
+
+
+@dataclass
+class Task:
+    """A message for a worker, and whom it is about."""
+
+    about: Any
+    message: dict[str, Any]
+    #: Steps that are finished, so that another worker can go on with the rest.
+    done: list[str] = field(default_factory=list)
+
+
+class _Process:
+    """One worker process and the task it is at."""
+
+    def __init__(self, threads: int, answers: queue.Queue[tuple[_Process, dict[str, Any]]]) -> None:
+        limits = dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TAMIS_THREADS"),
+            str(threads),
+        )
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tamis.evaluate.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, **limits}, text=True, encoding="utf-8",
+            start_new_session=True,  # Ctrl-C in a terminal goes to us only
+        )  # fmt: skip
+        self.task: Task | None = None
+        self.step = ""
+        self.since = 0.0
+        self._answers = answers
+        self.send({"path": sys.path})
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+        except (BrokenPipeError, OSError):
+            return  # it is gone, and the listener will say so
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._answers.put((self, json.loads(line)))
+        self.process.wait()
+        self._answers.put((self, {"gone": self.process.returncode}))
+
+    def give(self, task: Task) -> None:
+        self.task = task
+        self.begin("ready")
+        self.send(task.message)
+
+    def begin(self, step: str) -> None:
+        self.step, self.since = step, time.monotonic()
+
+    def end(self) -> None:
+        """End the process at once; what it was at is lost."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    continue
+
+
+#: Called with the cell, the step ("selection" or a classifier) and its record.
+Finished = Callable[[Any, str, dict[str, Any]], None]
+
+
+class Pool:
+    """Runs tasks in `jobs` worker processes, which share the cores."""
+
+    def __init__(self, jobs: int, caps: Caps) -> None:
+        self._jobs, self._threads = jobs, max(1, thread_count() // jobs)
+        self._seconds, self._megabytes = caps.seconds, caps.megabytes
+        self._answers: queue.Queue[tuple[_Process, dict[str, Any]]] = queue.Queue()
+        self._processes: list[_Process] = []
+
+    def run(self, tasks: Iterable[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
+        """Do all tasks; `finished` hears of every step, `ended` of every cell."""
+        waiting = deque(tasks)
+        try:
+            for _ in range(min(self._jobs, len(waiting))):
+                self._processes.append(_Process(self._threads, self._answers))
+            for process in self._processes:
+                process.give(waiting.popleft())
+            while any(process.task is not None for process in self._processes):
+                self._look(waiting, finished, ended)
+        finally:
+            for process in self._processes:
+                process.end()
+            self._processes.clear()
+
+    def _look(self, waiting: deque[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
+        try:
+            process, message = self._answers.get(timeout=LOOK)
+        except queue.Empty:
+            for process in list(self._processes):
+                stopped = self._over_a_cap(process)
+                if stopped is not None:
+                    self._replace(process, stopped, waiting, finished, ended)
+            return
+        task = process.task
+        if process not in self._processes or task is None:
+            return  # it was replaced meanwhile
+        if "begin" in message:
+            process.begin(message["begin"])
+        elif "gone" in message:
+            self._replace(process, _death(message["gone"]), waiting, finished, ended)
+        elif message["end"] == "task":
+            ended(task.about)
+            process.task = None
+            if waiting:
+                process.give(waiting.popleft())
+        else:
+            task.done.append(message["end"])
+            finished(task.about, message["end"], self._capped(message["record"]))
+
+    def _over_a_cap(self, process: _Process) -> dict[str, Any] | None:
+        if process.task is None:
+            return None
+        ready = process.step == "ready"
+        most = READY if ready else self._seconds
+        if most is not None and time.monotonic() - process.since > most:
+            return outcome(TIME_CAP, f"stopped after {most:g} s") | {"cap": most}
+        if self._megabytes is not None and not ready:
+            held = held_megabytes(process.process.pid)
+            if held > self._megabytes:
+                note = f"stopped when it held {held:.0f} MB"
+                return outcome(MEMORY_CAP, note) | {"cap": self._megabytes}
+        return None
+
+    def _capped(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A step whose peak came and went between two looks has exceeded the cap all the same."""
+        if record["status"] == MEMORY_CAP:
+            return record | {"cap": self._megabytes or 0.0}
+        over = self._megabytes is not None and record.get("peak_megabytes", 0.0) > self._megabytes
+        if over:
+            note = f"its peak was {record['peak_megabytes']:.0f} MB"
+            return outcome(MEMORY_CAP, note) | {"cap": self._megabytes}
+        return record
+
+    def _replace(
+        self,
+        process: _Process,
+        record: dict[str, Any],
+        waiting: deque[Task],
+        finished: Finished,
+        ended: Callable[[Any], None],
+    ) -> None:
+        """End a worker, report the step it was at, and let another go on with the rest."""
+        task, step = process.task, process.step
+        assert task is not None
+        process.end()
+        if step == "ready":  # nothing was begun: the whole cell is the step
+            step = "selection" if task.message["kept"] is None else task.message["classifiers"][0]
+            record = record | {"passing": True}
+        finished(task.about, step, record)
+        task.done.append(step)
+        left = [c for c in task.message["classifiers"] if c not in task.done]
+        fresh = _Process(self._threads, self._answers)
+        self._processes[self._processes.index(process)] = fresh
+        if step != "selection" and left:
+            kept = task.message["kept"] or task.about.kept()
+            fresh.give(Task(task.about, task.message | {"classifiers": left, "kept": kept}))
+            return
+        ended(task.about)
+        if waiting:
+            fresh.give(waiting.popleft())
+
+
+def _death(code: int) -> dict[str, Any]:
+    """What to say of a worker that ended by itself."""
+    if code == -9:
+        note = "the system ended the process, probably for lack of memory"
+    elif code < 0:
+        note = f"the process ended with signal {-code}"
+    else:
+        note = f"the process ended with code {code}"
+    return outcome(FAILED, note) | {"passing": True}

@@ -1,0 +1,127 @@
+"""Who is trained on which rows: official splits, or repeated stratified folds, the same for all.
+
+``5x10`` is five times ten folds: the rows are shuffled five times, and cut into ten stratified
+folds each time. (As in "5x2cv": repeats come first.) ``10`` is ten folds, once. The shuffle of a
+repeat depends on the seed and on its number only, so asking for more repeats later adds folds and
+changes none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold
+
+from tamis.core.errors import DataWarning, InputError, ParameterError
+
+Ints = npt.NDArray[np.int64]
+Split = Literal["official", "never"]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """So many times so many stratified folds."""
+
+    repeats: int
+    folds: int
+
+    def __str__(self) -> str:
+        return f"{self.repeats}x{self.folds}"
+
+
+def parse_cv(text: str | int | CrossValidation) -> CrossValidation:
+    """Read ``5x10`` (five times ten folds) or ``10`` (ten folds, once).
+
+    >>> parse_cv("5x10"), str(parse_cv(3))
+    (CrossValidation(repeats=5, folds=10), '1x3')
+    """
+    if isinstance(text, CrossValidation):
+        return text
+    match = re.fullmatch(r"(?:(\d+)\s*[x×]\s*)?(\d+)", str(text).strip())
+    if match is None or int(match[1] or 1) < 1 or int(match[2]) < 2:
+        raise ParameterError(
+            f"cv={text!r} is not of the form REPEATSxFOLDS, such as 5x10 for five times ten folds, "
+            "or FOLDS, such as 10, with two folds or more"
+        )
+    return CrossValidation(int(match[1] or 1), int(match[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Rows to train on and rows to test on; both rise."""
+
+    repeat: int
+    number: int
+    train: Ints
+    test: Ints
+
+    @cached_property
+    def digest(self) -> str:
+        """A short hash of the rows: what makes a fold this fold."""
+        return digest_of(self.train, self.test)
+
+    @property
+    def share(self) -> float:
+        """Test rows for each training row: what the corrected t-test needs."""
+        return len(self.test) / len(self.train)
+
+
+def digest_of(train: Ints, test: Ints) -> str:
+    """A short hash of the rows of a fold."""
+    digest = hashlib.blake2b(digest_size=16)
+    for rows in (train, test):
+        digest.update(str(len(rows)).encode())
+        digest.update(np.ascontiguousarray(rows, dtype=np.int64).data)
+    return digest.hexdigest()
+
+
+def make_folds(
+    codes: Ints,
+    cv: CrossValidation,
+    seed: int,
+    official: tuple[Ints, Ints] | None = None,
+    *,
+    name: str = "the data",
+) -> list[Fold]:
+    """The folds of a data set: its official split, if given, else repeated stratified folds."""
+    if official is not None:
+        train, test = official
+        if len(np.unique(codes[train])) < 2:
+            raise InputError(f"{name}: the training rows of its split hold one class only")
+        return [Fold(0, 0, train, test)]
+    counts = np.bincount(codes)
+    counts = counts[counts > 0]
+    if counts.max() < cv.folds:
+        raise InputError(
+            f"{name}: no class has {cv.folds} rows, so it cannot be cut into {cv.folds} folds; "
+            f"ask for fewer, at most {int(counts.max())}"
+        )
+    if counts.min() < cv.folds:
+        warnings.warn(
+            f"{name}: a class has {int(counts.min())} rows, fewer than the {cv.folds} folds, so "
+            "some folds test without it",
+            DataWarning,
+            stacklevel=3,
+        )
+    return [fold for repeat in range(cv.repeats) for fold in _cut(codes, cv.folds, seed, repeat)]
+
+
+def _cut(codes: Ints, folds: int, seed: int, repeat: int) -> list[Fold]:
+    state = int(np.random.SeedSequence([seed, repeat]).generate_state(1)[0])
+    cutter = StratifiedKFold(folds, shuffle=True, random_state=state)
+    with warnings.catch_warnings():  # make_folds has said it, by name
+        warnings.filterwarnings("ignore", message="The least populated class")
+        parts = list(cutter.split(np.zeros((len(codes), 1)), codes))
+    return [Fold(repeat, i, np.sort(train), np.sort(test)) for i, (train, test) in enumerate(parts)]
+
+
+def fold_seed(seed: int, fold: Fold) -> int:
+    """The seed of what draws at random inside a fold: another one for every fold."""
+    return int(np.random.SeedSequence([seed, 1, fold.repeat, fold.number]).generate_state(1)[0])

@@ -1,0 +1,382 @@
+"""What a comparison found: a typed table, its summaries, and its folder on disk.
+
+``results.parquet``     one row for each data set, method, fold, classifier (and share of features)
+``selections.parquet``  what each method kept on each fold, by number and name
+``compare.json``        what was asked, of what data, with which versions
+``summary.json``        means, ranks, tests and stability, for programs
+``summary.md``          the same, for people
+``cells/``              finished cells, so that nothing is computed twice
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.core.errors import OutputError, ParameterError, SourceError
+from tamis.evaluate.cells import OK, judge_key
+from tamis.evaluate.data import DataSet
+from tamis.evaluate.metrics import METRICS
+from tamis.evaluate.stability import Stability, stability
+
+Floats = npt.NDArray[np.float64]
+
+FORMAT_VERSION = 1
+
+ROWS = pa.schema(
+    [
+        ("data", pa.string()),
+        ("method", pa.string()),
+        ("family", pa.string()),
+        ("order", pa.int64()),
+        ("repeat", pa.int32()),
+        ("fold", pa.int32()),
+        ("classifier", pa.string()),
+        ("share", pa.float64()),
+        ("status", pa.string()),
+        ("note", pa.string()),
+        *[(metric, pa.float64()) for metric in METRICS],
+        ("kept", pa.int64()),
+        ("features", pa.int64()),
+        ("train_rows", pa.int64()),
+        ("test_rows", pa.int64()),
+        ("seconds", pa.float64()),
+        ("cpu_seconds", pa.float64()),
+        ("peak_megabytes", pa.float64()),
+        ("extra_megabytes", pa.float64()),
+        ("fit_seconds", pa.float64()),
+        ("predict_seconds", pa.float64()),
+        ("predict_microseconds_a_row", pa.float64()),
+        ("right", pa.binary()),
+        ("seed", pa.int64()),
+        ("cell", pa.string()),
+    ]
+)
+
+SELECTIONS = pa.schema(
+    [
+        ("data", pa.string()),
+        ("method", pa.string()),
+        ("repeat", pa.int32()),
+        ("fold", pa.int32()),
+        ("share", pa.float64()),
+        ("status", pa.string()),
+        ("note", pa.string()),
+        ("measure", pa.string()),
+        ("every_feature", pa.bool_()),
+        ("features", pa.list_(pa.int64())),
+        ("names", pa.list_(pa.string())),
+        ("cell", pa.string()),
+    ]
+)
+
+#: Numbers of a selection, the same for every classifier.
+COSTS = ("kept", "seconds", "cpu_seconds", "peak_megabytes", "extra_megabytes")
+
+
+@dataclass(eq=False)
+class Results:
+    """The results of a comparison.
+
+    Attributes
+    ----------
+    rows : pyarrow.Table
+        One row for each data set, method, fold, classifier and share of features; see ``ROWS``.
+    selections : pyarrow.Table
+        One row for each data set, method, fold and share: what was kept; see ``SELECTIONS``.
+    asked : dict
+        What was asked: data, methods, classifiers, folds, seed, control, caps, versions.
+    computed : int
+        Cells that were worked on; the others were finished before.
+    """
+
+    rows: pa.Table
+    selections: pa.Table
+    asked: dict[str, Any]
+    computed: int = 0
+    _columns: dict[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
+
+    @property
+    def data(self) -> list[str]:
+        """The data sets, in the order given."""
+        return [one["name"] for one in self.asked["data"]]
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods, in the order given."""
+        return [one["label"] for one in self.asked["methods"]]
+
+    @property
+    def classifiers(self) -> list[str]:
+        """The classifiers, in the order given."""
+        return list(self.asked["classifiers"])
+
+    @property
+    def control(self) -> str:
+        """The method that the others are tested against."""
+        return str(self.asked["control"])
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of `rows` as an array."""
+        if name not in self._columns:
+            self._columns[name] = self.rows[name].to_numpy(zero_copy_only=False)
+        return self._columns[name]
+
+    def fold_values(
+        self, metric: str, data: str, method: str, classifier: str, share: float = 1.0
+    ) -> Floats:
+        """A metric fold by fold, in the order of the folds; NaN where a cell gave no result."""
+        which = (
+            (self.column("data") == data)
+            & (self.column("method") == method)
+            & (self.column("classifier") == classifier)
+            & (self.column("share") == share)
+        )
+        order = np.lexsort((self.column("fold")[which], self.column("repeat")[which]))
+        return np.asarray(self.column(metric)[which][order], dtype=np.float64)
+
+    def grid(
+        self, metric: str = "accuracy", classifier: str | None = None, share: float = 1.0
+    ) -> Floats:
+        """Means over the folds: a row for each data set, a column for each method.
+
+        A method with a fold that gave no result has no mean (NaN): half of its folds would not be
+        comparable. What a selection costs or keeps needs no classifier.
+        """
+        judge = classifier or self.classifiers[0]
+        if metric not in (*METRICS, *COSTS, "fit_seconds", "predict_seconds",
+                          "predict_microseconds_a_row"):  # fmt: skip
+            raise ParameterError(
+                f"metric {metric!r} is not known; give one of {', '.join(METRICS)}"
+            )
+        if judge not in self.classifiers:
+            raise ParameterError(f"classifier {judge!r} was not asked for")
+        return np.array(
+            [
+                [_mean(self.fold_values(metric, d, m, judge, share)) for m in self.methods]
+                for d in self.data
+            ]
+        )
+
+    def stability(self, data: str, method: str) -> Stability:
+        """How alike the selections of a method are over the folds of a data set."""
+        about = next(one for one in self.asked["data"] if one["name"] == data)
+        kept = []
+        for row in self._selected(data, method):
+            if row["status"] != OK:
+                return stability([], about["features"])
+            kept.append(np.arange(about["features"]) if row["every_feature"] else row["features"])
+        return stability(kept, about["features"])
+
+    def _selected(self, data: str, method: str) -> list[dict[str, Any]]:
+        if "selected" not in self._columns:
+            table = self.selections.drop_columns(["names"])
+            rows = [row for row in table.to_pylist() if row["share"] == 1.0]
+            self._columns["selected"] = np.array(rows, dtype=object)
+        return [r for r in self._columns["selected"] if (r["data"], r["method"]) == (data, method)]
+
+    def problems(self) -> list[dict[str, Any]]:
+        """Cells that gave no result, and why."""
+        wanted = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
+        table = self.rows.select(wanted).to_pylist()
+        return [row for row in table if row["status"] != OK]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame."""
+        from tamis.core.errors import need
+
+        need("pandas", extra="pandas", what_for="to_pandas")
+        return self.rows.to_pandas()
+
+    def summary(self) -> dict[str, Any]:
+        """Means, ranks, tests and stability, as plain values."""
+        from tamis.evaluate.summary import summarise
+
+        return summarise(self)
+
+    def to_markdown(self) -> str:
+        """The summary as a page."""
+        from tamis.evaluate.summary import as_markdown
+
+        return as_markdown(self)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write everything to a folder; each file is moved into place when it is whole."""
+        place = Path(folder)
+        record = {"format_version": FORMAT_VERSION, **self.asked}
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            put(
+                place / "results.parquet",
+                lambda p: pq.write_table(self.rows, p, compression="zstd"),
+            )
+            put(
+                place / "selections.parquet",
+                lambda p: pq.write_table(self.selections, p, compression="zstd"),
+            )
+            put(place / "summary.json", lambda p: p.write_text(_json(self.summary()), "utf-8"))
+            put(place / "summary.md", lambda p: p.write_text(self.to_markdown(), "utf-8"))
+            # Last, because it is what makes the folder a folder of results.
+            put(place / "compare.json", lambda p: p.write_text(_json(record), "utf-8"))
+        except (OSError, pa.ArrowException) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise OutputError(
+                f"{folder} cannot be written ({reason}); finished cells are kept"
+            ) from error
+        return place
+
+
+def open_results(folder: str | os.PathLike[str]) -> Results:
+    """Read the results that `compare` wrote to a folder."""
+    place = Path(folder)
+    if not (place / "compare.json").is_file():
+        raise SourceError(f"{folder} holds no results; it has no compare.json by tamis compare")
+    try:
+        asked = json.loads((place / "compare.json").read_text(encoding="utf-8"))
+        written = asked.pop("format_version")
+        rows = pq.read_table(place / "results.parquet")
+        selections = pq.read_table(place / "selections.parquet")
+        if written == FORMAT_VERSION:
+            if not (rows.schema.equals(ROWS) and selections.schema.equals(SELECTIONS)):
+                raise ValueError("its columns are not those of results")
+            return Results(rows, selections, asked)
+    except (LookupError, ValueError, AttributeError, OSError, pa.ArrowException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceError(
+            f"{folder} is damaged ({reason}); run tamis compare again, finished cells are kept"
+        ) from error
+    raise SourceError(
+        f"{folder} was written in format {written!r} and this tamis reads format {FORMAT_VERSION}; "
+        "use the tamis that wrote it"
+    )
+
+
+def check_place(folder: str | os.PathLike[str]) -> None:
+    """Raise one sentence if results cannot go to a folder: it must be new, empty, or results."""
+    place = Path(folder)
+    if not place.exists():
+        return
+    if not place.is_dir():
+        raise OutputError(f"{folder} is a file; give a folder for the results")
+    known = any((place / name).exists() for name in ("compare.json", "cells"))
+    if not known and any(place.iterdir()):
+        raise OutputError(f"{folder} is there and holds no results; choose another folder")
+
+
+def gather(
+    asked: dict[str, Any], states: Sequence[Any], sets: Sequence[DataSet], computed: int
+) -> Results:
+    """Put the records of all cells into tables."""
+    by_name = {one.name: one for one in sets}
+    rows: list[dict[str, Any]] = []
+    selections: list[dict[str, Any]] = []
+    for state in states:
+        about = by_name[state.cell.data]
+        selections += _selection_rows(state, about)
+        for classifier in asked["classifiers"]:
+            rows += _score_rows(state, about, classifier)
+    return Results(
+        pa.Table.from_pylist(rows, ROWS),
+        pa.Table.from_pylist(selections, SELECTIONS),
+        asked,
+        computed,
+    )
+
+
+def _common(state: Any, share: float) -> dict[str, Any]:
+    cell = state.cell
+    return {
+        "data": cell.data, "method": cell.method.label, "repeat": cell.repeat,
+        "fold": cell.number, "share": share, "cell": cell.key,
+    }  # fmt: skip
+
+
+def _selection_rows(state: Any, about: DataSet) -> list[dict[str, Any]]:
+    selection = state.record["selection"]
+    found = []
+    for i, share in enumerate(state.cell.shares):
+        kept = selection["kept"][i] if selection["status"] == OK else None
+        features = None if kept is None else kept["features"]
+        found.append(
+            _common(state, share)
+            | {
+                "status": selection["status"],
+                "note": selection["note"],
+                "measure": selection.get("measure", ""),
+                "every_feature": kept is not None and features is None,
+                "features": features,
+                "names": None if features is None else [_plain(about.name_of(f)) for f in features],
+            }
+        )
+    return found
+
+
+def _score_rows(state: Any, about: DataSet, classifier: str) -> list[dict[str, Any]]:
+    """The rows of a cell and a classifier: one for each share."""
+    cell, selection = state.cell, state.record["selection"]
+    score = state.record["scores"].get(judge_key(classifier))
+    if selection["status"] != OK or score is None:
+        score = {"status": selection["status"], "note": selection["note"]}
+    found = []
+    for i, share in enumerate(cell.shares):
+        one = score["over"][i] if score["status"] == OK else score
+        row = _common(state, share) | {
+            "family": cell.method.family or cell.method.label,
+            "order": cell.method.order,
+            "classifier": classifier,
+            "status": one["status"],
+            "note": one["note"],
+            **{metric: one.get(metric) for metric in METRICS},
+            "features": about.n_features,
+            "train_rows": len(state.fold.train),
+            "test_rows": len(state.fold.test),
+            "fit_seconds": one.get("fit_seconds"),
+            "predict_seconds": one.get("predict_seconds"),
+            "seed": cell.seed,
+            "right": base64.b64decode(one["right"]) if "right" in one else None,
+        }
+        if row["predict_seconds"] is not None:
+            row["predict_microseconds_a_row"] = 1e6 * row["predict_seconds"] / row["test_rows"]
+        if selection["status"] == OK:
+            row["kept"] = selection["kept"][i]["count"]
+            row |= {cost: selection[cost] for cost in COSTS if cost != "kept"}
+        found.append(row)
+    return found
+
+
+def _mean(values: Floats) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _plain(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _json(thing: Any) -> str:
+    return json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _put_table(path: Path, table: pa.Table) -> None:
+    put(path, lambda work: pq.write_table(table, work, compression="zstd"))
+
+
+def put(path: Path, write: Any) -> None:
+    """Write a file beside, then move it into place."""
+    work = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        write(work)
+        os.replace(work, path)
+    finally:
+        work.unlink(missing_ok=True)

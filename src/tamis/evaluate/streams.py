@@ -1,0 +1,262 @@
+"""Streams over time: what is kept, and how good it is, while features arrive.
+
+`over_time`        against the share of features seen (the OSFS paper's Figure 10)
+`over_orders`      over random orders of arrival (its Figures 11 to 13; SAOLA's Figures 6 and 7)
+`over_thresholds`  over levels of the measure (SAOLA's Figure 8 and Table XIV)
+
+Each is a comparison like any other, with the same folds, caps and cache, brought down to points
+that can be drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tamis.core.errors import OutputError, ParameterError, SourceError
+from tamis.core.markup import cell
+from tamis.core.params import Number, check
+from tamis.evaluate.compare import compare
+from tamis.evaluate.methods import Method, parse_method, parse_methods
+from tamis.evaluate.results import Results, put
+
+Kind = Literal["time", "orders", "thresholds"]
+
+POINTS = pa.schema(
+    [
+        ("data", pa.string()),
+        ("method", pa.string()),
+        ("classifier", pa.string()),
+        ("x", pa.float64()),
+        ("accuracy", pa.float64()),
+        ("accuracy_sd", pa.float64()),
+        ("balanced_accuracy", pa.float64()),
+        ("kept", pa.float64()),
+        ("kept_sd", pa.float64()),
+        ("seconds", pa.float64()),
+        ("folds", pa.int64()),
+        ("unfinished", pa.int64()),
+    ]
+)
+
+_MEANING = {
+    "time": "share of features seen",
+    "orders": "order of arrival (0 is the order of the columns)",
+    "thresholds": "level",
+}
+
+
+@dataclass(eq=False)
+class Curves:
+    """Points that can be drawn: one for each data set, method, classifier and x.
+
+    Attributes
+    ----------
+    kind : {"time", "orders", "thresholds"}
+        What x is: the share of features seen, the number of the order, or the level.
+    points : pyarrow.Table
+        Means over the folds, and their standard deviations; see ``POINTS``.
+    asked : dict
+        What was asked, as of a comparison.
+    """
+
+    kind: Kind
+    points: pa.Table
+    asked: dict[str, Any]
+
+    @property
+    def meaning(self) -> str:
+        """What x is, in words."""
+        return _MEANING[self.kind]
+
+    def line(self, data: str, method: str, classifier: str, y: str = "accuracy") -> Any:
+        """One curve: x and y as arrays, x rising."""
+        rows = [
+            (row["x"], row[y])
+            for row in self.points.to_pylist()
+            if (row["data"], row["method"], row["classifier"]) == (data, method, classifier)
+        ]
+        rows.sort()
+        x, values = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(x, dtype=float), np.array(values, dtype=float)
+
+    def to_markdown(self) -> str:
+        """The points as a table."""
+        lines = [
+            f"# Over {self.kind}\n",
+            f"x: {self.meaning}. Means over the folds; ± is the standard deviation.\n",
+            "| data | method | classifier | x | accuracy | kept | seconds |",
+            "|---|---|---|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| {cell(r['data'])} | {cell(r['method'])} | {r['classifier']} | {r['x']:g} | "
+            + (
+                "no result | | |"
+                if r["accuracy"] is None
+                else f"{r['accuracy']:.4f} ± {r['accuracy_sd']:.4f} | "
+                f"{r['kept']:.1f} ± {r['kept_sd']:.1f} | {r['seconds']:.3f} |"
+            )
+            for r in self.points.to_pylist()
+        ]
+        if self.kind == "orders":
+            lines += ["", *self._spread()]
+        return "\n".join(lines) + "\n"
+
+    def _spread(self) -> list[str]:
+        """How far the orders are apart."""
+        lines = [
+            "| data | method | classifier | orders | accuracy: lowest | mean | highest | "
+            "kept: lowest | mean | highest |",
+            "|---|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        ]
+        rows = self.points.to_pylist()
+        for who in dict.fromkeys((r["data"], r["method"], r["classifier"]) for r in rows):
+            mine = [r for r in rows if (r["data"], r["method"], r["classifier"]) == who]
+            mine = [r for r in mine if r["accuracy"] is not None]
+            if mine:
+                a, k = ([r[y] for r in mine] for y in ("accuracy", "kept"))
+                lines.append(
+                    f"| {cell(who[0])} | {cell(who[1])} | {who[2]} | {len(mine)} | {min(a):.4f} | "
+                    f"{np.mean(a):.4f} | {max(a):.4f} | {min(k):.1f} | {np.mean(k):.1f} | "
+                    f"{max(k):.1f} |"
+                )
+        return lines
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write over_KIND.parquet, .json and .md into a folder."""
+        place, name = Path(folder), f"over_{self.kind}"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            put(place / f"{name}.parquet", lambda p: pq.write_table(self.points, p))
+            record = json.dumps(self.asked, indent=1, ensure_ascii=False) + "\n"
+            put(place / f"{name}.json", lambda p: p.write_text(record, "utf-8"))
+            put(place / f"{name}.md", lambda p: p.write_text(self.to_markdown(), "utf-8"))
+        except OSError as error:
+            raise OutputError(f"{folder} cannot be written ({error.strerror})") from error
+
+
+def open_curves(folder: str | os.PathLike[str], kind: Kind) -> Curves:
+    """Read what `Curves.save` wrote."""
+    path = Path(folder) / f"over_{kind}"
+    try:
+        asked = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return Curves(kind, pq.read_table(path.with_suffix(".parquet")), asked)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise SourceError(f"{folder} holds no curves over {kind}") from error
+
+
+def over_time(
+    data: Any, methods: Any, classifiers: Any = "knn", *, points: int = 10, **options: Any
+) -> Curves:
+    """Accuracy and number kept against the share of features that have arrived.
+
+    Methods that wait for the last feature have one point, the last. `options` are those of
+    `compare`.
+    """
+    check("over_time", "points", points, Number(1, integer=True))
+    shares = [i / points for i in range(1, points + 1)]
+    results = _compare(data, methods, classifiers, shares=shares, **options)
+    found = [
+        _point(results, d, m, m, c, share, share)
+        for d in results.data for m in results.methods for c in results.classifiers
+        for share in shares
+    ]  # fmt: skip
+    return _curves("time", results, [point for point in found if point["folds"]], options)
+
+
+def over_orders(
+    data: Any, methods: Any, classifiers: Any = "knn", *, orders: int = 12, **options: Any
+) -> Curves:
+    """Accuracy and number kept over the order of the columns and `orders` random orders.
+
+    Order k is the permutation drawn with seed k, so more orders can be added later.
+    """
+    check("over_orders", "orders", orders, Number(1, integer=True))
+    families = parse_methods(methods)
+    variants = [v for m in families for v in (m, *(m.shuffled(k) for k in range(1, orders + 1)))]
+    results = _compare(data, variants, classifiers, **options)
+    found = [
+        _point(results, d, v.label, v.family or v.label, c, v.order or 0)
+        for d in results.data for v in variants for c in results.classifiers
+    ]  # fmt: skip
+    return _curves("orders", results, found, options)
+
+
+def over_thresholds(
+    data: Any,
+    methods: Any,
+    classifiers: Any = "knn",
+    *,
+    values: Sequence[float],
+    name: str = "alpha",
+    **options: Any,
+) -> Curves:
+    """Accuracy and number kept over values of a parameter: ``alpha``, ``threshold``, or any other.
+
+    Methods are given as words here.
+    """
+    words = methods.split(",") if isinstance(methods, str) else list(methods)
+    if not all(isinstance(word, str) for word in words):
+        raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
+    if not values:
+        raise ParameterError("over_thresholds: give one value at least")
+    variants: list[tuple[str, float, Method]] = [
+        (word.strip(), value, parse_method(f"{word.strip()}:{name}={value}"))
+        for word in words for value in values
+    ]  # fmt: skip
+    results = _compare(data, [method for _, _, method in variants], classifiers, **options)
+    found = [
+        _point(results, d, method.label, word, c, value)
+        for d in results.data for word, value, method in variants for c in results.classifiers
+    ]  # fmt: skip
+    return _curves("thresholds", results, found, options)
+
+
+def _compare(data: Any, methods: Any, classifiers: Any, **options: Any) -> Results:
+    """A comparison whose cells are kept where asked, and whose tables are not."""
+    out = options.pop("out", None)
+    if out is not None:
+        options.setdefault("cache", Path(out) / "cells")
+    return compare(data, methods, classifiers, **options)
+
+
+def _curves(
+    kind: Kind, results: Results, found: list[dict[str, Any]], options: dict[str, Any]
+) -> Curves:
+    curves = Curves(kind, pa.Table.from_pylist(found, POINTS), results.asked)
+    if options.get("out") is not None:
+        curves.save(options["out"])
+    return curves
+
+
+def _point(
+    results: Results, data: str, label: str, method: str, judge: str, x: float, share: float = 1.0
+) -> dict[str, Any]:
+    """One point: means over the folds that gave a result."""
+
+    def values(metric: str) -> Any:
+        return results.fold_values(metric, data, label, judge, share)
+
+    accuracy = values("accuracy")
+    good = ~np.isnan(accuracy)
+    point = {
+        "data": data, "method": method, "classifier": judge, "x": float(x),
+        "folds": len(accuracy), "unfinished": int((~good).sum()),
+    }  # fmt: skip
+    if good.all() and len(good):
+        kept = values("kept")
+        point |= {
+            "accuracy": float(accuracy.mean()), "accuracy_sd": float(accuracy.std()),
+            "balanced_accuracy": float(values("balanced_accuracy").mean()),
+            "kept": float(kept.mean()), "kept_sd": float(kept.std()),
+            "seconds": float(values("seconds").mean()),
+        }  # fmt: skip
+    return point

@@ -1,0 +1,107 @@
+"""A worker process: reads tasks as lines of JSON, answers every finished step with a line of JSON.
+
+Started by `pool.py` as ``python -m tamis.evaluate.worker``, so that it has nothing of the caller's
+process and can be stopped at any moment. A task names a data folder, a fold, a method and the
+classifiers; the answers are ``{"begin": step}`` and ``{"end": step, "record": {...}}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis.evaluate.cells import as_method, failure, judge, select_features, warm_up
+from tamis.evaluate.data import map_data
+
+
+class Worker:
+    """Does tasks one after the other; holds the data of the last few."""
+
+    def __init__(self, answers: TextIO) -> None:
+        self._answers = answers
+        self._warm: set[str] = set()
+
+    def _say(self, **message: Any) -> None:
+        self._answers.write(json.dumps(message) + "\n")
+        self._answers.flush()
+
+    def do(self, task: dict[str, Any]) -> None:
+        """Select (unless that was done before), then let every classifier judge."""
+        self._say(begin="ready")
+        X, codes = _data(task["folder"])
+        train, test = (np.load(f"{task['fold']}.{part}.npy") for part in ("train", "test"))
+        y, truth = codes[train], codes[test]
+        rows, seed = X[train], task["seed"]
+        columns = rows.tocsc() if sp.issparse(rows) else rows
+        kept = task["kept"]
+        if kept is None:
+            kept = self._select(task, columns, y)
+        for classifier in task["classifiers"] if kept is not None else ():
+            self._say(begin=classifier)
+            scores = []
+            try:
+                for one in kept:
+                    features = one["features"]
+                    features = None if features is None else np.array(features, dtype=np.int64)
+                    scores.append(judge(classifier, seed, features, columns, X[test], y, truth))
+                record = {**scores[-1], "over": scores}
+            except Exception as error:
+                record = failure(error)
+            self._say(end=classifier, record=record)
+        self._say(end="task", record={})
+
+    def _select(self, task: dict[str, Any], columns: Any, y: Any) -> Any:
+        method = as_method(task["method"])
+        name = json.dumps([task["method"], task["folder"]])
+        if name not in self._warm:
+            self._warm.add(name)
+            warm_up(method, columns, y)
+        self._say(begin="selection")
+        try:
+            record = select_features(method, task["seed"], columns, y, task["shares"])
+        except Exception as error:
+            record = failure(error)
+        self._say(end="selection", record=record)
+        return record.get("kept")
+
+
+@lru_cache(maxsize=2)
+def _data(folder: str) -> Any:
+    return map_data(Path(folder))
+
+
+def _end_with(parent: int) -> None:
+    """End when the process that started us is gone, even in the middle of a cell."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def main() -> None:
+    """Answer tasks until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started us
+    # What a method prints must not come between our answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    worker = Worker(answers)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "path" in message:
+            sys.path[:] = message["path"]
+        else:
+            worker.do(message)
+
+
+if __name__ == "__main__":
+    main()
