@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.names import NameBook, Names
-from tamis.engine import record
+from tamis.engine import views
 from tamis.engine.run import Run
 
 ODD = [
@@ -59,7 +59,7 @@ def told(run):
         "kept": run.kept(),
         "counts": log.counts(),
         "names": [log.names[k] for k in range(len(log))],
-        "fields": {key: getattr(run, key) for key in record._RUN_FIELDS},
+        "fields": {key: getattr(run, key) for key in views.RUN_FIELDS},
     }
 
 

@@ -184,7 +184,7 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("step", ["_write_selected", "write_log", "write_events", "_record"])
+@pytest.mark.parametrize("step", ["write_selected", "write_log", "write_events", "run_json"])
 @pytest.mark.parametrize(("fail", "kind"), [(no_space, OutputError), (interrupt, BaseException)])
 @pytest.mark.parametrize("there", [True, False])
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, fail, kind, there):

@@ -39,6 +39,10 @@ class KeptColumns:
         """Let go of all other columns."""
         self._columns = {f: self._columns[f] for f in features if f in self._columns}
 
+    def rows_of(self, feature: int) -> npt.NDArray[np.int32]:
+        """Rows in which a kept column is not zero."""
+        return self._columns[feature][0]
+
     def block(self, features: Iterable[int]) -> ColumnBlock:
         """Some kept columns as one block, in the order given."""
         arrays = self.arrays(features)
@@ -86,9 +90,7 @@ class KeptColumns:
             self._columns[feature] = (rows[a:b], values[a:b])
 
 
-def _nonzeros(
-    block: ColumnBlock, j: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+def _nonzeros(block: ColumnBlock, j: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
     """Rows and numbers of column j of a block that are not zero, copied."""
     if isinstance(block.values, Compressed):
         one = block.values.part(j, j + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,8 @@ NAMED_UP_TO = 5_000_000
 CHUNK = 1_000_000
 
 
-def write_log(log: DecisionLog, path: Path) -> None:
-    """Write one row a feature: what became of it."""
-    verdicts = pa.array([v.name.lower() for v in Verdict])
-    reasons = pa.array(list(log.reasons))
+def write_log(log: DecisionLog, path: Path, *, first: int = 0, also: Sequence[int] = ()) -> None:
+    """Write one row a feature: what became of it. From feature `first` on, `also` some before."""
     named = not log.names.numbered or len(log) <= NAMED_UP_TO
     schema = pa.schema(
         [
@@ -47,21 +45,31 @@ def write_log(log: DecisionLog, path: Path) -> None:
     with pq.ParquetWriter(
         path, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
     ) as writer:
-        for lo in range(0, max(len(log), 1), CHUNK):
-            table = log.columns(lo, lo + CHUNK)
-            columns: dict[str, Any] = {
-                **table,
-                "verdict": pa.DictionaryArray.from_arrays(
-                    pa.array(table["verdict"].astype(np.int8)), verdicts
-                ),
-                "reason": pa.DictionaryArray.from_arrays(pa.array(table["reason"]), reasons),
-                "because": pa.array(table["because"], mask=table["because"] < 0),
-                "value": pa.array(table["value"], mask=np.isnan(table["value"])),
-                "level": pa.array(table["level"], mask=np.isnan(table["level"])),
-            }
-            if named:
-                columns["name"] = _names(log.names, lo, lo + len(table["feature"]))
-            writer.write_table(pa.table({k: columns[k] for k in schema.names}, schema=schema))
+        older = np.asarray(also, dtype=np.int64)
+        for lo in np.unique(older // CHUNK * CHUNK).tolist():
+            inside = older[(older >= lo) & (older < lo + CHUNK)] - lo
+            writer.write_table(_table(log, lo, lo + CHUNK, schema).take(inside))
+        for lo in range(first, max(len(log), first + 1), CHUNK):
+            writer.write_table(_table(log, lo, lo + CHUNK, schema))
+
+
+def _table(log: DecisionLog, lo: int, hi: int, schema: Any) -> Any:
+    """Features lo to hi - 1, with words for verdicts and reasons."""
+    table = log.columns(lo, hi)
+    verdicts = pa.array([v.name.lower() for v in Verdict])
+    reasons = pa.array(list(log.reasons))
+    verdict = pa.array(table["verdict"].astype(np.int8))
+    columns: dict[str, Any] = {
+        **table,
+        "verdict": pa.DictionaryArray.from_arrays(verdict, verdicts),
+        "reason": pa.DictionaryArray.from_arrays(pa.array(table["reason"]), reasons),
+        "because": pa.array(table["because"], mask=table["because"] < 0),
+        "value": pa.array(table["value"], mask=np.isnan(table["value"])),
+        "level": pa.array(table["level"], mask=np.isnan(table["level"])),
+    }
+    if "name" in schema.names:
+        columns["name"] = _names(log.names, lo, lo + len(table["feature"]))
+    return pa.table({key: columns[key] for key in schema.names}, schema=schema)
 
 
 def _names(names: NameBook, lo: int, hi: int) -> Any:
@@ -152,15 +160,16 @@ def describe_log(log: DecisionLog) -> dict[str, Any]:
     }
 
 
-def read_log(log_path: Path, events_path: Path, record: Mapping[str, Any]) -> DecisionLog:
-    """The log in two files, as `describe_log` told of it."""
+def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> DecisionLog:
+    """The log in two files (paths, or files that are open), as `describe_log` told of it."""
     reasons = {
         key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
         for key, r in record["reasons"].items()
     }
-    named = not record["names"]["numbered"]
+    file = pq.ParquetFile(log_file)
+    # Names that came later are told elsewhere.
+    named = not record["names"]["numbered"] and "name" in file.schema_arrow.names
     wanted = {"reason", "relevance", "level", "value", *(["name"] if named else [])}
-    file = pq.ParquetFile(log_path)
     table = file.read([name for name in file.schema_arrow.names if name in wanted])
     names = NameBook(record["names"]["prefix"], record["names"]["base"])
     names.append(len(table), _packed(table["name"]) if named else None)
@@ -172,7 +181,7 @@ def read_log(log_path: Path, events_path: Path, record: Mapping[str, Any]) -> De
         "relevance": table["relevance"].to_numpy(),
         "level": table["level"].to_numpy(),
     }
-    events = pq.read_table(events_path)
+    events = pq.read_table(events_file)
     because = events["because"].combine_chunks()
     state["because"] = because.flatten().to_numpy()
     state["event_because_end"] = np.asarray(because.offsets.to_numpy()[1:], dtype=np.int64)

@@ -31,6 +31,8 @@ class Run:
         How the run was asked for; the seed, for selectors that draw.
     selector : selector or None
         The fitted selector; None for a run read from a folder.
+    stock : Stock or None
+        What it takes to go on with more columns; None where the method cannot.
     """
 
     log: DecisionLog
@@ -46,6 +48,7 @@ class Run:
     command: str = ""
     seed: int | None = None
     selector: Any = field(default=None, repr=False, compare=False)
+    stock: Any = field(default=None, repr=False, compare=False)
 
     def kept(self) -> list[dict[str, Any]]:
         """The kept features: number, name, relevance and arrival of each, in order of arrival."""

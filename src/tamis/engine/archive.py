@@ -1,0 +1,395 @@
+"""The state of a selection as a folder of plain files, so that it can go on in another process.
+
+``run/state/HEAD.json``       names every file below that counts, with its length and hash
+``run/state/log-*.parquet``   the log up to a point (``run/log.parquet`` is the same file)
+``run/state/events-*.parquet``  the decisions up to there
+``run/state/ledger-*.npz``    names and values of the columns seen up to there, as hashes
+``run/state/segment-*.npz``   what came since, one file a commit
+``run/state/columns-*.npz``   values of the kept columns
+``run/state/selector-*.npz``  the few numbers of the selector that do not follow from all that
+``run/state/rows.npz``        the target and the keys of the rows
+``run/state/history.jsonl``   one line a commit: when, what, how far
+
+A commit costs what it adds. When a feed ends, what was added is folded into a new log file, unless
+the log is so long that this would cost more than the feed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sklearn.base import clone
+
+from tamis.core.decisions import DecisionLog
+from tamis.core.errors import ParameterError, SourceError, TamisError
+from tamis.core.log_arrays import Mark, append_names, arrays_since, extend, names_since
+from tamis.core.names import NameBook
+from tamis.core.target import Target
+from tamis.engine.durable import (
+    DAMAGE,
+    HEAD,
+    LOCK,
+    Record,
+    append_line,
+    clear_others,
+    link,
+    pack,
+    read_file,
+    read_head,
+    read_lines,
+    record_of,
+    sync_folder,
+    unpack,
+    write_file,
+    write_head,
+)
+from tamis.engine.log_files import describe_log, read_log, write_events, write_log
+from tamis.engine.run import Run
+from tamis.engine.stock import Stock, labels_of
+from tamis.engine.views import RUN_FIELDS, reason_of, run_json, write_selected
+from tamis.measures.auto import from_name, named
+from tamis.measures.base import Measure
+from tamis.selectors import BY_METHOD, FeatureStreamSelector
+
+FORMAT, VERSION = "tamis-selection", 1
+STATE = "state"
+
+#: Logs of up to this many features are written anew after every feed, longer ones when a tenth is
+#: new.
+SHORT = 500_000
+
+#: A table of features that are new or changed since a long log was written.
+RECENT = "recent.parquet"
+
+
+def is_living(folder: Path) -> bool:
+    """Tell whether a run can go on."""
+    return (folder / STATE / HEAD).is_file()
+
+
+def now() -> str:
+    """The time, for the history."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+# --- parameters ------------------------------------------------------------------------------
+
+
+def parameters_of(selector: FeatureStreamSelector) -> dict[str, Any]:
+    """The parameters of a selector as numbers and words."""
+    return {
+        key: {"measure": named(value)} if isinstance(value, Measure) else value
+        for key, value in selector.get_params(deep=False).items()
+    }
+
+
+def selector_from(method: str, parameters: Mapping[str, Any]) -> FeatureStreamSelector:
+    """The selector that `parameters_of` told of; only methods of tamis are known."""
+    kind = BY_METHOD.get(method)
+    if kind is None or not issubclass(kind, FeatureStreamSelector):
+        raise ParameterError(
+            f"the method {method!r} is not known here; give the selector with "
+            "tamis.Selection.open(folder, selector=...)"
+        )
+    given = {
+        key: from_name(**value["measure"]) if isinstance(value, dict) else value
+        for key, value in parameters.items()
+    }
+    chosen = kind(**given)
+    chosen._check_parameters()
+    return chosen
+
+
+# --- the folder ------------------------------------------------------------------------------
+
+
+@dataclass
+class Archive:
+    """The state of one selection: what is on the disk, and the same in memory.
+
+    `stored` are the features whose columns each file of columns holds.
+    """
+
+    folder: Path
+    head: Record
+    selector: FeatureStreamSelector
+    stock: Stock
+    history: list[Record]
+    stored: list[tuple[Record, list[int]]] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
+    mark: Mark = field(default_factory=Mark)
+
+    @property
+    def log(self) -> DecisionLog:
+        """The log; an empty one before the first column."""
+        if hasattr(self.selector, "log_"):
+            return self.selector.log_
+        names = self.head["names"]
+        return DecisionLog(self.selector.reasons(), NameBook(names["prefix"], names["base"]))
+
+    def run(self) -> Run:
+        """The selection as a run."""
+        return Run(log=self.log, **self.head["run"])
+
+    # --- writing -------------------------------------------------------------------------
+
+    def commit(self, line: Record, *, last: bool) -> None:
+        """Make what happened since the last commit durable; `last`: and fold it into the log."""
+        state, number = self.folder / STATE, self.head["commit"] + 1
+        log = self.log
+        head = {
+            **self.head,
+            **describe_log(log),
+            "commit": number,
+            "selector": None,
+            "run": self._facts(),
+        }
+        if last and self._worth_folding(log):
+            head |= _write_base(state, number, log, self.stock)
+        else:
+            segment = {
+                "log": arrays_since(log, self.mark),
+                "names": names_since(log, self.mark.features),
+                "ledger": self.stock.ledger.arrays(self.mark.features),
+                "forgotten": self.forgotten,
+            }
+            new = write_file(state, f"segment-{number}.npz", pack(segment))
+            head["segments"] = [*self.head["segments"], new]
+        stored = self._store_columns(state, number)
+        head["columns"] = [record for record, _ in stored]
+        if len(log):
+            data = pack(self.selector.state())
+            head["selector"] = write_file(state, f"selector-{number}.npz", data)
+        told = {"commit": number, "time": now(), "features": len(log), "events": log.n_events}
+        head["history"] = append_line(state, self.head["history"], told | line)
+        sync_folder(state)
+        write_head(state, head)
+        self.head, self.stored, self.forgotten = head, stored, []
+        self.history.append(told | line)
+        self.mark = Mark.of(log)
+        clear_others(state, names_in(head))
+
+    def _facts(self) -> dict[str, Any]:
+        """What `Run` tells, as it stands now."""
+        facts = dict(self.head["run"])
+        if hasattr(self.selector, "log_"):
+            facts["work"] = {key: int(count) for key, count in self.selector.work_.items()}
+            facts["source"] = facts["source"] | {"n_columns": len(self.log)}
+        if hasattr(self.selector, "measure_"):
+            facts["measure"] = repr(self.selector.measure_)
+            facts["measure_reason"] = self.selector.measure_reason_
+        return facts
+
+    def _worth_folding(self, log: DecisionLog) -> bool:
+        new = len(log) - self.head["folded"]
+        return self.head["log"] is None or len(log) <= SHORT or 10 * new >= len(log)
+
+    def _store_columns(self, state: Path, number: int) -> list[tuple[Record, list[int]]]:
+        """Write columns that are kept and in no file yet, with those of files not much larger.
+
+        So there are never many files, and a column is written again only a few times.
+        """
+        kept = self.selector.kept_.tolist() if len(self.log) else []
+        known = {f for _, features in self.stored for f in features}
+        fresh, stored = [f for f in kept if f not in known], list(self.stored)
+        if not fresh:
+            return stored
+        size = sum(len(self.stock.columns.rows_of(f)) for f in fresh) * 12
+        alive = set(kept)
+        while stored and stored[-1][0]["bytes"] < 2 * size + 4096:
+            record, features = stored.pop()
+            size += record["bytes"]
+            fresh = [f for f in features if f in alive] + fresh
+        fresh.sort()
+        data = pack(self.stock.columns.arrays(fresh))
+        return [*stored, (write_file(state, f"columns-{number}.npz", data), fresh)]
+
+    def refresh(self) -> None:
+        """Write the files that people read; run.json comes last and says which commit they show."""
+        state, run = self.folder / STATE, self.run()
+        if self.head["segments"]:
+            _put(self.folder / RECENT, lambda part: self._write_recent(part))
+        else:
+            link(state / self.head["log"]["name"], self.folder / "log.parquet")
+            link(state / self.head["events"]["name"], self.folder / "events.parquet")
+            (self.folder / RECENT).unlink(missing_ok=True)
+        _put(self.folder / "selected.csv", lambda part: write_selected(run, part))
+        more = {"commit": self.head["commit"], "log_shows": self.head["folded"]}
+        _put(self.folder / "run.json", lambda part: part.write_bytes(run_json(run, **more)))
+
+    def _write_recent(self, part: Path) -> None:
+        """Write the rows of the log that are new or changed since its file was written."""
+        base = self.head["folded"]
+        changed = self.log.state()["event_feature"][self.head["folded_events"] :]
+        write_log(
+            self.log, part, first=base, also=sorted({f for f in changed.tolist() if f < base})
+        )
+
+    def shown(self) -> bool:
+        """Tell whether the files that people read show this commit."""
+        import json
+
+        try:
+            record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            return bool(record.get("commit") == self.head["commit"])
+        except (OSError, ValueError, AttributeError):
+            return False
+
+
+def _put(place: Path, write: Any) -> None:
+    """Write a file beside its place, then put it there in one step."""
+    part = place.with_name(f".{place.name}.part")
+    write(part)
+    part.replace(place)
+
+
+def _write_base(state: Path, number: int, log: DecisionLog, stock: Stock) -> Record:
+    """Write the whole log and ledger as new files."""
+    for name, write in (("log", write_log), ("events", write_events)):
+        write(log, state / f"{name}-{number}.parquet")
+    ledger = pack(stock.ledger.arrays())
+    return {
+        "log": record_of(state, f"log-{number}.parquet"),
+        "events": record_of(state, f"events-{number}.parquet"),
+        "ledger": write_file(state, f"ledger-{number}.npz", ledger),
+        "segments": [],
+        "folded": len(log),
+        "folded_events": log.n_events,
+    }
+
+
+def names_in(head: Record) -> list[str]:
+    """Every file that a head names."""
+    single = [head[key] for key in ("log", "events", "ledger", "selector", "rows")]
+    return [r["name"] for r in [*single, *head["segments"], *head["columns"]] if r is not None]
+
+
+def add_state(folder: Path, run: Run) -> None:
+    """Write the state of a finished run beside its other files, which are there already."""
+    archive = new_archive(folder, run.selector, run.stock, run)
+    source = run.source
+    line = {
+        "action": "select", "source": source.get("name", source["format"]), "done": True,
+        "fingerprint": source["fingerprint"], "columns": len(run.log), "taken": len(run.log),
+    }  # fmt: skip
+    archive.commit(line, last=True)
+    for name in ("log", "events"):
+        link(folder / STATE / archive.head[name]["name"], folder / f"{name}.parquet")
+
+
+def new_archive(folder: Path, selector: FeatureStreamSelector, stock: Stock, run: Run) -> Archive:
+    """Begin a state in a folder; nothing counts before the first commit."""
+    state = folder / STATE
+    state.mkdir()
+    (state / LOCK).touch()
+    rows = pack({"labels": labels_of(stock.target), "keys": stock.keys})
+    head: Record = {
+        "format": FORMAT,
+        "version": VERSION,
+        "commit": 0,
+        "method": selector.method,
+        "selector_parameters": parameters_of(selector),
+        "key": stock.key,
+        "target": stock.target.fingerprint,
+        **dict.fromkeys(("log", "events", "ledger", "selector")),
+        "rows": write_file(state, "rows.npz", rows),
+        "segments": [],
+        "columns": [],
+        "folded": 0,
+        "folded_events": 0,
+        "history": {"bytes": 0, "blake2b": ""},
+        "names": {"prefix": run.log.names.prefix, "base": run.log.names.base, "numbered": True},
+        "run": {key: getattr(run, key) for key in RUN_FIELDS},
+    }
+    return Archive(folder, head, selector, stock, [])
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def _checked_head(folder: Path) -> Record:
+    head = read_head(folder / STATE)
+    if (head["format"], head["version"]) != (FORMAT, VERSION):
+        raise TamisError(
+            f"{folder} was written in format {head['version']!r} and this tamis reads format "
+            f"{VERSION}; use the tamis that wrote it"
+        )
+    return head
+
+
+def _read_whole_log(folder: Path, head: Record) -> DecisionLog:
+    state = folder / STATE
+    files = [io.BytesIO(read_file(state, head[key])) for key in ("log", "events")]
+    log = read_log(files[0], files[1], head)
+    for record in head["segments"]:
+        segment = unpack(read_file(state, record))
+        width = len(segment["log"]["reason"])
+        extend(log, segment["log"])
+        append_names(log, segment["names"], width)
+    return log
+
+
+def read_living_run(folder: Path) -> Run:
+    """A selection as a run: its log and what is told about it, without what it takes to go on."""
+    head = _checked_head(folder)
+    return Run(log=_read_whole_log(folder, head), **{key: head["run"][key] for key in RUN_FIELDS})
+
+
+def read_archive(folder: Path, selector: FeatureStreamSelector | None = None) -> Archive:
+    """Read a selection and restore its selector."""
+    try:
+        return _read(folder, selector)
+    except TamisError as error:
+        if isinstance(error, SourceError):
+            raise _damaged(folder, error) from error
+        raise
+    except (*DAMAGE, pa.ArrowException) as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, error: BaseException) -> SourceError:
+    return SourceError(
+        f"{folder} is damaged ({reason_of(error)}); take it from a backup, or run tamis select "
+        "again"
+    )
+
+
+def _read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
+    state, head = folder / STATE, _checked_head(folder)
+    rows = unpack(read_file(state, head["rows"]))
+    target = Target.of(rows["labels"])
+    if target.fingerprint != head["target"]:
+        raise SourceError("the target is not the one that the selection was made with")
+    stock = Stock.of(target, rows["keys"], head["key"])
+    stock.ledger.add_arrays(unpack(read_file(state, head["ledger"])))
+    stored = []
+    for record in head["columns"]:
+        arrays = unpack(read_file(state, record))
+        stock.columns.add_arrays(arrays)
+        stored.append((record, arrays["column_features"].tolist()))
+    for record in head["segments"]:
+        segment = unpack(read_file(state, record))
+        stock.ledger.forget(segment["forgotten"])
+        stock.ledger.add_arrays(segment["ledger"])
+    log = _read_whole_log(folder, head)
+    if selector is None:
+        chosen = selector_from(head["method"], head["selector_parameters"])
+    else:
+        chosen = clone(selector)
+    if head["selector"] is None:
+        chosen.start(target, name_prefix=log.names.prefix, name_base=log.names.base)
+    else:
+        put_away = unpack(read_file(state, head["selector"]))
+        kept = put_away["features"].tolist()
+        if kept != log.replay():
+            raise SourceError("the log and the kept features do not belong together")
+        stock.columns.keep_only(kept)
+        chosen.restore(target, put_away, stock.columns.block(kept), log)
+    history = read_lines(state, head["history"])
+    return Archive(folder, head, chosen, stock, history, stored, [], Mark.of(log))

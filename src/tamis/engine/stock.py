@@ -1,0 +1,84 @@
+"""What a selection holds besides its log, so that it can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import InputError
+from tamis.core.target import Target
+from tamis.engine.kept_columns import KeptColumns
+from tamis.engine.ledger import Hashes, Ledger, hashes_of
+from tamis.selectors.base import FeatureStreamSelector
+
+#: Maps a function over blocks and gives the results in order, maybe a little ahead.
+Mapper = Callable[[Callable[[ColumnBlock], Any], Iterable[ColumnBlock]], Iterable[Any]]
+
+
+@dataclass
+class Stock:
+    """The rows (their target, and their keys if they have any), kept columns, and names seen.
+
+    `key` is the name of the column that holds the keys of the rows in files that are fed.
+    """
+
+    target: Target
+    columns: KeptColumns
+    ledger: Ledger
+    keys: npt.NDArray[Any] | None = None
+    key: str | None = None
+
+    @classmethod
+    def of(cls, target: Target, keys: Any = None, key: str | None = None) -> Stock:
+        """An empty stock for some rows."""
+        return cls(target, KeptColumns(target.n_rows), Ledger(), keys, key)
+
+    def filled(self, selector: FeatureStreamSelector, examined: Mapper) -> Mapper:
+        """The same mapper; what a selector keeps of each block goes into stock as it goes along."""
+
+        def map_and_take(
+            function: Callable[[ColumnBlock], Any], blocks: Iterable[ColumnBlock]
+        ) -> Iterator[Any]:
+            def both(block: ColumnBlock) -> tuple[ColumnBlock, Hashes | None, Any]:
+                return block, self.hashes(block), function(block)
+
+            for block, hashes, result in examined(both, blocks):
+                yield result
+                # The reader comes back for the next one when it has taken this one in.
+                self.take(block, hashes, selector)
+
+        return map_and_take
+
+    @staticmethod
+    def hashes(block: ColumnBlock) -> Hashes | None:
+        """Hashes of columns that have names; others are new arrivals every time."""
+        return None if block.names is None else hashes_of(block)
+
+    def take(
+        self, block: ColumnBlock, hashes: Hashes | None, selector: FeatureStreamSelector
+    ) -> None:
+        """Take what is to be held of a block that a selector has absorbed."""
+        if block.names is not None and hashes is not None:
+            self.ledger.add(block.first, block.names, hashes)
+        self.columns.take(block, selector.kept_)
+
+
+def labels_of(target: Target) -> npt.NDArray[Any]:
+    """The target as an array that a file of numbers and words can hold."""
+    if target.codes is None or target.classes is None:
+        return target.values
+    classes = target.classes
+    if classes.dtype == object:
+        classes = np.array(classes.tolist())
+    labels: npt.NDArray[Any] = classes[target.codes]
+    if labels.dtype == object or Target.of(labels).fingerprint != target.fingerprint:
+        raise InputError(
+            "the classes of the target are neither all numbers nor all words, so they cannot be "
+            "written to a file; make words of them"
+        )
+    return labels
