@@ -16,6 +16,7 @@ import tamis
 from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.measures.base import Measure
+from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.selectors import BY_METHOD
 from tamis.selectors.base import ColumnSelector
 from tamis.selectors.learner import InstanceLearner
@@ -60,6 +61,7 @@ SELECTORS += [
     tamis.OFSA3M(variant="program"),
     tamis.OFSDensity(0.2, order="natural"),
     tamis.OFSDensity(variant="program"),
+    tamis.SAOLA(PairwiseDeletion(tamis.MutualInformation(alpha=0.01))),
     tamis.FCBF(measure="auto"),
     tamis.FCBF(threshold=0.05, measure="fisher_z"),
     tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
@@ -74,6 +76,7 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),
     tamis.SymmetricUncertainty(alpha=0.01),
     tamis.FisherZ(classes="numeric"),
+    PairwiseDeletion(tamis.SymmetricUncertainty(alpha=0.01)),
     tamis.GSquared(statistic="pearson"),
     tamis.GSquared(degrees="spirtes"),
 ]

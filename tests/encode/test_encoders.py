@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.kinds import GAP
 from tamis.core.target import Target
 from tamis.encode import (
     BY_NAME,
@@ -26,7 +27,6 @@ from tamis.encode import (
     Plain,
     resolve,
 )
-from tamis.encode.missing import GAP
 from tamis.kernels.threads import threads
 
 ENCODERS = [MDLP(which="all"), EqualWidth(4, which="all"), EqualFrequency(4, which="all"),

@@ -1,4 +1,4 @@
-"""When the whole numbers of a column are categories, and when they are numbers."""
+"""What the numbers of a column stand for: categories or numbers, values or gaps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from __future__ import annotations
 MANY_LEVELS = 16
 #: And so are columns with fewer rows than this to a level.
 ROWS_A_LEVEL = 5
+
+#: What a gap is on its way to a measure that leaves gaps out: whole, and beyond any code.
+GAP = 2.0**53
 
 
 def most_levels(n_rows: int) -> float:

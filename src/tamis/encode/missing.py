@@ -9,10 +9,8 @@ import numpy as np
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
+from tamis.core.kinds import GAP
 from tamis.core.params import Number, OneOf, check
-
-#: What a gap is on its way to a measure that leaves gaps out: whole, and beyond any code.
-GAP = 2.0**53
 
 _POLICIES = OneOf(("error", "category", "delete"))
 

@@ -1,0 +1,231 @@
+"""Information of columns with gaps: each value over the rows where both sides are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import InputError, ParameterError
+from tamis.core.kinds import GAP
+from tamis.core.target import Target
+from tamis.kernels import gaps as kernel
+from tamis.kernels.gaps import code_gapped, pairs_gapped, relevance_gapped
+from tamis.kernels.threads import over_columns
+from tamis.measures.base import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
+from tamis.measures.coded import table_of
+from tamis.measures.information import MutualInformation, SymmetricUncertainty
+from tamis.measures.panels import compressed
+
+#: A table of counts may have so many cells.
+MOST_CELLS = 2**26
+
+
+@dataclass(frozen=True)
+class PairwiseDeletion(Measure):
+    """An information measure that leaves out gaps, pair by pair.
+
+    I(X;Y), its entropies, its level and its number of rows are those of the rows where X and Y are
+    both there; where nothing is missing they are those of the measure itself. Values of different
+    pairs rest on different rows.
+
+    Cost: what two columns store, and their table of counts, for each pair. Memory: what the kept
+    columns store.
+
+    Parameters
+    ----------
+    measure : MutualInformation or SymmetricUncertainty
+        The measure; no other can.
+    gap : float
+        The number that stands for a gap, in columns that hold whole numbers otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0, 1], [0, GAP], [1, 1], [1, GAP]])
+    >>> PairwiseDeletion(MutualInformation()).relevance(X, [0, 0, 1, 1]).value
+    array([1., 0.])
+    """
+
+    measure: Measure = field(default_factory=MutualInformation)
+    gap: float = field(default=GAP, repr=False)
+
+    name: ClassVar[str] = "pairwise_deletion"
+    kind: ClassVar[str] = "discrete"
+    symbol: ClassVar[str] = MutualInformation.symbol
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measure, MutualInformation | SymmetricUncertainty):
+            raise ParameterError(
+                f"{type(self.measure).__name__} cannot leave out missing values pair by pair; "
+                "MutualInformation and SymmetricUncertainty can, or use missing='category'"
+            )
+
+    def gate(self) -> str:
+        """Say in a few words what the level is."""
+        return self.measure.gate()
+
+    def words(self, target: Target) -> dict[str, str]:
+        """The words of the measure itself."""
+        return self.measure.words(target)
+
+    def check_target(self, target: Target) -> None:
+        """Raise one sentence for a regression target."""
+        self.measure.check_target(target)
+
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
+        """Strength of every column towards the class."""
+        block = ColumnBlock.of(columns).without_zeros()
+        encoded = ready_target(target, block.n_rows)
+        self.check_target(encoded)
+        assert encoded.codes is not None
+        result = Strength.room(block.width) if out is None else out.part(block.width)
+        c = gapped_columns(block, np.arange(block.width), self.gap)
+        _refuse_many_levels(c.widest * encoded.n_classes)
+        told = np.zeros((block.width, 6), dtype=np.int64)
+        table, _ = table_of(block.n_rows)
+        over_columns(
+            lambda lo, hi: relevance_gapped(
+                c.pointers, c.rows, c.codes, c.levels, c.gaps, encoded.codes, encoded.counts,
+                table, lo, hi, told,
+            ),
+            c.pointers,
+        )  # fmt: skip
+        result.value[:], result.level[:] = self.values(told, block.n_rows)
+        result.level[told[:, kernel.LEVELS_X] < 2] = np.nan
+        return result
+
+    def panel(self, target: Target) -> GappedPanel:
+        """An empty panel of kept columns."""
+        return GappedPanel(target.n_rows, self)
+
+    def values(self, told: Ints, n_rows: int) -> tuple[Floats, Floats]:
+        """Strengths and levels from what the kernels tell about pairs (last axis)."""
+        information: Any = self.measure
+        unit = table_of(n_rows)[1]
+        x, y = told[..., kernel.ENTROPY_X], told[..., kernel.ENTROPY_Y]
+        rows = np.maximum(told[..., kernel.ROWS], 1)
+        value = information._pair_values(told[..., kernel.INFORMATION], x, y, unit * rows)
+        df = (told[..., kernel.LEVELS_X] - 1) * (told[..., kernel.LEVELS_Y] - 1)
+        shape = df.shape
+        level = information._bits(np.maximum(df.ravel(), 0), rows.ravel()).reshape(shape)
+        if information.alpha is not None and information._symmetric:
+            level = level * 2.0 * unit * rows / np.maximum(x + y, 1)
+        return value, level
+
+
+@dataclass(frozen=True, eq=False)
+class GappedColumns(Prepared):
+    """Coded columns with gaps, end to end."""
+
+    arrays: ClassVar[Mapping[str, str | None]] = {
+        "rows": "pointers",
+        "codes": "pointers",
+        "levels": None,
+        "gaps": None,
+    }
+
+    pointers: Ints
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    levels: Ints
+    gaps: Ints
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __getitem__(self, i: Any) -> GappedColumns:
+        return self.pick(np.array([i]))
+
+    def pick(self, which: npt.NDArray[Any]) -> GappedColumns:
+        """Some of the columns, copied, in the given order."""
+        lengths = np.diff(self.pointers)[which]
+        pointers = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(pointers[-1]) + np.repeat(self.pointers[which] - pointers[:-1], lengths)
+        return GappedColumns(
+            pointers, self.rows[at], self.codes[at], self.levels[which], self.gaps[which]
+        )
+
+    @property
+    def widest(self) -> int:
+        """Most codes of a column."""
+        return int(self.levels.max(initial=1))
+
+
+def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) -> GappedColumns:
+    """Code the picked columns of a block."""
+    v = compressed(block, picks)
+    codes = np.empty(len(v.values), dtype=np.int32)
+    levels, gaps = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
+    pointers = v.pointers.astype(np.int64, copy=False)
+    code_gapped(pointers, v.values, gap, codes, levels, gaps)
+    return GappedColumns(pointers, v.places.astype(np.int32, copy=False), codes, levels, gaps)
+
+
+class GappedPanel(Panel):
+    """Kept columns with gaps."""
+
+    def __init__(self, n_rows: int, measure: PairwiseDeletion) -> None:
+        self.n_rows, self.measure, self.pairs = n_rows, measure, 0
+        nothing = np.zeros(0, dtype=np.int64)
+        few = np.zeros(0, dtype=np.int32)
+        self._kept = GappedColumns(np.zeros(1, dtype=np.int64), few, few, nothing, nothing)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> GappedColumns:
+        """Code the picked columns."""
+        return gapped_columns(block.without_zeros(), picks, self.measure.gap)
+
+    def between(self, column: GappedColumns) -> Floats:
+        """Strength of a coded column with every kept column, oldest first."""
+        return np.asarray(self._told(column, 0, 1)[0][0])
+
+    def between_many(self, columns: GappedColumns, lo: int, hi: int) -> Floats:
+        """Strength of coded columns lo..hi-1 with every kept column, oldest first."""
+        return self._told(columns, lo, hi)[0]
+
+    def levels(self, column: GappedColumns) -> Floats:
+        """Level above which each strength counts as dependence."""
+        before = self.pairs
+        found = np.asarray(self._told(column, 0, 1)[1][0])
+        self.pairs = before  # the same pairs, counted when their strengths were asked for
+        return found
+
+    def add(self, column: GappedColumns) -> None:
+        """Keep a coded column."""
+        self._kept = GappedColumns.joined([self._kept, column]) if len(self._kept) else column
+
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Let go of the kept columns at these positions (0 is the oldest)."""
+        self._kept = self._kept.pick(np.delete(np.arange(len(self._kept)), positions))
+
+    def _told(self, c: GappedColumns, lo: int, hi: int) -> tuple[Floats, Floats]:
+        """Strengths and levels of columns lo..hi-1 with every kept one."""
+        k = self._kept
+        _refuse_many_levels(c.widest * k.widest)
+        told = np.zeros((hi - lo, len(k), 6), dtype=np.int64)
+        table, _ = table_of(self.n_rows)
+        over_columns(
+            lambda a, b: pairs_gapped(
+                c.pointers, c.rows, c.codes, c.levels, c.gaps, k.pointers, k.rows, k.codes,
+                k.levels, k.gaps, table, self.n_rows, lo, a, b, told,
+            ),
+            np.arange(hi - lo + 1) * int(k.pointers[-1] + 1),
+        )  # fmt: skip
+        self.pairs += (hi - lo) * len(k)
+        return self.measure.values(told, self.n_rows)
+
+
+def _refuse_many_levels(cells: int) -> None:
+    """Raise one sentence where tables of counts would not fit in memory."""
+    if cells > MOST_CELLS:
+        raise InputError(
+            "columns have too many different values to be counted in pairs; turn them into "
+            "categories with encode='mdlp' (--encode mdlp)"
+        )
