@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import jit
+from tamis.kernels._jit import inline
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -28,6 +28,7 @@ NOT_A_NUMBER, EXACT, FOR_PYTHON = range(3)
 # Every power of ten that a float64 holds exactly.
 _TENS = np.array([float(10**e) for e in range(23)])
 _EXACT_MANTISSA = 2**53
+_SHORT = 15
 # A longer mantissa might not fit an int64.
 _MOST_DIGITS = 18
 _LEAST_POWER, _LARGEST_POWER = -342, 308
@@ -60,7 +61,7 @@ _ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
 _U0, _U1, _U3, _U9, _U32, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 32, 63))
 
 
-@jit
+@inline
 def _product(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the upper and lower 64 bits of a 64-bit times a 64-bit number."""
     a0, a1, b0, b1 = a & _HALF, a >> _U32, b & _HALF, b >> _U32
@@ -70,7 +71,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
     return upper, (middle << _U32) | (low & _HALF)
 
 
-@jit
+@inline
 def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
     """Return the float64 nearest to mantissa times 10**power; False if it is for Python to find.
 
@@ -106,64 +107,99 @@ def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
     return float(bits) * _TWOS[two - _LEAST_TWO], True
 
 
-@jit
+@inline
+def byte(text: Bytes, i: int) -> int:
+    """A byte of the text; an unsigned place spares the test whether it counts from the end."""
+    return int(text[np.uint64(i)])
+
+
+@inline
 def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
     """Read what follows an ``e``: (exponent, end); the end is -1 when there is no number."""
-    negative = text[i] == MINUS
-    if negative or text[i] == PLUS:
-        i += 1
+    negative = byte(text, i) == MINUS
+    i += int(negative or byte(text, i) == PLUS)  # no branch: signs come as they like
     start = i
     exponent = 0
-    digit = int(text[i]) - ZERO
+    digit = byte(text, i) - ZERO
     while 0 <= digit <= 9:
         if exponent < 100_000:  # far outside the range already; do not overflow
             exponent = exponent * 10 + digit
         i += 1
-        digit = int(text[i]) - ZERO
+        digit = byte(text, i) - ZERO
     return (-exponent if negative else exponent), (i if i > start else -1)
 
 
-@jit
+@inline
 def _leading_zeros(text: Bytes, i: int) -> int:
     """Count the zeros before the first other digit of a number, on both sides of its point."""
     start = i
-    while text[i] == ZERO or text[i] == DOT:
+    while byte(text, i) == ZERO or byte(text, i) == DOT:
         i += 1
     zeros = i - start
     for k in range(start, i):
-        if text[k] == DOT:
+        if byte(text, k) == DOT:
             zeros -= 1
     return zeros
 
 
-@jit
-def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
-    """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
-    negative = text[i] == MINUS
-    if negative or text[i] == PLUS:
-        i += 1
-    start = first = i
+@inline
+def read_short(text: Bytes, i: int) -> tuple[float, int]:
+    """Read a number of at most 15 digits and no exponent: (value, end), with end 0 for others.
+
+    Such a mantissa and its power of ten are exact, so one division gives the nearest float.
+    """
+    negative = int(byte(text, i) == MINUS)
+    i += negative  # no branch: signs come as they like
+    first = start = i
     mantissa = 0
-    power = 0
-    digit = int(text[i]) - ZERO
+    digit = byte(text, i) - ZERO
     while 0 <= digit <= 9:
         mantissa = mantissa * 10 + digit
         i += 1
-        digit = int(text[i]) - ZERO
-    digits = i - start
-    if text[i] == DOT:
+        digit = byte(text, i) - ZERO
+    digits = i - first
+    start = i
+    if digit == DOT - ZERO:
         i += 1
         start = i
-        digit = int(text[i]) - ZERO
+        digit = byte(text, i) - ZERO
         while 0 <= digit <= 9:
             mantissa = mantissa * 10 + digit
             i += 1
-            digit = int(text[i]) - ZERO
+            digit = byte(text, i) - ZERO
+        digits += i - start
+    if digits > _SHORT or digits == 0 or digit == LOWER_E - ZERO or digit == UPPER_E - ZERO:
+        return 0.0, 0
+    return float(mantissa) / _TENS[np.uint64(i - start)] * (1.0 - 2.0 * negative), i
+
+
+@inline
+def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
+    """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
+    negative = byte(text, i) == MINUS
+    i += int(negative or byte(text, i) == PLUS)  # no branch: signs come as they like
+    start = first = i
+    mantissa = 0
+    power = 0
+    digit = byte(text, i) - ZERO
+    while 0 <= digit <= 9:
+        mantissa = mantissa * 10 + digit
+        i += 1
+        digit = byte(text, i) - ZERO
+    digits = i - start
+    if byte(text, i) == DOT:
+        i += 1
+        start = i
+        digit = byte(text, i) - ZERO
+        while 0 <= digit <= 9:
+            mantissa = mantissa * 10 + digit
+            i += 1
+            digit = byte(text, i) - ZERO
         power = start - i
         digits += i - start
     if digits == 0:
         return 0.0, i, NOT_A_NUMBER
-    if text[i] == LOWER_E or text[i] == UPPER_E:
+    if byte(text, i) == LOWER_E or byte(text, i) == UPPER_E:
         exponent, i = read_exponent(text, i + 1)
         if i < 0:
             return 0.0, i, NOT_A_NUMBER

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import jit
+from tamis.kernels._jit import inline
 from tamis.kernels.decimal import (
     EXACT,
     FOR_PYTHON,
@@ -19,7 +19,9 @@ from tamis.kernels.decimal import (
     PLUS,
     ZERO,
     Bytes,
+    byte,
     read_number,
+    read_short,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -41,7 +43,7 @@ INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING, NOT_FINITE, EMPTY = range(6, 11)
 N_FAULTS = 11
 
 
-@jit
+@inline
 def count_marks(text: Bytes) -> tuple[int, int]:
     """Count colons and newlines: no fewer than there are entries and rows."""
     colons = 0
@@ -52,19 +54,19 @@ def count_marks(text: Bytes) -> tuple[int, int]:
     return colons, newlines
 
 
-@jit
+@inline
 def _skip_blanks(text: Bytes, i: int) -> int:
-    while text[i] == SPACE or text[i] == TAB:
+    while byte(text, i) == SPACE or byte(text, i) == TAB:
         i += 1
     return i
 
 
-@jit
+@inline
 def _ends_token(c: int) -> bool:
     return c in (SPACE, NEWLINE, RETURN, TAB, HASH)
 
 
-@jit
+@inline
 def _skip_query(text: Bytes, i: int) -> int:
     """Skip ``qid:n`` and the blanks after it, if it is there; -1 when its number is none."""
     # q, i, d, colon; a newline stops the comparison before the text ends
@@ -72,25 +74,25 @@ def _skip_query(text: Bytes, i: int) -> int:
         return i
     i += 4
     start = i
-    while 0 <= int(text[i]) - ZERO <= 9:
+    while 0 <= byte(text, i) - ZERO <= 9:
         i += 1
-    return _skip_blanks(text, i) if i > start and _ends_token(text[i]) else -1
+    return _skip_blanks(text, i) if i > start and _ends_token(byte(text, i)) else -1
 
 
-@jit
+@inline
 def _line_end(text: Bytes, i: int) -> int:
     """From a comment or a line end, go to the newline; -1 for a return that no newline follows."""
-    if text[i] == HASH:
-        while text[i] != NEWLINE:
+    if byte(text, i) == HASH:
+        while byte(text, i) != NEWLINE:
             i += 1
-    if text[i] == RETURN:
+    if byte(text, i) == RETURN:
         i += 1
-        if text[i] != NEWLINE:
+        if byte(text, i) != NEWLINE:
             return -1
     return i
 
 
-@jit
+@inline
 def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
     """List a token for Python, or only count it when the list is full."""
     if found[SLOW] < len(slow):
@@ -99,15 +101,15 @@ def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
     found[SLOW] += 1
 
 
-@jit
+@inline
 def _is_named(text: Bytes, i: int) -> bool:
     """True if a token begins like nan or inf."""
-    if text[i] == MINUS or text[i] == PLUS:
+    if byte(text, i) == MINUS or byte(text, i) == PLUS:
         i += 1
-    return text[i] in (78, 110, 73, 105)  # N, n, I, i
+    return byte(text, i) in (78, 110, 73, 105)  # N, n, I, i
 
 
-@jit
+@inline
 def _entries(
     text: Bytes, i: int, least: int, indices: Any, values: Floats, slow: Ints, found: Ints
 ) -> int:
@@ -115,15 +117,15 @@ def _entries(
     at = found[ENTRIES]
     before = least - 1
     first = at
-    digit = int(text[i]) - ZERO
+    digit = byte(text, i) - ZERO
     while 0 <= digit <= 9:
         start = i
         index = 0
         while 0 <= digit <= 9:
             index = index * 10 + digit
             i += 1
-            digit = int(text[i]) - ZERO
-        if text[i] != COLON:
+            digit = byte(text, i) - ZERO
+        if byte(text, i) != COLON:
             found[FAULT] = BAD_INDEX
             return start
         if index > LARGEST_INDEX or index < 0 or i - start > 19:  # below 0: it overflowed
@@ -132,8 +134,11 @@ def _entries(
         if index <= before:
             found[FAULT] = NOT_RISING if at > first else INDEX_TOO_SMALL
             return start
-        value, end, status = read_number(text, i + 1)
-        if status == NOT_A_NUMBER or not _ends_token(text[end]):
+        value, end = read_short(text, i + 1)
+        status = EXACT
+        if end == 0:
+            value, end, status = read_number(text, i + 1)
+        if status == NOT_A_NUMBER or not _ends_token(byte(text, end)):
             found[FAULT] = NOT_FINITE if _is_named(text, i + 1) else BAD_VALUE
             return i + 1
         if status == FOR_PYTHON:
@@ -143,7 +148,7 @@ def _entries(
         at += 1
         before = index
         i = _skip_blanks(text, end)
-        digit = int(text[i]) - ZERO
+        digit = byte(text, i) - ZERO
     if at > first:
         found[LOWEST] = min(found[LOWEST], indices[first])
         found[HIGHEST] = max(found[HIGHEST], before)
@@ -151,7 +156,7 @@ def _entries(
     return i
 
 
-@jit
+@inline
 def _row(
     text: Bytes,
     i: int,
@@ -165,9 +170,9 @@ def _row(
 ) -> Any:
     """Read one line: give the byte of its newline or, where found[FAULT] is set, of the fault."""
     start = i = _skip_blanks(text, i)
-    if text[i] != NEWLINE and text[i] != HASH and text[i] != RETURN:
+    if byte(text, i) != NEWLINE and byte(text, i) != HASH and byte(text, i) != RETURN:
         value, end, status = read_number(text, i)
-        if status == NOT_A_NUMBER or not _ends_token(text[end]):
+        if status == NOT_A_NUMBER or not _ends_token(byte(text, end)):
             found[FAULT] = BAD_LABEL
             return i
         row = found[ROWS]
@@ -180,13 +185,13 @@ def _row(
             found[FAULT] = BAD_QID
             return start
         start = i = _entries(text, i, least, indices, values, slow, found)
-        if found[FAULT] == FINE and not _ends_token(text[i]):
+        if found[FAULT] == FINE and not _ends_token(byte(text, i)):
             found[FAULT] = BAD_INDEX
         if found[FAULT] != FINE:
             return i
         found[ROWS] = row + 1
         pointers[row + 1] = found[ENTRIES]
-    elif found[NO_EMPTY] and text[i] != HASH:
+    elif found[NO_EMPTY] and byte(text, i) != HASH:
         found[FAULT] = EMPTY
     i = _line_end(text, i)
     if i < 0:
@@ -195,7 +200,7 @@ def _row(
     return i
 
 
-@jit
+@inline
 def parse_rows(
     text: Bytes,
     least: int,
@@ -230,7 +235,7 @@ def parse_rows(
         found[LINES] += 1
 
 
-@jit
+@inline
 def parse_sound_rows(
     text: Bytes,
     least: int,
@@ -253,11 +258,11 @@ def parse_sound_rows(
         bad[count, 1] = found[FAULT_AT]
         count += 1
         i = found[FAULT_AT]
-        while i > 0 and text[i - 1] != NEWLINE:
+        while i > 0 and byte(text, i - 1) != NEWLINE:
             i -= 1
         while 0 < found[SLOW] <= len(slow) and slow[found[SLOW] - 1, 1] >= i:
             found[SLOW] -= 1
-        while text[i] != NEWLINE:
+        while byte(text, i) != NEWLINE:
             i += 1
         found[FROM] = i + 1
         found[LINES] += 1
@@ -266,7 +271,7 @@ def parse_sound_rows(
     return count
 
 
-@jit
+@inline
 def scan_labels(text: Bytes, labels: Floats) -> int:
     """List the labels of rows, each run of the same one once; give how many.
 
@@ -277,17 +282,17 @@ def scan_labels(text: Bytes, labels: Floats) -> int:
     while i < len(text):
         i = _skip_blanks(text, i)
         value, end, status = read_number(text, i)
-        is_label = status == EXACT and _ends_token(text[end])
+        is_label = status == EXACT and _ends_token(byte(text, end))
         if is_label and (count == 0 or labels[count - 1] != value):
             labels[count] = value
             count += 1
-        while text[i] != NEWLINE:
+        while byte(text, i) != NEWLINE:
             i += 1
         i += 1
     return count
 
 
-@jit
+@inline
 def scan_rows(text: Bytes, found: Ints) -> None:
     """Count rows and entries, and find the lowest and highest index, without reading values.
 
@@ -296,10 +301,10 @@ def scan_rows(text: Bytes, found: Ints) -> None:
     i = 0
     while i < len(text):
         i = _skip_blanks(text, i)
-        if text[i] != NEWLINE and text[i] != HASH and text[i] != RETURN:
+        if byte(text, i) != NEWLINE and byte(text, i) != HASH and byte(text, i) != RETURN:
             found[ROWS] += 1
         number = -1  # the digits of the token so far; -1 before them, -2 after any other byte
-        c = int(text[i])
+        c = byte(text, i)
         while c != NEWLINE and c != HASH:
             if ZERO <= c <= 57:
                 if number >= -1:
@@ -313,8 +318,8 @@ def scan_rows(text: Bytes, found: Ints) -> None:
                     found[HIGHEST] = max(found[HIGHEST], number)
                 number = -2
             i += 1
-            c = int(text[i])
-        while text[i] != NEWLINE:
+            c = byte(text, i)
+        while byte(text, i) != NEWLINE:
             i += 1
         i += 1
         found[LINES] += 1
