@@ -49,10 +49,11 @@ from tamis.engine.durable import (
     write_file,
     write_head,
 )
+from tamis.engine.folders import reason
 from tamis.engine.log_files import describe_log, read_log, write_events, write_log
 from tamis.engine.run import Run
 from tamis.engine.stock import Stock, labels_of
-from tamis.engine.views import RUN_FIELDS, reason_of, run_json, write_selected
+from tamis.engine.views import RUN_FIELDS, run_json, write_selected
 from tamis.measures.auto import from_name, named
 from tamis.measures.base import Measure
 from tamis.selectors import BY_METHOD, FeatureStreamSelector
@@ -355,7 +356,7 @@ def read_archive(folder: Path, selector: FeatureStreamSelector | None = None) ->
 
 def _damaged(folder: Path, error: BaseException) -> SourceError:
     return SourceError(
-        f"{folder} is damaged ({reason_of(error)}); take it from a backup, or run tamis select "
+        f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select "
         "again"
     )
 

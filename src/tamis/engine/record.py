@@ -23,7 +23,7 @@ from tamis.engine.archive import add_state, is_living, read_living_run
 from tamis.engine.folders import make_beside, move_into_place, real, reason
 from tamis.engine.log_files import read_log, write_events, write_log
 from tamis.engine.run import Run
-from tamis.engine.views import FORMAT_VERSION, RUN_FIELDS, reason_of, run_json, write_selected
+from tamis.engine.views import FORMAT_VERSION, RUN_FIELDS, run_json, write_selected
 
 
 def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -54,7 +54,7 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
         move_into_place(work, path)
     except (OSError, pa.ArrowException) as error:
         raise OutputError(
-            f"{folder} cannot be written ({reason_of(error)}); nothing was kept"
+            f"{folder} cannot be written ({reason(error)}); nothing was kept"
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -76,7 +76,7 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
                 raise ValueError("its files do not belong together")
             return Run(log=log, **{key: record[key] for key in RUN_FIELDS})
     except (LookupError, ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as e:
-        raise SourceError(f"{path} is damaged ({reason_of(e)}); run tamis select again") from e
+        raise SourceError(f"{path} is damaged ({reason(e)}); run tamis select again") from e
     raise SourceError(
         f"{path} was written in format {record['format_version']!r} and this tamis reads format "
         f"{FORMAT_VERSION}; use the tamis that wrote it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,8 @@ from tamis.core.errors import InputError
 from tamis.core.target import Target
 from tamis.engine.kept_columns import KeptColumns
 from tamis.engine.ledger import Hashes, Ledger, hashes_of
-from tamis.selectors.base import FeatureStreamSelector
-
-#: Maps a function over blocks and gives the results in order, maybe a little ahead.
-Mapper = Callable[[Callable[[ColumnBlock], Any], Iterable[ColumnBlock]], Iterable[Any]]
+from tamis.selectors.base import ColumnSelector, Examining, FeatureStreamSelector
+from tamis.sources.base import Report, Source
 
 
 @dataclass
@@ -38,21 +36,24 @@ class Stock:
         """An empty stock for some rows."""
         return cls(target, KeptColumns(target.n_rows), Ledger(), keys, key)
 
-    def filled(self, selector: FeatureStreamSelector, examined: Mapper) -> Mapper:
-        """The same mapper; what a selector keeps of each block goes into stock as it goes along."""
+    def filled(self, selector: FeatureStreamSelector, examining: Examining) -> Examining:
+        """The same examining; what the selector keeps of each block goes into stock on the way."""
 
-        def map_and_take(
-            function: Callable[[ColumnBlock], Any], blocks: Iterable[ColumnBlock]
+        def examining_and_taking(
+            _: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Iterator[Any]:
-            def both(block: ColumnBlock) -> tuple[ColumnBlock, Hashes | None, Any]:
-                return block, self.hashes(block), function(block)
-
-            for block, hashes, result in examined(both, blocks):
-                yield result
+            noting: Any = _Noting(selector, self)
+            for block, hashes, examined in examining(noting, source, width, report):
+                yield examined
                 # The reader comes back for the next one when it has taken this one in.
                 self.take(block, hashes, selector)
 
-        return map_and_take
+        return examining_and_taking
+
+    def gather(self, selector: FeatureStreamSelector, source: Source, width: int | None) -> None:
+        """Read a source again and take what is to be held of it."""
+        for block in source.columns(width):
+            self.take(block, self.hashes(block), selector)
 
     @staticmethod
     def hashes(block: ColumnBlock) -> Hashes | None:
@@ -66,6 +67,16 @@ class Stock:
         if block.names is not None and hashes is not None:
             self.ledger.add(block.first, block.names, hashes)
         self.columns.take(block, selector.kept_)
+
+
+class _Noting:
+    """Examines blocks for a selector, and gives each with what it became."""
+
+    def __init__(self, selector: FeatureStreamSelector, stock: Stock) -> None:
+        self._selector, self._stock = selector, stock
+
+    def examine(self, block: ColumnBlock) -> tuple[ColumnBlock, Hashes | None, Any]:
+        return block, self._stock.hashes(block), self._selector.examine(block)
 
 
 def labels_of(target: Target) -> npt.NDArray[Any]:

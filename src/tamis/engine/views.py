@@ -35,11 +35,3 @@ def write_selected(run: Run, path: Path) -> None:
         writer = csv.DictWriter(file, ["feature", "name", "relevance", "arrival"])
         writer.writeheader()
         writer.writerows(run.kept())
-
-
-def reason_of(error: BaseException) -> str:
-    """What went wrong, on one line."""
-    if isinstance(error, KeyError):
-        return f"{error} is missing"
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
