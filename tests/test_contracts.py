@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from pyarrow import feather
 from sklearn.datasets import dump_svmlight_file
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -177,7 +181,94 @@ def make_dense_rows(folder: Path) -> Source:
     return open_source(folder / "dense.rows")
 
 
+def tables(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """A table of numbers, gaps of none, words and truth values, and how to read it."""
+    X, y = table()
+    columns: dict[str, Any] = {f"f{j}": X[:, j].toarray().ravel() for j in range(20)}
+    columns["colour"] = np.array(["red", "green", "blue"])[y]
+    columns["side"] = np.array(["left", "right"])[y % 2]
+    columns["flag"] = y == 1
+    columns["class"] = np.array(["a", "b", "c"])[y]
+    columns["id"] = [f"row {i}" for i in range(len(y))]
+    return pa.table(columns), {"target": "class", "key": "id"}
+
+
+def make_csv(folder: Path, **more: Any) -> Source:
+    columns, options = tables(folder)
+    pa.csv.write_csv(columns, folder / "data.csv")
+    return open_source(folder / "data.csv", **options, **more)
+
+
+def make_parquet(folder: Path) -> Source:
+    columns, options = tables(folder)
+    pq.write_table(columns, folder / "data.parquet", row_group_size=13)
+    return open_source(folder / "data.parquet", **options)
+
+
+def make_arrow(folder: Path) -> Source:
+    columns, options = tables(folder)
+    feather.write_feather(columns, str(folder / "data.arrow"), chunksize=13)
+    return open_source(folder / "data.arrow", **options)
+
+
+def make_daily(folder: Path) -> Source:
+    columns, options = tables(folder)
+    (folder / "days").mkdir()
+    for day in range(5):
+        names = ["id", *columns.column_names[day * 5 : day * 5 + 5]][: 6 if day < 4 else 5]
+        rows = np.random.default_rng(day).permutation(len(columns))
+        pq.write_table(columns.select(names).take(rows), folder / "days" / f"day{day}.parquet")
+    return open_source(folder / "days", **options)
+
+
+def make_npy(folder: Path, order: Any = "C", **more: Any) -> Source:
+    X, y = table()
+    np.save(folder / "data.npy", np.asarray(X.toarray(), order=order))
+    np.save(folder / "data.y.npy", y)
+    return open_source(folder / "data.npy", **more)
+
+
+def make_tokens(folder: Path, memory: int = 10**9) -> Source:
+    X, y = table()
+    lists = [np.repeat(row.indices, np.minimum(3, 1 + np.abs(row.data)).astype(int)) for row in X]
+    pq.write_table(pa.table({"words": lists, "y": y}), folder / "lists.parquet", row_group_size=9)
+    return open_source(folder / "lists.parquet", tokens="words", target="y", memory=memory)
+
+
+def make_long(folder: Path, memory: int = 10**9) -> Source:
+    X, y = table()
+    coo = X.tocoo()
+    lines = pa.table({"r": coo.row, "f": [f"w{j}" for j in coo.col], "v": coo.data})
+    shuffled = lines.take(np.random.default_rng(0).permutation(len(lines)))
+    pq.write_table(shuffled, folder / "long.parquet", row_group_size=100)
+    return open_source(folder / "long.parquet", long="r,f,v", y=y, memory=memory)
+
+
+def make_column_blocks(folder: Path) -> Source:
+    X, y = table()
+    return open_source((X[:, j : j + 13] for j in range(0, 90, 13)), y=y)
+
+
+def make_row_blocks(folder: Path, memory: int = 10**9) -> Source:
+    return open_source(MemorySource(*table()).rows(11), memory=memory, work=folder)
+
+
 MAKERS: dict[str, Callable[[Path], Source]] = {
+    "csv": make_csv,
+    "csv, larger than memory": lambda folder: make_csv(folder, memory=20_000, longest_line=3_000),
+    "parquet": make_parquet,
+    "parquet, lists": make_tokens,
+    "parquet, lists larger than memory": lambda folder: make_tokens(folder, memory=20_000),
+    "parquet, long": make_long,
+    "parquet, long larger than memory": lambda folder: make_long(folder, memory=20_000),
+    "arrow": make_arrow,
+    "daily": make_daily,
+    "npy": make_npy,
+    "npy, Fortran order": lambda folder: make_npy(folder, "F"),
+    "npy, larger than memory": lambda folder: make_npy(folder, memory=20_000),
+    "blocks of columns": make_column_blocks,
+    "blocks of rows": make_row_blocks,
+    "blocks of rows, larger than memory": lambda folder: make_row_blocks(folder, memory=20_000),
     "svmlight": make_svmlight,
     "npz": make_npz,
     "cols": make_cols,

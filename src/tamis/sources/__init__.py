@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.sources.base import Source, SourceInfo, as_path
-from tamis.sources.memory import MemorySource
+from tamis.sources.memory import MemorySource, is_frame
 
 #: Readers by format name, imported when first used: the module, the class, and the extensions
 #: that tell the format.
@@ -19,6 +19,7 @@ FORMATS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "csv": ("tamis.sources.csv", "CsvSource", (".csv", ".tsv")),
     "parquet": ("tamis.sources.parquet", "open_parquet", (".parquet", ".pq")),
     "arrow": ("tamis.sources.parquet", "open_arrow", (".arrow", ".feather", ".ipc", ".arrows")),
+    "daily": ("tamis.sources.daily", "DailySource", ()),
     "npy": ("tamis.sources.npy", "NpySource", (".npy",)),
     "npz": ("tamis.sources.npz", "NpzSource", (".npz",)),
     "cols": ("tamis.sources.store", "ColumnStore", (".cols",)),
@@ -60,7 +61,7 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
 
     Parameters
     ----------
-    data : path, Source, array, scipy sparse matrix, data frame or Arrow table
+    data : path, Source, array, scipy sparse matrix, data frame, Arrow table or iterator of blocks
         What to open. Files are recognised by extension (``.svm``, ``.npz``, ``.cols``, ...),
         compressed ones by what comes before ``.gz``, ``.bz2`` or ``.zst``.
     format : str, optional
@@ -78,6 +79,10 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
     if isinstance(data, Source):
         return data
     if not isinstance(data, (str, os.PathLike)):
+        if format is None and gives_blocks(data):
+            from tamis.sources.blocks import BlocksSource
+
+            return BlocksSource(data, **options)
         return (MemorySource if format is None else reader(format))(data, **options)
     path = as_path(data)
     if format is None:
@@ -107,14 +112,22 @@ def format_of(path: str) -> str:
     if os.path.isfile(os.path.join(path, "meta.json")):
         return "cols"
     if os.path.isdir(path):
+        from tamis.sources.daily import has_tables
+
+        if has_tables(path):
+            return "daily"
         raise SourceError(f"{path} is a folder and no column store; give a file of data")
     known = ", ".join(sorted(FORMATS))
-    if name.endswith((".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npy")):
-        raise SourceError(
-            f"{path}: files of this kind are not read directly; load it in Python and give the "
-            f"table to tamis.select, or write it as one of {known}"
-        )
     raise SourceError(
         f"{path}: the extension does not tell the format; say which it is with format= "
         f"(--format on the command line), one of {known}"
     )
+
+
+def gives_blocks(data: Any) -> bool:
+    """Whether data is blocks that a program makes: an iterator, a function, or a list of blocks."""
+    if is_frame(data) or hasattr(data, "shape"):
+        return False
+    if isinstance(data, (list, tuple)):
+        return bool(data) and isinstance(data[0], (ColumnBlock, RowBlock))
+    return isinstance(data, Iterator) or callable(data)

@@ -1,0 +1,257 @@
+"""DailySource: a folder of tables of the same rows, each with a few new columns."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import SourceError
+from tamis.core.names import Names
+from tamis.core.params import Number, check
+from tamis.sources._by_columns import work_folder
+from tamis.sources._roles import Roles, no_such
+from tamis.sources._rows_of_columns import rows_of_columns
+from tamis.sources._tables import ArrowTable, ParquetTable, TableFile
+from tamis.sources._words import as_words
+from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.table import TableSource
+from tamis.sources.transpose import MEMORY
+
+_TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
+    ".parquet": ParquetTable, ".pq": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable,
+}  # fmt: skip
+
+
+class DailySource(Source):
+    """A folder of Parquet (or Arrow) files: one row a key in each, new columns in every file.
+
+    Files are taken by name, so that ``2026-01-02.parquet`` follows ``2026-01-01.parquet``; names
+    that begin with a dot or an underscore are passed over. The rows are those of the first file;
+    the other files may have them in another order but must have the same keys, each once.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+    target : str, optional
+        The column to predict; where several files have it, it must be the same in all.
+    key : str
+        The column that names the rows, in every file.
+    ignore, categorical
+        Names of columns that are no features, and of those whose numbers are categories.
+    memory, work
+        Bytes that reading by rows may use, and a folder for what needs more.
+    """
+
+    format: ClassVar[str] = "daily"
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        target: str | None = None,
+        *,
+        key: str | None = None,
+        ignore: str | Iterable[str] = (),
+        categorical: str | Iterable[str] = (),
+        memory: int = MEMORY,
+        work: str | os.PathLike[str] | None = None,
+    ) -> None:
+        check("DailySource", "memory", memory, Number(1, integer=True))
+        self.path, self.memory, self.work = as_path(path), memory, work
+        if key is None:
+            raise SourceError(
+                f"{self.path} is a folder of tables; name the column that tells their rows apart "
+                "with key= (--key)"
+            )
+        self._key, self._roles = key, Roles.of(target, key, ignore, categorical)
+        self._parts = [self._part(file) for file in _files(self.path)]
+        self._check_names()
+        self._keys = _keys(self._parts[0]._file, key)
+        self._in_order = [self._order(part) is None for part in self._parts]
+        self._y: npt.NDArray[Any] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of every file."""
+        return len(self._keys)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features of all files."""
+        return sum(part.n_columns for part in self._parts)
+
+    def names(self) -> Names:
+        """Names of the features, file after file."""
+        return Names.of(name for part in self._parts for name in part.names())
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """The target in the order of the first file's rows, or None if none was named."""
+        if self._y is None and self._roles.target is not None:
+            for part, in_order in zip(self._parts, self._in_order, strict=True):
+                y = part.target()
+                if y is None:
+                    continue
+                order = None if in_order else self._order(part)
+                y = y if order is None else y[order]
+                if self._y is not None and not np.array_equal(self._y, y):
+                    raise SourceError(
+                        f"{part.path} has other values of the target {self._roles.target!r} than "
+                        "a file before it; leave it out of one of them"
+                    )
+                self._y = y
+        return self._y
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of at most `width` columns, file after file."""
+        first, total = 0, self.n_columns
+        for part, in_order in zip(self._parts, self._in_order, strict=True):
+            order = None if in_order else self._order(part)
+            for block in part.columns(width):
+                values = np.asarray(block.values)
+                values = values if order is None else np.asfortranarray(values[order])
+                yield replace(block, first=first, values=values)
+                first += block.width
+                report("reading columns", first, total)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows, in memory or by way of a column store that goes."""
+        yield from rows_of_columns(self, self.memory, self.work_folder, size, report)
+
+    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+        """Everything at once: an array in Fortran order, and the target."""
+        values = np.empty((self.n_rows, self.n_columns), order="F")
+        for block in self.columns():
+            values[:, block.first : block.first + block.width] = np.asarray(block.values)
+        return values, self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        details = {"files": len(self._parts), "first": os.path.basename(self._parts[0].path)}
+        details |= {"last": os.path.basename(self._parts[-1].path)}
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
+            describe_target(self.target()), self.fingerprint(), details,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """Return a short hash of every file and of the roles of columns."""
+        digest = hashlib.blake2b(repr(self._roles.options()).encode(), digest_size=8)
+        for part in self._parts:
+            digest.update(f"{os.path.basename(part.path)} {part.fingerprint()}\n".encode())
+        return digest.hexdigest()
+
+    def work_folder(self) -> str:
+        """Where columns may be kept while they are needed: given, beside the folder, or here."""
+        return work_folder(os.path.normpath(self.path), self.work)
+
+    def _part(self, file: TableFile) -> TableSource:
+        """One file, with the roles that its columns have."""
+        names, roles = set(file.schema.names), self._roles
+        if self._key not in names:
+            raise SourceError(no_such(file.path, "key", self._key, file.schema.names))
+        return TableSource(
+            file,
+            Roles(
+                roles.target if roles.target in names else None,
+                self._key,
+                tuple(name for name in roles.ignore if name in names),
+                tuple(name for name in roles.categorical if name in names),
+            ),
+        )
+
+    def _check_names(self) -> None:
+        """Refuse a name that two files have, and one that was asked for and is in none."""
+        found: dict[str, str] = {}
+        for part in self._parts:
+            for name in part.names():
+                if name in found:
+                    raise SourceError(
+                        f"{part.path} has a column {name!r}, and so has {found[name]}; give each "
+                        "day's columns names of their own"
+                    )
+                found[name] = part.path
+        every = {name for part in self._parts for name in part._file.schema.names}
+        roles = self._roles
+        for asked in (roles.target, *roles.ignore, *roles.categorical):
+            if asked is not None and asked not in every:
+                raise SourceError(f"no file in {self.path} has a column {asked!r}; check the name")
+
+    def _order(self, part: TableSource) -> npt.NDArray[np.int64] | None:
+        """Where the rows of the first file are in another; None where they are the same."""
+        import pyarrow.compute as pc
+
+        first, keys = self._parts[0].path, _keys(part._file, self._key)
+        if keys.type != self._keys.type:
+            raise SourceError(
+                f"{part.path} has keys of type {keys.type} and {first} has {self._keys.type}; "
+                "write them alike"
+            )
+        if keys.equals(self._keys):
+            return None
+        lost = pc.is_null(pc.index_in(keys, value_set=self._keys))
+        if pc.any(lost).as_py():
+            extra = keys.filter(lost)[0].as_py()
+            raise SourceError(
+                f"{part.path} has a row with {self._key} {extra!r} that {first} has not; give "
+                "every file the same rows"
+            )
+        places = pc.index_in(self._keys, value_set=keys)
+        if places.null_count:
+            lacking = self._keys.filter(pc.is_null(places))[0].as_py()
+            raise SourceError(
+                f"{part.path} has no row with {self._key} {lacking!r}, which {first} has; give "
+                "every file the same rows"
+            )
+        order: npt.NDArray[np.int64] = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        return order
+
+
+def _files(folder: str) -> list[TableFile]:
+    """The tables of a folder, by name."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise SourceError(f"{folder} cannot be read ({error.strerror}); check it") from error
+    found: list[TableFile] = []
+    for name in names:
+        kind = _TABLES.get(os.path.splitext(name)[1].lower())
+        if kind is not None and not name.startswith((".", "_")):
+            found.append(kind(os.path.join(folder, name)))
+    if not found:
+        raise SourceError(f"{folder} holds no Parquet or Arrow file; give a folder with one a day")
+    return found
+
+
+def _keys(file: TableFile, name: str) -> Any:
+    """The keys of a file, each once: whole numbers or words."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = file.read([name]).column(0)
+    if column.null_count:
+        raise SourceError(f"{file.path} has a row without {name}; give every row its key")
+    column = column.cast(pa.int64()) if pa.types.is_integer(column.type) else as_words(column)
+    keys = column.combine_chunks()
+    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    if len(pc.unique(keys)) < len(keys):
+        counts = pc.value_counts(keys)
+        twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
+        raise SourceError(f"{file.path} has two rows with {name} {twice!r}; give each key one row")
+    return keys
+
+
+def has_tables(folder: str) -> bool:
+    """Whether a folder holds files that a DailySource reads."""
+    return any(
+        os.path.splitext(name)[1].lower() in _TABLES
+        for name in os.listdir(folder)
+        if not name.startswith((".", "_"))
+    )
