@@ -59,7 +59,7 @@ def test_the_table_brings_every_verdict(table):
 @pytest.mark.parametrize("width", [1, 7, 64, N_COLUMNS, 10 * N_COLUMNS])
 def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_threads, width):
     X, y = table
-    plain = SAOLA(measure).run(MemorySource(X), y, map, N_COLUMNS)
+    plain = SAOLA(measure).run(MemorySource(X), y, width=N_COLUMNS)
     run = select(sp.csc_matrix(X), SAOLA(measure), y, width=width, n_threads=n_threads)
     assert events_of(run.log) == events_of(plain.log_)
     assert [run.why(k) for k in range(N_COLUMNS)] == [plain.log_.why(k) for k in range(N_COLUMNS)]

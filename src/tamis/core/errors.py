@@ -26,6 +26,10 @@ class OutputError(TamisError, OSError):
     """A file or folder cannot be written."""
 
 
+class ClusterError(TamisError, RuntimeError):
+    """Workers elsewhere cannot do what is asked of them."""
+
+
 class MissingDependencyError(TamisError, ImportError):
     """An optional package is needed and not installed."""
 

@@ -18,9 +18,9 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.engine.axis import columns_for_now
-from tamis.engine.prefetch import ahead
+from tamis.engine.executors import examiner
 from tamis.engine.run import Run
-from tamis.kernels.threads import thread_count, threads
+from tamis.kernels.threads import threads
 from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.selectors.base import SETTLED
 from tamis.sources import open_source
@@ -50,6 +50,7 @@ def select(
     n_threads: int | None = None,
     report: Report = silent,
     watch: Watch | None = None,
+    cluster: Any = None,
     command: str = "",
 ) -> Run:
     """Select features from a source of columns.
@@ -70,6 +71,9 @@ def select(
         Called as ``report(what, done, total)`` while the run goes on.
     watch : callable, optional
         Called a few times a second with a function that gives the run as it stands so far.
+    cluster : str or dask.distributed.Client, optional
+        Where columns are examined: ``"tcp://host:8786"`` or a client of a running cluster,
+        ``"local:2"`` for two processes on this machine. It cannot change the answer.
     command : str, optional
         How the run was asked for, for the record.
 
@@ -101,14 +105,9 @@ def select(
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
 
-        def examined(function: Any, blocks: Any) -> Any:
-            """Examine ahead of the rule where there are threads; whatever happens, they end."""
-            if thread_count() == 1:
-                return map(function, blocks)
-            return stack.enter_context(contextlib.closing(ahead(function, blocks)))
-
         columns = stack.enter_context(columns_for_now(source, report))
-        chosen.run(columns, target, examined, width, _watched(report, watch, so_far))
+        examining = stack.enter_context(examiner(cluster))
+        chosen.run(columns, target, examining, width, _watched(report, watch, so_far))
     selected = time.perf_counter()
     info = source.info()
     finished = time.perf_counter()
@@ -145,8 +144,8 @@ def _run(
         source=source | {"target": describe_target(_labels(target))},
         work=chosen.work_,
         seconds=seconds,
-        peak_megabytes=_peak_megabytes(),
-        versions=_versions(),
+        peak_megabytes=peak_megabytes(),
+        versions=versions(),
         command=command,
         selector=chosen,
     )
@@ -168,7 +167,7 @@ def _labels(target: Target) -> Any:
     return target.classes[target.codes]
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
     try:
         import resource
     except ImportError:  # Windows has no such module; the record then says 0
@@ -177,7 +176,7 @@ def _peak_megabytes() -> float:
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     return {"python": platform.python_version(), "tamis": __version__} | {
         package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")
     }

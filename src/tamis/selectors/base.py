@@ -105,8 +105,16 @@ def _untold(done: int) -> None:
     """Say nothing: columns that are fed are not reported."""
 
 
-#: Maps `examine` over blocks and gives the results in order; `map` is one, threads another.
-Examine = Callable[[Callable[[ColumnBlock], Any], Iterable[ColumnBlock]], Iterable[Any]]
+#: Gives the blocks of a source, so wide, as the selector examines them, in order, telling progress:
+#: one after the other here (`in_turn`), ahead in a thread, or on other machines.
+Examining = Callable[["ColumnSelector", Source, int | None, Report], Iterable[Any]]
+
+
+def in_turn(
+    selector: ColumnSelector, source: Source, width: int | None, report: Report
+) -> Iterable[Any]:
+    """Examine each block when it is wanted."""
+    return map(selector.examine, source.columns(width, report))
 
 
 class ColumnSelector(Selector):
@@ -192,18 +200,20 @@ class ColumnSelector(Selector):
         self,
         source: Source,
         y: Any,
-        examined: Examine = map,
+        examining: Examining = in_turn,
         width: int | None = None,
         report: Report = silent,
     ) -> Self:
-        """Select from a whole source; `examined` maps `examine` over its blocks, in order."""
+        """Select from a whole source, whose blocks come examined, in order."""
         self._start(y, source.name_prefix, source.name_base)
         self.look_at(source.columns(), source.n_columns)
         if source.n_columns is not None:
             self.log_.reserve(source.n_columns)
+        # What examines is this selector as it is now, which is small: it has seen nothing yet.
+        blocks = examining(self, source, width, report)
         self._tell = Telling(report, source.n_columns)
         try:
-            for block in examined(self.examine, source.columns(width, report)):
+            for block in blocks:
                 self.absorb(block)
                 self._tell(self.n_features_in_)
             self.finish()

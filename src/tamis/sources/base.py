@@ -103,6 +103,22 @@ class Source(ABC):
 
 
 @runtime_checkable
+class Ranged(Protocol):
+    """A source any of whose columns can be read without those before them.
+
+    Such a source can be opened by many workers, each reading its own ranges: pickled, it is no more
+    than the way to open it.
+    """
+
+    @property
+    def usual_width(self) -> int:
+        """Columns in a block that fits well in memory."""
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        """Columns lo to hi - 1."""
+
+
+@runtime_checkable
 class Resumable(Protocol):
     """A source of rows that can go on from a mark instead of reading everything again.
 

@@ -32,7 +32,15 @@ from tamis.core.names import Names
 from tamis.sources._matrix import block_ranges, row_blocks
 from tamis.sources._store_reader import StoreFolder
 from tamis.sources._store_writer import FORMAT, VERSION
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.base import (
+    Report,
+    Source,
+    SourceInfo,
+    as_path,
+    default_width,
+    describe_target,
+    silent,
+)
 
 _KEYS = frozenset({
     "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
@@ -87,9 +95,22 @@ class ColumnStore(StoreFolder, Source):
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; row numbers are a view of the file."""
         for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, self._stored):
-            block = ColumnBlock(lo, self.n_rows, self._values(lo, hi), self._names(lo, hi))
-            yield block.without_zeros() if self.meta["stored_zeros"] else block
+            yield self.between(lo, hi)
             report("reading columns", hi, self.n_columns)
+
+    @property
+    def usual_width(self) -> int:
+        """Columns in a block that fits well in memory."""
+        return default_width(self.n_rows, self.n_columns, self._stored)
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        """Columns lo to hi - 1, without reading those before them."""
+        block = ColumnBlock(lo, self.n_rows, self._values(lo, hi), self._names(lo, hi))
+        return block.without_zeros() if self.meta["stored_zeros"] else block
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the way to it, not its columns: workers open the folder themselves."""
+        return type(self), (os.path.abspath(self.path),)
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; a sparse store is transposed in memory first."""

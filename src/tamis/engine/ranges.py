@@ -1,0 +1,98 @@
+"""Columns in ranges for workers elsewhere, and their examined blocks back in order.
+
+Blocks begin small, so that the first decisions are soon taken, and double up to a size at which the
+way to a worker costs little. A few more are under way than there are workers, so that nobody waits;
+that is all the driver ever holds.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Protocol
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import InputError
+from tamis.kernels.threads import threads
+from tamis.selectors.base import ColumnSelector
+from tamis.sources.base import Ranged, Report, Source
+
+#: Columns in the first block.
+FIRST = 256
+
+
+class Promise(Protocol):
+    """What somebody else is working out."""
+
+    def result(self) -> Any:
+        """Wait for it."""
+
+    def cancel(self) -> Any:
+        """Want it no more."""
+
+
+#: Hands a block to a worker: columns of a source that it reads itself, or the block as it is.
+Submit = Callable[["Task"], Promise]
+
+
+class Task:
+    """Columns first to last - 1: to be read where they are examined, or given along."""
+
+    def __init__(self, first: int, last: int, block: ColumnBlock | None = None) -> None:
+        self.first, self.last, self.block = first, last, block
+
+    def examine(self, selector: ColumnSelector, source: Ranged | None) -> Any:
+        """Work a block out; one thread, as there are as many workers as there should be."""
+        with threads(1):
+            block = self.block
+            if block is None:
+                assert source is not None
+                block = source.between(self.first, self.last)
+            return selector.examine(block)
+
+
+def packed(selector: ColumnSelector, source: Source) -> bytes:
+    """What a worker needs to know: who examines, and where columns are, if it can read them."""
+    try:
+        return pickle.dumps((selector, source if isinstance(source, Ranged) else None))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"{type(selector).__name__} cannot be sent to workers ({error}); run it without "
+            "cluster="
+        ) from error
+
+
+def tasks(source: Source, width: int | None, report: Report) -> Iterator[Task]:
+    """Cut a source into tasks."""
+    if not isinstance(source, Ranged) or source.n_columns is None:
+        for block in source.columns(width, report):
+            yield Task(block.first, block.first + block.width, block)
+        return
+    most = width or source.usual_width
+    step, lo = width or min(FIRST, most), 0
+    while lo < source.n_columns:
+        hi = min(lo + step, source.n_columns)
+        yield Task(lo, hi)
+        lo, step = hi, min(2 * step, most)
+
+
+def in_order(
+    todo: Iterator[Task], submit: Submit, window: int, tell: Callable[[Task], None]
+) -> Generator[Any]:
+    """Results in the order of the tasks, `window` of them under way."""
+    waiting: deque[tuple[Task, Promise]] = deque()
+    try:
+        for task in todo:
+            waiting.append((task, submit(task)))
+            if len(waiting) >= window:
+                done, promise = waiting.popleft()
+                yield promise.result()
+                tell(done)
+        while waiting:
+            done, promise = waiting.popleft()
+            yield promise.result()
+            tell(done)
+    finally:
+        for _, promise in waiting:
+            promise.cancel()
