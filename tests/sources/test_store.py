@@ -10,6 +10,7 @@ import sys
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -146,11 +147,30 @@ def test_what_is_known_about_the_values(tmp_path):
     assert (meta["integer_values"], meta["lowest"], meta["highest"]) == (True, -3, 5)
     assert meta["stored_zeros"] == 1
     assert write(tmp_path / "b.cols", whole * 0.5).meta["integer_values"] is False
-    for bad in (np.nan, np.inf, -np.inf):
+    for bad in (np.inf, -np.inf):
         whole.data[1] = bad
-        with pytest.raises(InputError, match="NaN or infinity"):
+        with pytest.raises(InputError, match="the data hold infinity"):
             write(tmp_path / "c.cols", whole)
     assert sorted(os.listdir(tmp_path)) == ["a.cols", "b.cols"]
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_missing_values_are_kept_for_whoever_selects(tmp_path, dense):
+    table = np.array([[1.0, np.nan, 3.0], [1.0, np.nan, np.nan], [1.0, np.nan, 0.1]])
+    store = write_store(tmp_path / "a.cols", MemorySource(table if dense else sp.csc_matrix(table)))
+    assert (store.meta["missing"], store.meta["lowest"], store.meta["highest"]) == (4, 0.1, 3.0)
+    found = store.load()[0]
+    assert np.array_equal(found if dense else found.toarray(), table, equal_nan=True)
+    only = write_store(tmp_path / "b.cols", MemorySource(np.full((2, 1), np.nan)))
+    assert (only.meta["lowest"], only.meta["integer_values"]) == (None, True)
+
+
+def test_columns_of_words_stay_columns_of_words(tmp_path):
+    frame = pa.table({"n": [1.0, 2, 3], "w": ["a", "b", "c"], "flag": ["no", "yes", "no"]})
+    store = write_store(tmp_path / "a.cols", MemorySource(frame))
+    for width in (1, 2, 3):
+        words = np.concatenate([block.words for block in store.columns(width)])
+        assert words.tolist() == [False, True, False]
 
 
 def test_names_come_back_block_by_block(tmp_path):

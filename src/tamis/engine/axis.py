@@ -57,9 +57,10 @@ def columns_for_now(source: Source, report: Report = silent) -> Iterator[Source]
     if source.axis == "columns":
         yield source
         return
-    folder = source.work_folder() if isinstance(source, SvmlightSource) else os.getcwd()
+    own_folder = getattr(source, "work_folder", None)
+    folder = own_folder() if callable(own_folder) else os.getcwd()
     with tempfile.TemporaryDirectory(prefix=".tamis-", dir=folder) as work:
-        memory = source.memory if isinstance(source, SvmlightSource) else MEMORY
+        memory = getattr(source, "memory", MEMORY)
         yield write_store(os.path.join(work, "now.cols"), source, memory=memory, report=report)
 
 

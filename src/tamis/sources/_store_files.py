@@ -77,7 +77,7 @@ class Values:
     def __init__(self, path: str, level: int = 0) -> None:
         self.path, self.level, self.count = path, level, 0
         self.file = GrowingFile(path, _DTYPES[level]) if level else None
-        self.integer, self.zeros = True, 0
+        self.integer, self.zeros, self.gaps = True, 0, 0
         self.lowest, self.highest = np.inf, -np.inf
 
     def append(self, values: npt.NDArray[Any] | None, count: int) -> None:
@@ -91,9 +91,17 @@ class Values:
             self.count += n
 
     def _look_at(self, piece: npt.NDArray[np.float64]) -> None:
+        if np.isnan(piece.min()):  # missing values; whoever selects says what becomes of them
+            there = piece[~np.isnan(piece)]
+            self.gaps += len(piece) - len(there)
+            if self.level == 0:
+                self._widen(1)
+            if not len(there):
+                return
+            piece = there
         low, high = float(piece.min()), float(piece.max())
         if not (np.isfinite(low) and np.isfinite(high)):
-            raise InputError("the data hold NaN or infinity; fill or drop such values first")
+            raise InputError("the data hold infinity; fill or drop such values first")
         self.lowest, self.highest = min(self.lowest, low), max(self.highest, high)
         level = 0
         if not low == high == 1.0:

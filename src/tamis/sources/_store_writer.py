@@ -27,6 +27,8 @@ class StoreWriter(FolderWriter):
         self.n_columns = self.stored = 0
         self._n_rows: int | None = None
         self._values: Values | None = None
+        #: Which columns hold words, by the number of the first column that is told about.
+        self.words: dict[int, npt.NDArray[np.bool_]] = {}
 
     def _close(self) -> None:
         super()._close()
@@ -47,6 +49,8 @@ class StoreWriter(FolderWriter):
             self.append_dense(block.values)
         if block.names is not None:
             self.append_names(block.names)
+        if block.words is not None:
+            self.words[self.n_columns - block.width] = block.words
 
     def append_sparse(
         self,
@@ -105,6 +109,11 @@ class StoreWriter(FolderWriter):
             y = np.asarray(y)
             y = y.astype(str) if y.dtype.kind == "O" else y
             self._open("y.npy", y.dtype).append(y)
+        if any(part.any() for part in self.words.values()):
+            words = np.zeros(self.n_columns, dtype=np.bool_)
+            for first, part in self.words.items():
+                words[first : first + len(part)] = part
+            self._open("words.npy", "|b1").append(words)
         files = {name: file.finish() for name, file in self._files.items()}
         if values.file is not None:
             shape = (self.n_columns, n_rows) if self.is_dense else (values.count,)
@@ -118,9 +127,10 @@ class StoreWriter(FolderWriter):
             "stored": None if self.is_dense else self.stored,
             "values": ("ones", "float32", "float64")[values.level],
             "integer_values": values.integer,
-            "lowest": values.lowest if values.count else None,
-            "highest": values.highest if values.count else None,
+            "lowest": values.lowest if values.count > values.gaps else None,
+            "highest": values.highest if values.count > values.gaps else None,
             "stored_zeros": values.zeros,
+            "missing": values.gaps,
             "name_prefix": name_prefix,
             "name_base": name_base,
             "source": source,

@@ -85,6 +85,10 @@ class Source(ABC):
         """
         return None
 
+    def words(self) -> npt.NDArray[np.bool_] | None:
+        """Which columns are codes of three or more words, for a source of rows that knows."""
+        return None
+
     @abstractmethod
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns in order; the default width fits well in memory."""

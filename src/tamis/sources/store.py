@@ -9,6 +9,7 @@ values.npy              float32 where that is exact for every value, else float6
                         every stored value is 1
 dense.npy               instead of these three: one column after the other, float32 or float64
 y.npy                   the target, if there is one
+words.npy               bool: which columns are codes of words, if any are
 names.bin               names of the columns, UTF-8, end to end; names_offsets.npy bounds them
 meta.json               shape, layout, what is known about the values, where they came from, and
                         for every file its length and blake2b (of the bytes after an .npy header)
@@ -105,7 +106,9 @@ class ColumnStore(StoreFolder, Source):
 
     def between(self, lo: int, hi: int) -> ColumnBlock:
         """Columns lo to hi - 1, without reading those before them."""
-        block = ColumnBlock(lo, self.n_rows, self._values(lo, hi), self._names(lo, hi))
+        words = self._part("words.npy", lo, hi) if "words.npy" in self.meta["files"] else None
+        values, names = self._values(lo, hi), self._names(lo, hi)
+        block = ColumnBlock(lo, self.n_rows, values, names, words=words)
         return block.without_zeros() if self.meta["stored_zeros"] else block
 
     def __reduce__(self) -> tuple[Any, ...]:

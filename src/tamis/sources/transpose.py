@@ -119,6 +119,9 @@ def _transpose(
     names = source.names()
     if names is not None:
         writer.append_names(names)
+    words = source.words()
+    if words is not None:
+        writer.words[0] = words
     y = np.concatenate(labels) if labels else None
     return runs.n_rows, whole_numbers(y) if is_late and y is not None else y
 
