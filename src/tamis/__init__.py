@@ -15,6 +15,8 @@ from tamis._version import __version__
 if TYPE_CHECKING:
     from tamis.core.decisions import Decision, DecisionLog, Verdict
     from tamis.core.errors import TamisError
+    from tamis.engine.learn import learn
+    from tamis.engine.model import open_model, save_model
     from tamis.engine.record import open_run, save_run
     from tamis.engine.run import Run
     from tamis.engine.select import select
@@ -24,9 +26,12 @@ if TYPE_CHECKING:
     from tamis.selectors.batch.all_features import AllFeatures
     from tamis.selectors.batch.cfs import CFS
     from tamis.selectors.batch.fcbf import FCBF
+    from tamis.selectors.batch.l1_svm import L1SVM
+    from tamis.selectors.batch.lars import LARS
     from tamis.selectors.batch.mrmr import MRMR
     from tamis.selectors.batch.random_features import RandomFeatures
     from tamis.selectors.batch.relieff import ReliefF
+    from tamis.selectors.batch.spsf_lar import SPSFLAR
     from tamis.selectors.features.alpha_investing import AlphaInvesting
     from tamis.selectors.features.fast_osfs import FastOSFS
     from tamis.selectors.features.grafting import Grafting
@@ -50,6 +55,9 @@ _WHERE = {
     "AllFeatures": "tamis.selectors.batch.all_features",
     "RandomFeatures": "tamis.selectors.batch.random_features",
     "CFS": "tamis.selectors.batch.cfs",
+    "L1SVM": "tamis.selectors.batch.l1_svm",
+    "LARS": "tamis.selectors.batch.lars",
+    "SPSFLAR": "tamis.selectors.batch.spsf_lar",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -75,6 +83,9 @@ _WHERE = {
     "Run": "tamis.engine.run",
     "select": "tamis.engine.select",
     "tune": "tamis.engine.tune",
+    "learn": "tamis.engine.learn",
+    "open_model": "tamis.engine.model",
+    "save_model": "tamis.engine.model",
     "open_run": "tamis.engine.record",
     "save_run": "tamis.engine.record",
     "threads": "tamis.kernels.threads",
@@ -86,6 +97,8 @@ __all__ = [
     "CFS",
     "FCBF",
     "FOFS",
+    "L1SVM",
+    "LARS",
     "MRMR",
     "OFSA3M",
     "OGD",
@@ -94,6 +107,7 @@ __all__ = [
     "SAOLA",
     "SFSFI",
     "SOFS",
+    "SPSFLAR",
     "AllFeatures",
     "AlphaInvesting",
     "Decision",
@@ -112,8 +126,11 @@ __all__ = [
     "TamisError",
     "Verdict",
     "__version__",
+    "learn",
     "open",
+    "open_model",
     "open_run",
+    "save_model",
     "save_run",
     "select",
     "threads",

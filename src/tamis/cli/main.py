@@ -23,6 +23,8 @@ from tamis.core.errors import TamisError
 COMMANDS = {
     "select": ("tamis.cli.select", "Select features from a file; write what was kept, and why."),
     "report": ("tamis.cli.report", "Write one page about a run, to look at."),
+    "learn": ("tamis.cli.learn", "Learn from rows as they stream; write a small model."),
+    "predict": ("tamis.cli.predict", "Predict rows with a model that was learned."),
     "why": ("tamis.cli.why", "Say why a feature was kept or dropped."),
     "info": ("tamis.cli.info", "Say what a file holds, or what a run did."),
     "compare": ("tamis.cli.compare", "Compare methods on your own data, with rank tests."),
@@ -88,10 +90,11 @@ def run() -> None:
         _stop(_usage(error), 2)
     except TamisError as error:
         _stop(str(error), 2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as stop:
         if sys.stderr.isatty():
             click.echo(err=True)  # the terminal has written ^C
-        _stop("stopped; nothing was written but what an earlier step had finished", 130)
+        plain = "stopped; nothing was written but what an earlier step had finished"
+        _stop(str(stop) or plain, 130)
     except BrokenPipeError:
         # The reader of our output has gone (`tamis info | head`); that is no error of ours.
         _drop_output()

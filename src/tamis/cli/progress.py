@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from tamis.kernels._jit import on_first_compilation
@@ -14,26 +14,32 @@ from tamis.sources.base import Report, silent
 #: Said when the kernels are not in the cache yet.
 COMPILING = "compiling for this machine, which takes some seconds and happens once a method"
 
+#: Says what is to be shown beside how far something is; "" for nothing.
+Note = Callable[[], str]
+
 #: Seconds between two plain lines.
 PLAIN_EVERY = 5.0
 
 
 @contextmanager
-def progress(quiet: bool = False) -> Iterator[Report]:
-    """Give a function to report to; what it shows depends on where standard error goes."""
+def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Report]:
+    """Give a function to report to; what it shows depends on where standard error goes.
+
+    `note` says what else is to be shown, in place of the rate.
+    """
     if not quiet:
         on_first_compilation(lambda: print(COMPILING, file=sys.stderr, flush=True))
     if quiet:
         yield silent
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with _bar() as report:
+        with _bar(note) as report:
             yield report
     else:
-        yield _PlainLines()
+        yield _PlainLines(note)
 
 
 @contextmanager
-def _bar() -> Iterator[Report]:
+def _bar(note: Note | None) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -62,6 +68,7 @@ def _bar() -> Iterator[Report]:
             tasks[what] = bar.add_task(what, total=total, rate="")
         elapsed = time.monotonic() - begun[what]
         rate = f"{short(done / elapsed)}/s" if elapsed > 0.2 else ""
+        rate = (note() if note is not None else "") or rate
         bar.update(tasks[what], completed=done, total=total, rate=rate)
 
     with bar:
@@ -71,7 +78,8 @@ def _bar() -> Iterator[Report]:
 class _PlainLines:
     """A line when a stage begins to take long, every few seconds, and when it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Note | None = None) -> None:
+        self._note = note
         self._begun: dict[str, float] = {}
         self._said: dict[str, float] = {}
 
@@ -88,8 +96,9 @@ class _PlainLines:
         if total:
             left = (total - done) / max(rate, 1e-9)
             line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
+        told = (self._note() if self._note is not None else "") or f"{short(rate)}/s"
         with suppress(OSError):  # nobody reads it: no reason to stop the run
-            print(f"{line}, {short(rate)}/s", file=sys.stderr, flush=True)
+            print(f"{line}, {told}", file=sys.stderr, flush=True)
 
 
 def short(number: float) -> str:

@@ -121,6 +121,30 @@ def score_kept(pointers, places, values, marks, weight, scores):
 
 
 @jit
+def fill_table(ids, bits, keys, slots):
+    """Enter ids into a table of 2**bits places, twice as many as ids or more; free ones hold -1."""
+    for slot in range(len(ids)):
+        at = bucket(ids[slot], 64 - bits)
+        while slots[at] >= 0:
+            at = (at + 1) & (len(keys) - 1)
+        keys[at] = ids[slot]
+        slots[at] = slot
+
+
+@jit
+def score_listed(pointers, places, values, bits, keys, slots, weight, scores):
+    """Scores of rows by the features in a table (see `fill_table`); others count nothing."""
+    for r in range(len(scores)):
+        for t in range(pointers[r], pointers[r + 1]):
+            at = bucket(places[t], 64 - bits)
+            while slots[at] >= 0 and keys[at] != places[t]:
+                at = (at + 1) & (len(keys) - 1)
+            if slots[at] >= 0:
+                for i in range(scores.shape[1]):
+                    scores[r, i] += weight[slots[at], i] * values[t]
+
+
+@jit
 def score_full(pointers, places, values, weight, scores):
     """Scores of rows where every feature has a weight."""
     for r in range(len(scores)):

@@ -15,6 +15,7 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.kernels import rows as kernel
 from tamis.sources.base import BLOCK_ENTRIES
+from tamis.sources.row_reader import BadLines
 
 #: Tells how a column is called in a sentence, and where a row is.
 NameOf = Callable[[int], str]
@@ -151,6 +152,14 @@ def faults_of(rows: Compressed, n_columns: int, hashed: bool) -> npt.NDArray[np.
     faults = np.zeros(len(rows), dtype=np.uint8)
     kernel.find_faults(rows.pointers, rows.places, rows.values, n_columns, not hashed, faults)
     return faults
+
+
+def count_faults(bad: BadLines, faults: npt.NDArray[np.uint8], where: Where) -> None:
+    """Count rows with faults by kind, and say where the first of each is."""
+    for fault, words in IN_WORDS.items():
+        rows = np.flatnonzero(faults == fault)
+        if len(rows):
+            bad.add(words, len(rows), where(int(rows[0])))
 
 
 def checked(

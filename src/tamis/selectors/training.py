@@ -93,6 +93,8 @@ class Training:
         self.curve = Curve()
         #: What was passed over so far in the pass that reading is in.
         self.bad = BadLines()
+        #: The last mark of each file that was read.
+        self.marks: dict[int, str] = {}
         #: What svmlight indices count from, once that is known.
         self.base: int | None = None
         once = [reader.name for reader in readers if not reader.again]
@@ -147,7 +149,7 @@ class Training:
         """Leave with the learner what is to be known about its training."""
         if self.rows == 0:
             raise InputError(f"{self.readers[0].name} holds no row to learn from; give some")
-        self.learner.bad_lines_ = dict(self.bad.counts)
+        self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
         self.learner.curve_ = self.curve.table()
 
     # --- small steps -------------------------------------------------------------------------
@@ -200,6 +202,7 @@ class Training:
                 before = replace(anchor, drop=since + known, row=row)
                 since, row = since + len(rows), row + len(rows) - known
                 if part.block.mark is not None:
+                    self.marks[file] = part.block.mark
                     anchor = Position(begin.number, file, part.block.mark, bad=self.bad.copy())
                     since = 0
                 after = replace(anchor, drop=since, row=row)
@@ -251,10 +254,7 @@ class Training:
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
             bad.add(NO_CLASS, len(unknown), part.where(int(unknown[0])))
-        for fault, words in intake.IN_WORDS.items():
-            rows = np.flatnonzero((faults == fault) & (codes >= 0))
-            if len(rows):
-                bad.add(words, len(rows), part.where(int(rows[0])))
+        intake.count_faults(bad, np.where(codes < 0, kernel.FINE, faults), part.where)
 
     def _shuffled(self, batches: Iterator[Batch], begin: Position) -> Iterator[Batch]:
         """Stretches of `shuffle` rows, each in an order of its own; the first is of any length."""

@@ -144,8 +144,9 @@ class KeptWeights:
     def scores(self, rows: Compressed) -> Floats:
         """One score a row and block."""
         found = np.zeros((len(rows), self.blocks))
-        score_kept(rows.pointers, rows.places, rows.values, self.marks.view, self.weight, found)
-        found *= self.scale[0]
+        # With the weights as they are shown and saved, so that a saved model gives the same bits.
+        weight = self.weight if self.scale[0] == 1.0 else self.weight * self.scale[0]
+        score_kept(rows.pointers, rows.places, rows.values, self.marks.view, weight, found)
         return found
 
     def _slots(self) -> Ints:

@@ -1,0 +1,227 @@
+"""`tamis learn`: from rows that stream to a small model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+from typing import Any
+
+import click
+
+from tamis.cli.options import parameters, source_options
+from tamis.cli.progress import progress, short
+from tamis.cli.text import one_line
+from tamis.core.errors import ParameterError
+from tamis.engine.learn import LEARNERS, Learned, learn, make_learner
+from tamis.selectors.training import Training
+
+
+@click.command("learn")
+@click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.option(
+    "--method", default="sofs", show_default=True, type=click.Choice(list(LEARNERS)),
+    help="Which learner; ogd and arow keep every feature.",
+)  # fmt: skip
+@click.option("-k", "--features", "n_features", metavar="N",
+              help="How many features to keep, or auto. Default: 500.")  # fmt: skip
+@click.option("--gamma", type=float, help="Of sofs and arow: the smaller, the bolder.")
+@click.option("--eta", type=float, help="Learning rate of pet, fofs and ogd.")
+@click.option("--lam", type=float, help="Regularisation of fofs.")
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE",
+    help="Another parameter of the method, e.g. --param multiclass=uniform. May be repeated.",
+)  # fmt: skip
+@click.option("--passes", default=1, show_default=True, type=click.IntRange(1),
+              help="How often to go over the rows.")  # fmt: skip
+@click.option("--shuffle", default=0, metavar="ROWS", type=click.IntRange(0),
+              help="Shuffle so many rows at a time; they are held in memory.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0),
+              help="Decides the shuffling.")  # fmt: skip
+@click.option("--normalize", is_flag=True, help="Scale every row to length 1.")
+@click.option("--n-bits", type=click.IntRange(1, 40),
+              help="Hash features to 2**N buckets, when their numbers have no end.")  # fmt: skip
+@click.option(
+    "--classes", metavar="A,B,...",
+    help="All classes. Default: a quick pass over files finds them; of standard input the first "
+    "4 MB must show all of them.",
+)  # fmt: skip
+@click.option("--test", type=click.Path(), multiple=True,
+              help="Rows to measure accuracy on at the end. May be repeated.")  # fmt: skip
+@click.option("--out", type=click.Path(), help="Folder for the model; must not exist.")
+@click.option(
+    "--checkpoint", is_flag=False, flag_value=60.0, type=float, metavar="[SECONDS]",
+    help="Put the state away beside --out every so often (60 s); after a kill or Ctrl-C the same "
+    "command goes on from there, to the same model.",
+)  # fmt: skip
+@click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and go on.")
+@source_options
+@click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(data: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> None:
+    """Learn from the rows of DATA, one or more files, keeping few features.
+
+    DATA is svmlight text (.svm, also .gz, .bz2, .zst), a row store (.rows), or any other file that
+    tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once a pass,
+    in order, and never loaded whole.
+
+    Whether svmlight indices begin at 0 or 1 is told by the first 4 MB: an index 0 there means 0.
+    If one turns up later, learning stops and says so; give --zero-based then.
+
+    \b
+    Writes into the --out folder, all or nothing:
+      model.json                            method, parameters, classes, error curve, data
+      features.npy weights.npy confidence.npy   the kept features only
+
+    \b
+    Examples:
+      tamis learn train.svm -k 500 --test test.svm --out model/
+      zcat *.gz | tamis learn - --classes -1,1 --method pet --out model/
+      tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
+    """  # noqa: D301  (click wants the backspace itself)
+    options = _sorted_out(given)
+    learner = make_learner(given["method"], **options.pop("settings"))
+    watched = _Watched()
+    quiet = quiet or as_json
+
+    def say(sentence: str) -> None:
+        if not quiet:
+            click.echo(one_line(sentence), err=True)
+
+    with progress(quiet, watched.note) as report:
+        done = learn(
+            list(data), learner, report=report, say=say, watch=watched,
+            command=shlex.join(["tamis", *sys.argv[1:]]), **options,
+        )  # fmt: skip
+    if as_json:
+        click.echo(json.dumps(_facts(done), indent=1, ensure_ascii=False))
+    elif not quiet:
+        for line in _summary(done):
+            click.echo(one_line(line))
+
+
+class _Watched:
+    """What the progress bar says beside its bytes: rows a second, and the running error."""
+
+    def __init__(self) -> None:
+        self._training: Training | None = None
+        self._begun, self._rows = 0.0, 0
+
+    def __call__(self, training: Training) -> None:
+        if self._training is None:
+            self._training, self._begun, self._rows = training, time.monotonic(), training.rows
+
+    def note(self) -> str:
+        if self._training is None:
+            return ""
+        rows, seconds = self._training.rows, time.monotonic() - self._begun
+        rate = (rows - self._rows) / seconds if seconds > 0.2 else 0.0
+        error = self._training.mistakes / max(rows, 1)
+        return f"{short(rows)} rows, {short(rate)} rows/s, error {100 * error:.2f}%"
+
+
+def _sorted_out(given: dict[str, Any]) -> dict[str, Any]:
+    """The words given, as `learn` takes them; `settings` are those of the learner."""
+    settings = {name: given[name] for name in ("gamma", "eta", "lam") if given[name] is not None}
+    if given["n_features"] is not None:
+        settings["n_features"] = _number_or_auto(given["n_features"])
+    if given["normalize"]:
+        settings["normalize"] = True
+    if given["n_bits"] is not None:
+        settings["n_bits"] = given["n_bits"]
+    settings |= parameters(given["params"])
+    return {
+        "settings": settings,
+        "test": list(given["test"]) or None,
+        "classes": _classes(given["classes"]),
+        **{name: given[name] for name in ("passes", "shuffle", "seed", "out", "checkpoint",
+                                          "skip_bad_lines", "force")},
+        **given["reading"],
+    }  # fmt: skip
+
+
+def _number_or_auto(text: str) -> int | str:
+    if text == "auto":
+        return text
+    try:
+        return int(text.replace("_", ""))
+    except ValueError:
+        raise ParameterError(f"-k {text} is not a whole number and not auto") from None
+
+
+def _classes(text: str | None) -> list[Any] | None:
+    """Classes from the command line: numbers if all of them are, else words.
+
+    >>> _classes("-1,1"), _classes("ham, spam"), _classes(None)
+    ([-1, 1], ['ham', 'spam'], None)
+    """
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        return words
+    return [int(n) if n.is_integer() else n for n in numbers]
+
+
+def _facts(done: Learned) -> dict[str, Any]:
+    """What the run came to, for a program."""
+    learner, test = done.learner, done.test
+    return {
+        "method": type(learner).__name__,
+        "rows": done.rows,
+        "columns": int(learner.n_features_in_),
+        "kept": len(learner.kept_),
+        "progressive_error": done.error,
+        "test_rows": None if test is None else test.rows,
+        "test_accuracy": None if test is None else test.accuracy,
+        "bad_lines": learner.bad_lines_,
+        "test_bad_lines": {} if test is None else test.bad.counts,
+        "seconds": done.seconds["learn"],
+        "rows_per_second": done.rows / max(done.seconds["learn"], 1e-9),
+        "model": None if done.folder is None else str(done.folder),
+        "model_bytes": None if done.folder is None else _size(done.folder),
+    }
+
+
+def _summary(done: Learned) -> list[str]:
+    learner, seconds = done.learner, done.seconds["learn"]
+    rate = short(done.rows / max(seconds, 1e-9))
+    lines = [
+        f"{type(learner).__name__} kept {len(learner.kept_):,} of {learner.n_features_in_:,} "
+        f"columns; {done.rows:,} rows in {seconds:.1f} s ({rate} rows/s)",
+        f"progressive error {100 * done.error:.2f}%: {done.mistakes:,} rows were predicted "
+        "wrongly before they were learned",
+    ]
+    if done.bad.total:
+        lines.append(f"passed over {done.bad.total:,} bad lines: {done.bad}")
+    if done.test is not None:
+        lines += tested(done.test)
+    if done.folder is not None:
+        lines.append(
+            f"wrote {done.folder} ({short(_size(done.folder))}B); use it with: tamis predict "
+            f"{shlex.quote(str(done.folder))} FILE"
+        )
+    return lines
+
+
+def tested(test: Any) -> list[str]:
+    """Lines about rows that were predicted."""
+    lines = []
+    if test.accuracy is None:
+        lines.append(f"{test.rows:,} rows predicted; none has a label that is one of the classes")
+    else:
+        others = test.rows - test.labelled
+        left_out = f" ({others:,} others have no class for a label)" if others else ""
+        lines.append(f"accuracy {100 * test.accuracy:.2f}% on {test.labelled:,} rows{left_out}")
+    if test.bad.total:
+        lines.append(f"passed over {test.bad.total:,} bad lines there: {test.bad}")
+    return lines
+
+
+def _size(folder: Any) -> int:
+    return sum(entry.stat().st_size for entry in os.scandir(folder))

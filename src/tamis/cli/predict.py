@@ -1,0 +1,112 @@
+"""`tamis predict`: rows to classes, with a model that `tamis learn` wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+import click
+import numpy as np
+
+from tamis.cli.learn import tested
+from tamis.cli.options import source_options
+from tamis.cli.progress import progress
+from tamis.cli.text import one_line
+from tamis.core.errors import OutputError
+from tamis.engine.folders import reason
+from tamis.engine.model import open_model
+from tamis.engine.predict import Predictions, Tally, predict_stream
+
+
+@click.command("predict")
+@click.argument("model", type=click.Path())
+@click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.option("--out", type=click.Path(), help="CSV file for the predictions.")
+@click.option("--scores", is_flag=True, help="Write scores, too; of two classes, of the second.")
+@click.option("--skip-bad-lines", is_flag=True,
+              help="Count bad lines and go on; the rows that are left are numbered.")  # fmt: skip
+@source_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    model: str,
+    data: tuple[str, ...],
+    out: str | None,
+    scores: bool,
+    skip_bad_lines: bool,
+    reading: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Predict the class of each row of DATA with a MODEL folder.
+
+    Says how many are right if DATA has labels that are classes. Svmlight indices begin where those
+    of the training data did. The CSV has the columns row (counted from 0), prediction and, with
+    --scores, score (of more than two classes one each).
+
+    \b
+    Examples:
+      tamis predict model/ test.svm
+      tamis predict model/ new.svm --out predictions.csv --scores
+      zcat new.svm.gz | tamis predict model/ - --out predictions.csv
+    """  # noqa: D301  (click wants the backspace itself)
+    opened, tally = open_model(model), Tally()
+    with progress(quiet or as_json) as report, _table(out, opened.classes_, scores) as write:
+        found = predict_stream(
+            opened, list(data), tally=tally, skip_bad_lines=skip_bad_lines, report=report,
+            **reading,
+        )  # fmt: skip
+        for part in found:
+            write(part)
+    if as_json:
+        facts = {"rows": tally.rows, "labelled": tally.labelled, "accuracy": tally.accuracy,
+                 "bad_lines": tally.bad.counts, "predictions": out}  # fmt: skip
+        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+    elif not quiet:
+        for line in [*tested(tally), *([f"wrote {out}"] if out else [])]:
+            click.echo(one_line(line))
+
+
+@contextmanager
+def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
+    """Give a function that writes predictions to a file, which is there when all are written."""
+    if out is None:
+        yield lambda part: None
+        return
+    part = f"{out}.part-{secrets.token_hex(4)}"
+    try:
+        with open(part, "wb") as file:
+            columns = ["row", "prediction"]
+            if scores:
+                several = [f"score {c}" for c in classes.tolist()]
+                columns += ["score"] if len(classes) == 2 else several
+            file.write((",".join(map(_quoted, columns)) + "\n").encode())
+            yield lambda found: _write(file, found, columns)
+        os.replace(part, out)
+    except OSError as error:
+        if error.filename not in (part, out, None):
+            raise
+        raise OutputError(f"{out} cannot be written ({reason(error)})") from error
+    finally:
+        with suppress(OSError):
+            os.unlink(part)
+
+
+def _write(file: IO[bytes], found: Predictions, columns: list[str]) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    scores = np.atleast_2d(found.scores.T)
+    table: list[Any] = [found.rows, found.classes, *scores]
+    arrays = [pa.array(np.ascontiguousarray(column)) for column in table[: len(columns)]]
+    options = csv.WriteOptions(include_header=False, quoting_style="needed")
+    csv.write_csv(pa.Table.from_arrays(arrays, columns), file, options)
+
+
+def _quoted(name: str) -> str:
+    plain = name.replace('"', '""')
+    return f'"{plain}"' if any(c in name for c in ',"\n\r') else name
