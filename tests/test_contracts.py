@@ -75,6 +75,7 @@ SELECTORS += [
     tamis.RandomFeatures(200, seed=9),
     tamis.CFS("forward", measure="auto"),
     tamis.CFS(stale=2, measure="fisher_z"),
+    tamis.L1SVM(n_features=5, scale="none"),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),

@@ -99,15 +99,15 @@ class ScoredBatchSelector(BatchSelector):
         self.ranking_, scores = self._features[order], self._scores[order]
         del self._features, self._scores
         log_kept(self, self.ranking_, scores)
-        if len(order):
-            last = self.log_.names[int(self.ranking_[-1])]
-            self.log_.words["cut"] = f"that of {last} ({scores[-1]:.6g}), the last that is kept"
 
 
 def log_kept(selector: BatchSelector, ranking: Ints, scores: Floats) -> None:
-    """Log features as kept, best first, with their places from the top."""
-    places = np.arange(1.0, len(ranking) + 1)
-    selector.log_.append_many("kept", ranking, scores, places, np.full(len(ranking), np.nan))
+    """Log features as kept, best first, with their places from the top; the last is the cut."""
+    log, places = selector.log_, np.arange(1.0, len(ranking) + 1)
+    log.append_many("kept", ranking, scores, places, np.full(len(ranking), np.nan))
+    if len(ranking):
+        last = log.names[int(ranking[-1])]
+        log.words["cut"] = f"that of {last} ({scores[-1]:.6g}), the last that is kept"
 
 
 def constants(block: ColumnBlock) -> npt.NDArray[np.uint8]:
