@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +16,11 @@ from sklearn.base import clone
 from tamis.checks.data import Case, cases
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import TamisError
+from tamis.engine.checkpoint import read_checkpoint, write_checkpoint
+from tamis.engine.model import open_model, save_model
 from tamis.selectors.learner import InstanceLearner
+from tamis.selectors.training import Training
+from tamis.sources.open_rows import open_rows
 
 L = TypeVar("L", bound=InstanceLearner)
 
@@ -175,6 +182,102 @@ def bad_rows_leave_the_model_as_it_was(learner: InstanceLearner) -> None:
             assert_same_model(live, expected, f"{case}, after refused rows")
 
 
+def write_svmlight(case: Case, folder: str, base: int) -> str:
+    """A case as a file of svmlight text, every number exact; give its path."""
+    path = os.path.join(folder, f"from{base}.svm")
+    with open(path, "w", encoding="ascii") as file:
+        for label, row in zip(case.y.tolist(), case.X, strict=True):
+            entries = [f"{j + base}:{row[j].item()!r}" for j in np.flatnonzero(row).tolist()]
+            file.write(" ".join([str(label), *entries]) + "\n")
+    return path
+
+
+def files_and_blocks_give_the_same_model(learner: InstanceLearner) -> None:
+    """Rows from a file in chunks of any size, from several files or blocks, make the same model."""
+    for case in cases():
+        expected = fitted(learner, case)
+        with tempfile.TemporaryDirectory() as folder:
+            for base in (0, 1):
+                path = write_svmlight(case, folder, base)
+                for chunk in (500, 4_000_000):
+                    found = clone(learner).fit_stream(path, chunk=chunk)
+                    assert_same_model(found, expected, f"{case}, from {base}, {chunk} bytes")
+            half = len(case.y) // 2
+            parts = (
+                Case("head", case.X[:half], case.y[:half]),
+                Case("tail", case.X[half:], case.y[half:]),
+            )
+            paths = []
+            for part in parts:
+                os.mkdir(os.path.join(folder, part.name))
+                paths.append(write_svmlight(part, os.path.join(folder, part.name), 1))
+            found = clone(learner).fit_stream(paths, zero_based=False)
+            assert_same_model(found, expected, f"{case}, two files")
+        blocks = (
+            rows_of(case.X[lo : lo + 9], case.y[lo : lo + 9], lo) for lo in range(0, len(case.y), 9)
+        )
+        once = clone(learner).set_params(passes=1)
+        found = clone(once).fit_stream(blocks, classes=np.unique(case.y))
+        assert_same_model(found, fitted(once, case), f"{case}, blocks")
+
+
+def shuffling_depends_on_the_seed_alone(learner: InstanceLearner) -> None:
+    """The same seed gives the same model for every chunk; what is learned from is every row."""
+    case = cases()[1]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_svmlight(case, folder, 1)
+        first, *others = [
+            clone(learner).fit_stream(path, passes=2, shuffle=size, seed=seed, chunk=chunk)
+            for size, seed, chunk in ((40, 3, 10**6), (40, 3, 50), (40, 3, 1), (40, 4, 50))
+        ]
+        for other in others[:2]:
+            assert_same_model(other, first, f"{case}, shuffled, in chunks")
+        assert others[2].work_["rows"] == 2 * len(case.y), f"{case}: rows were lost in shuffling"
+
+
+def training_goes_on_from_plain_arrays(learner: InstanceLearner) -> None:
+    """A training put away as plain arrays after any batch goes on to the same model."""
+    case = cases()[3]
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_svmlight(case, folder, 1)
+        for shuffle in (0, 30):
+            expected = clone(learner).fit_stream(path, passes=2, shuffle=shuffle)
+            place, asked, live = Path(folder, "c"), {"what": "check"}, None
+            done = False
+            while not done:  # one batch, then a new process, as it were
+                live = Training(
+                    clone(learner), open_rows(path, chunk=1500), passes=2, shuffle=shuffle
+                )
+                if place.exists():
+                    read_checkpoint(place, live, asked)
+                else:
+                    live.start()
+                batch = next(live.batches(), None)
+                done = batch is None
+                if batch is not None:
+                    live.take(batch)
+                    write_checkpoint(place, live, asked, 0.0)
+            place.unlink()
+            assert live is not None
+            assert_same_model(live.learner, expected, f"{case}, resumed, shuffle={shuffle}")
+            live.finish()
+            assert live.learner.curve_ == expected.curve_, f"{case}: another curve, {shuffle}"
+
+
+def a_saved_model_predicts_the_same(learner: InstanceLearner) -> None:
+    """A model folder holds the kept features only, and scores rows to the same bits."""
+    for case in cases():
+        done = fitted(learner, case)
+        with tempfile.TemporaryDirectory() as folder:
+            model = open_model(save_model(done, os.path.join(folder, "model")))
+        for X in (case.X, sp.csr_matrix(case.X), sp.csc_matrix(case.X), rows_of(case.X, None)):
+            same = np.array_equal(model.decision_function(X), done.decision_function(X))
+            assert same, f"{case}: other scores for {type(X).__name__}"
+        assert np.array_equal(model.predict(case.X), done.predict(case.X)), f"{case}: classes"
+        assert np.array_equal(model.weights_, done.weights_), f"{case}: other weights"
+        assert model.kept_.tolist() == done.kept_.tolist(), f"{case}: other features"
+
+
 def fitting_again_starts_afresh(learner: InstanceLearner) -> None:
     """Nothing of an earlier fit is left."""
     first, second = cases()[0], cases()[2]
@@ -191,5 +294,9 @@ CHECKS: tuple[Callable[[Any], None], ...] = (
     inputs_are_never_modified,
     stored_zeros_are_zeros,
     bad_rows_leave_the_model_as_it_was,
+    files_and_blocks_give_the_same_model,
+    shuffling_depends_on_the_seed_alone,
+    training_goes_on_from_plain_arrays,
+    a_saved_model_predicts_the_same,
     fitting_again_starts_afresh,
 )

@@ -78,5 +78,8 @@ class SavedModel(RowScorer, BaseEstimator):  # type: ignore[misc]
         model._model = ListedWeights(model.kept_, weights)
         return model
 
+    def _check_fitted(self) -> None:
+        """A model that was saved has learned."""
+
     def __repr__(self) -> str:
         return f"<SavedModel of {self.record['method']}, {len(self.kept_):,} features kept>"

@@ -54,7 +54,7 @@ class RowScorer(ClassifierMixin):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: above 0 for the second of two classes; else one column a class."""
-        check_is_fitted(self)
+        self._check_fitted()
         parts = [self._model.scores(rows) for _, rows in self._rows_of(X)]
         scores = np.concatenate(parts) if parts else np.zeros((0, self._model.blocks))
         return scores[:, 0] if self._model.blocks == 1 else scores
@@ -73,6 +73,9 @@ class RowScorer(ClassifierMixin):  # type: ignore[misc]
         scores = self._model.scores(self._ready(self._checked(rows, 0)))[0]
         code = int(scores[0] > 0) if len(scores) == 1 else int(scores.argmax())
         return self.classes_.tolist()[code]
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
 
     # --- small steps ---------------------------------------------------------------------------
 
