@@ -76,6 +76,8 @@ SELECTORS += [
     tamis.CFS("forward", measure="auto"),
     tamis.CFS(stale=2, measure="fisher_z"),
     tamis.L1SVM(n_features=5, scale="none"),
+    tamis.HITONPC(tamis.FisherZ(alpha=0.05), max_conditioning=2, unreliable="skip"),
+    tamis.HITONPC("g_squared", unreliable="dependent", max_conditioning=1),
 ]
 MEASURES = [cls() for cls in public(Measure)] + [
     tamis.MutualInformation(alpha=0.01),

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from tamis.engine.record import open_run, save_run
     from tamis.engine.run import Run
     from tamis.engine.select import select
+    from tamis.engine.selection import Selection
     from tamis.engine.tune import tune
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.all_features import AllFeatures
     from tamis.selectors.batch.cfs import CFS
     from tamis.selectors.batch.fcbf import FCBF
+    from tamis.selectors.batch.hiton_pc import HITONPC
     from tamis.selectors.batch.l1_svm import L1SVM
     from tamis.selectors.batch.lars import LARS
     from tamis.selectors.batch.mrmr import MRMR
@@ -58,6 +60,7 @@ _WHERE = {
     "L1SVM": "tamis.selectors.batch.l1_svm",
     "LARS": "tamis.selectors.batch.lars",
     "SPSFLAR": "tamis.selectors.batch.spsf_lar",
+    "HITONPC": "tamis.selectors.batch.hiton_pc",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -81,6 +84,7 @@ _WHERE = {
     "Verdict": "tamis.core.decisions",
     "TamisError": "tamis.core.errors",
     "Run": "tamis.engine.run",
+    "Selection": "tamis.engine.selection",
     "select": "tamis.engine.select",
     "tune": "tamis.engine.tune",
     "learn": "tamis.engine.learn",
@@ -97,6 +101,7 @@ __all__ = [
     "CFS",
     "FCBF",
     "FOFS",
+    "HITONPC",
     "L1SVM",
     "LARS",
     "MRMR",
@@ -122,6 +127,7 @@ __all__ = [
     "RandomFeatures",
     "ReliefF",
     "Run",
+    "Selection",
     "SymmetricUncertainty",
     "TamisError",
     "Verdict",

@@ -24,14 +24,14 @@ from tamis.measures.conditional import (
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.selectors.arrivals import Arrival, Examined, Kept
-from tamis.selectors.measured import UNTESTED, MeasuredSelector
+from tamis.selectors.measured import UNTESTED, Measured, MeasuredSelector
 
 
-class SeparatingSelector(MeasuredSelector):
-    """A feature-stream selector whose rule asks for separating sets.
+class Separating(Measured):
+    """A selector whose rule asks for separating sets.
 
     A set S separates a feature from the target if they are independent given S. Subclasses write
-    `decide` with `_consider`, `_separator` and `_dropped`.
+    their rule with `_consider`, `_separator` and `_dropped`.
     """
 
     discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
@@ -39,21 +39,10 @@ class SeparatingSelector(MeasuredSelector):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "max_conditioning": Number(1, integer=True),
         "unreliable": OneOf(UNRELIABLE),
-        "variant": OneOf(("paper", "program")),
     }
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        max_conditioning: int = 3,
-        unreliable: str = "independent",
-        *,
-        variant: str = "paper",
-    ) -> None:
-        self.measure = measure
-        self.max_conditioning = max_conditioning
-        self.unreliable = unreliable
-        self.variant = variant
+    max_conditioning: int
+    unreliable: str
 
     # --- what the rule is written with -----------------------------------------------------
 
@@ -176,7 +165,7 @@ class SeparatingSelector(MeasuredSelector):
         return panel
 
     def absorb(self, examined: Examined) -> None:
-        """Take an examined block into the stream; blocks must come in order."""
+        """Take an examined block; blocks must come in order."""
         refused = int((examined.constant == UNTESTED).sum() + (examined.levels < 0).sum())
         self._refused_alone += refused
         self._refusals_decided(refused)
@@ -232,3 +221,25 @@ class SeparatingSelector(MeasuredSelector):
         work |= {f"tests_given_{m}": count for m, count in enumerate(tests.tolist())}
         work |= {f"refused_given_{m}": count for m, count in enumerate(refused.tolist())}
         return work | {"decided_by_refused": self._decided_by_refusals}
+
+
+class SeparatingSelector(Separating, MeasuredSelector):
+    """A feature-stream selector whose rule, `decide`, asks for separating sets."""
+
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        **Separating.ranges,
+        "variant": OneOf(("paper", "program")),
+    }
+
+    def __init__(
+        self,
+        measure: Measure | str = "auto",
+        max_conditioning: int = 3,
+        unreliable: str = "independent",
+        *,
+        variant: str = "paper",
+    ) -> None:
+        self.measure = measure
+        self.max_conditioning = max_conditioning
+        self.unreliable = unreliable
+        self.variant = variant
