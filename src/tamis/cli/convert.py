@@ -43,7 +43,7 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     if os.path.lexists(store) and not force:
         raise OutputError(f"{store} is there already; choose another name, or use --force")
-    source = open_data(data, reading)
+    source = open_data(data, reading, memory)
     with progress() as report:
         if os.path.normpath(store).endswith(".rows"):
             made: Source = write_rows(store, source, report=report, overwrite=force)

@@ -53,6 +53,14 @@ _READING: dict[str, Callable[[Any], Any]] = {
         "--categorical", metavar="COLUMN", multiple=True,
         help="A column whose numbers are names of categories. May be repeated.",
     ),
+    "na": click.option(
+        "--na", metavar="TEXT", multiple=True,
+        help="A text that means a missing value in a CSV file, e.g. '?'. May be repeated.",
+    ),
+    "delimiter": click.option(
+        "--delimiter", metavar="CHARACTER",
+        help="What stands between the values of a CSV file. Default: a comma; a tab in NAME.tsv.",
+    ),
     "tokens": click.option(
         "--tokens", metavar="COLUMN",
         help="The column that holds a list of words in each row; every word is a feature.",
@@ -84,9 +92,12 @@ def source_options(command: F) -> F:
     return with_reading  # type: ignore[return-value]
 
 
-def open_data(data: str, reading: dict[str, Any]) -> Source:
-    """Open DATA as the options say."""
-    return open_source(data, **reading)
+def open_data(data: str, reading: dict[str, Any], memory: int | None = None) -> Source:
+    """Open DATA as the options say, to be read with about so much memory."""
+    source = open_source(data, **reading)
+    if memory is not None and hasattr(source, "memory"):
+        source.memory = memory
+    return source
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:

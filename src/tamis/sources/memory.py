@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.sources._words import as_words, coded, sorted_words
 from tamis.sources.base import (
     Report,
     Source,
@@ -25,7 +26,9 @@ from tamis.sources.base import (
 
 
 def is_frame(data: Any) -> bool:
-    """True for pandas, polars and Arrow tables, and whatever speaks the Arrow stream protocol."""
+    """True for pandas, polars (lazy too) and Arrow tables, and whatever streams Arrow."""
+    if bool(nw.dependencies.is_polars_lazyframe(data)):
+        return True
     return bool(nw.dependencies.is_into_dataframe(data)) or (
         hasattr(data, "__arrow_c_stream__")
         and not isinstance(data, np.ndarray)
@@ -190,7 +193,9 @@ class MemorySource(Source):
 
 
 def _as_frame(data: Any) -> Any:
-    """A narwhals frame; anything that only streams Arrow is read into a table first."""
+    """A narwhals frame; what is lazy, or only streams Arrow, is read into a table first."""
+    if nw.dependencies.is_polars_lazyframe(data):
+        data = data.collect()
     if not nw.dependencies.is_into_dataframe(data):
         import pyarrow as pa
 
@@ -230,9 +235,9 @@ def _frame_values(
             refuse_rounding(column, f"values of column {name!r}")
             values[:, j] = column
         elif dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-            values[:, j] = _codes(series, name)
+            values[:, j] = _codes(series)
             # Two words are a flag, which has no order to get wrong.
-            words[j] = values[:, j].max(initial=0.0) > 1
+            words[j] = np.fmax.reduce(values[:, j], initial=0.0) > 1
         else:
             raise InputError(
                 f"column {name!r} is of type {dtype}, which is neither a number nor a category; "
@@ -241,12 +246,13 @@ def _frame_values(
     return values, all_categories, words
 
 
-def _codes(series: Any, name: str) -> npt.NDArray[np.float64]:
-    """Codes of words or categories, by sorted value."""
-    if series.null_count():
-        raise InputError(
-            f"Input X contains NaN (a missing value) in column {name!r}; fill the gaps with a "
-            "category of their own, or drop the column"
-        )
-    words = np.array([str(v) for v in series.to_list()], dtype=object)
-    return np.unique(words, return_inverse=True)[1].astype(np.float64)
+def _codes(series: Any) -> npt.NDArray[np.float64]:
+    """Codes of words or categories, by sorted value; a gap is NaN."""
+    import pyarrow as pa
+
+    if series.dtype == nw.Object:
+        column = pa.array([None if v != v or v is None else str(v) for v in series.to_list()])
+    else:
+        column = series.to_arrow()
+    text = as_words(column)
+    return coded(text, sorted_words(text))
