@@ -235,7 +235,31 @@ def test_the_base_is_found_or_given(tmp_path):
     with pytest.raises(SourceError, match=r"line 2, byte 3: '0:1' has index 0 .*zero_based=True"):
         SvmlightSource(zero, False).load()
     assert [b.n_columns for b in SvmlightSource(one, False).rows()] == [None]
-    assert [b.n_columns for b in SvmlightSource(one).rows()] == [5]
+    auto = SvmlightSource(one)
+    assert [b.n_columns for b in auto.rows()] == [None]  # known after the first pass
+    assert [b.n_columns for b in auto.rows()] == [5]
+
+
+@pytest.mark.parametrize(
+    ("line", "base"),
+    [
+        (b"1 0:1 3:1", 0),
+        (b"1\t0:1", 0),
+        (b"1 00:1", 0),
+        (b"1 001:1", 1),
+        (b"0 1:0", 1),
+        (b"1 10:1 20:0", 1),
+        (b"1 1:1 # 0:1", 1),
+        (b"0:1 1:1", 1),
+    ],
+)
+def test_index_zero_is_seen_at_a_glance(tmp_path, line, base):
+    """The glance only spares the scan of chunks that cannot hold a 0: both say the same."""
+    text = b"1 7:1\n" * 5 + line + b"\n" + b"1 7:1\n" * 5
+    for chunk in (1, 10, 1000):
+        source = SvmlightSource(write(tmp_path, text), chunk=chunk)
+        assert source.name_base == base
+        assert source._base(source._facts()) == base
 
 
 def test_large_indices_are_exact(tmp_path):

@@ -10,22 +10,24 @@ from tamis.kernels._jit import inline, jit
 FINE, NOT_FINITE, TOO_LARGE, NEGATIVE, BEYOND, NOT_RISING = range(6)
 #: Larger numbers could overflow when they are squared.
 LARGEST = 1e60
+_ONE = np.uint64(1)
 
 
 @jit
 def find_fault(pointers, places, values, n_columns, signed):
     """The first fault in rows: what, in which row, at which entry. Negative ids are hashes' own."""
     for r in range(len(pointers) - 1):
-        first, last, wrong = pointers[r], pointers[r + 1], 0
-        # Sums without a branch: rows are nearly always fine.
+        first, last, wrong = np.uint64(pointers[r]), np.uint64(pointers[r + 1]), False
+        # Without a branch, and in truth values, many at a time: rows are nearly always fine.
         for t in range(first, last):
-            wrong += 0 if abs(values[t]) <= LARGEST else 1
-        for t in range(first + 1, last):
-            wrong += 0 if places[t] > places[t - 1] else 1
+            wrong |= not abs(values[t]) <= LARGEST
+        for t in range(first, last - min(_ONE, last - first)):
+            wrong |= places[t + _ONE] <= places[t]
         if signed and last > first:
-            wrong += places[first] < 0 or places[last - 1] >= n_columns
+            wrong |= places[first] < 0 or places[last - _ONE] >= n_columns
         if wrong:
-            return _first_fault(r, first, last, places, values, n_columns, signed)
+            begin, end = pointers[r], pointers[r + 1]
+            return _first_fault(r, begin, end, places, values, n_columns, signed)
     return FINE, 0, 0
 
 

@@ -326,9 +326,12 @@ class InstanceLearner(RowScorer, Selector):
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
-        labels = np.asarray(column_or_1d(y, warn=True))
-        refuse_missing(labels)
-        check_classification_targets(labels)
+        if isinstance(X, RowBlock) and isinstance(y, np.ndarray) and y.ndim == 1 and self._begun():
+            labels = y  # blocks are many: that each label is a class is checked, and no more
+        else:
+            labels = np.asarray(column_or_1d(y, warn=True))
+            refuse_missing(labels)
+            check_classification_targets(labels)
         n_rows = intake.height_of(X)
         if n_rows is not None and n_rows != len(labels):
             raise InputError(
@@ -336,6 +339,9 @@ class InstanceLearner(RowScorer, Selector):
                 "give one class for each row"
             )
         return labels
+
+    def _begun(self) -> bool:
+        return hasattr(self, "_model")
 
     def _codes(self, labels: npt.NDArray[Any], first: int) -> Ints:
         """Numbers of the classes of rows, or one sentence about the first that is none."""

@@ -77,7 +77,7 @@ class TextFile:
         missing last newline is added. `start` is the byte to begin at, in a file that is not
         compressed. Of a damaged file every line that ended before comes, then `DamageError`.
         """
-        waiting: list[bytes] = []
+        waiting: list[bytes | memoryview] = []
         given, wanted, is_first = start, max(1, size), start == 0
         with self._open() as (raw, text):
             if start:
@@ -91,7 +91,7 @@ class TextFile:
                     data, is_first = data.removeprefix(_BOM), False
                 cut = data.rfind(b"\n") + 1
                 if cut:
-                    waiting.append(data[:cut] if cut < len(data) else data)
+                    waiting.append(memoryview(data)[:cut] if cut < len(data) else data)
                     given += sum(map(len, waiting))
                     yield _as_array(waiting)
                     waiting, wanted = [data[cut:]] if cut < len(data) else [], max(1, size)
@@ -258,7 +258,7 @@ class _Zstd(io.RawIOBase):
         return len(piece)
 
 
-def _as_array(parts: list[bytes]) -> npt.NDArray[np.uint8]:
+def _as_array(parts: list[bytes | memoryview]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), dtype=np.uint8)
 
 

@@ -30,7 +30,7 @@ from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_tar
 from tamis.sources.transpose import MEMORY
 
 #: Bytes of text that a thread parses at a time.
-CHUNK = 4_000_000
+CHUNK = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,14 @@ class SvmlightSource(Source):
         self._text = TextFile(self.path)
         self._known: _Facts | None = None
         self._labels: npt.NDArray[Any] | None = None
+        self._zero: bool | None = None
 
     @property
     def name_base(self) -> int:  # type: ignore[override]
         """Number of the first column in the file, 0 or 1."""
-        return self._base(self._facts() if self.zero_based == "auto" else _Facts())
+        if self.zero_based != "auto":
+            return 0 if self.zero_based else 1
+        return self._base(self._known) if self._known else int(not self._holds_zero())
 
     @property
     def n_rows(self) -> int:
@@ -125,7 +128,7 @@ class SvmlightSource(Source):
         first = 0
         pieces = ((part.labels, part.rows) for part in self._parsed(self.chunk, report))
         for y, rows in rebatch(pieces, size):
-            places = rows.places - base
+            places = np.subtract(rows.places, base, out=rows.places)  # parsed for us alone
             yield RowBlock(first, n_columns, Compressed(rows.pointers, places, rows.values), y)
             first += len(rows)
 
@@ -210,6 +213,19 @@ class SvmlightSource(Source):
             self._learn(facts)
         assert self._known is not None
         return self._known
+
+    def _holds_zero(self) -> bool:
+        """True if index 0 occurs: a glance at the text, in passing over what cannot hold it."""
+        if self._zero is None:
+            self._zero = False
+            for text in self._text.chunks(self.chunk):
+                if kernel.may_hold_zero(text):
+                    found = kernel.new_found()
+                    kernel.scan_rows(text, found)
+                    if found[kernel.LOWEST] == 0:
+                        self._zero = True
+                        break
+        return self._zero
 
     def _learn(self, facts: _Facts) -> None:
         if facts.n_rows == 0:
