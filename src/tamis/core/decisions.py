@@ -141,6 +141,10 @@ class DecisionLog(LogViews):
         self._events.extend(events)
         self._reason.view[features] = self._codes[reason]
 
+    def append_withdrawal(self, decision: Decision) -> None:
+        """Record that a feature was taken away; that happened after the last arrival."""
+        self._event(len(self) - 1, decision)
+
     def append(self, decision: Decision) -> None:
         """Record a decision and the evictions that go with it, evictions first."""
         for eviction in decision.evicts:
@@ -202,9 +206,9 @@ class DecisionLog(LogViews):
                 del kept[feature]
         return sorted(kept)
 
-    def events(self) -> Iterator[Decision]:
-        """Every recorded decision in the order taken; evictions stand before their cause."""
-        for i in range(len(self._events)):
+    def events(self, lo: int = 0, hi: int | None = None) -> Iterator[Decision]:
+        """Recorded decisions lo to hi - 1 as they were taken; evictions stand before the cause."""
+        for i in range(lo, len(self._events) if hi is None else hi):
             yield self._decision(i)
 
     def number(self, feature: int | str) -> int:
@@ -216,6 +220,10 @@ class DecisionLog(LogViews):
                 + (f"; the first is called {self.names[0]!r}" if len(self) else "")
             )
         return found
+
+    def reason_of(self, feature: int) -> str:
+        """Key of the reason for the final verdict of a feature."""
+        return self._keys[int(self._reason.view[feature])]
 
     def why(self, feature: int | str) -> str:
         """Say in one sentence, with the numbers, what became of a feature."""

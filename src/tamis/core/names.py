@@ -134,14 +134,14 @@ class NameBook:
 
     def find(self, name: str) -> int | None:
         """Return the newest feature called `name`, or None."""
-        numbered = self._find_numbered(name)
+        numbered = self.find_numbered(name)
         for start, names in zip(reversed(self._starts), reversed(self._named), strict=True):
             i = names.find(name)
             if i is not None:
                 return start + i if numbered is None else max(start + i, numbered)
         return numbered
 
-    def _find_numbered(self, name: str) -> int | None:
+    def find_numbered(self, name: str) -> int | None:
         """Return the feature that has no name of its own and is called `name` by its number."""
         # Nineteen digits hold every arrival number; Python refuses to read thousands of them.
         match = re.fullmatch(re.escape(self.prefix) + r"(\d{1,19})", name)

@@ -65,6 +65,9 @@ STATE = "state"
 #: new.
 SHORT = 500_000
 
+#: Commits after which a long log is written anew, however little is new.
+MOST_SEGMENTS = 64
+
 #: A table of features that are new or changed since a long log was written.
 RECENT = "recent.parquet"
 
@@ -189,7 +192,8 @@ class Archive:
 
     def _worth_folding(self, log: DecisionLog) -> bool:
         new = len(log) - self.head["folded"]
-        return self.head["log"] is None or len(log) <= SHORT or 10 * new >= len(log)
+        short = self.head["log"] is None or len(log) <= SHORT
+        return short or 10 * new >= len(log) or len(self.head["segments"]) >= MOST_SEGMENTS
 
     def _store_columns(self, state: Path, number: int) -> list[tuple[Record, list[int]]]:
         """Write columns that are kept and in no file yet, with those of files not much larger.
@@ -213,16 +217,24 @@ class Archive:
 
     def refresh(self) -> None:
         """Write the files that people read; run.json comes last and says which commit they show."""
-        state, run = self.folder / STATE, self.run()
+        run = self.run()
         if self.head["segments"]:
-            _put(self.folder / RECENT, lambda part: self._write_recent(part))
+            _put(self.folder / RECENT, self._write_recent)
         else:
-            link(state / self.head["log"]["name"], self.folder / "log.parquet")
-            link(state / self.head["events"]["name"], self.folder / "events.parquet")
+            self.show_log()
             (self.folder / RECENT).unlink(missing_ok=True)
         _put(self.folder / "selected.csv", lambda part: write_selected(run, part))
-        more = {"commit": self.head["commit"], "log_shows": self.head["folded"]}
-        _put(self.folder / "run.json", lambda part: part.write_bytes(run_json(run, **more)))
+        record = run_json(run, **self.shows())
+        _put(self.folder / "run.json", lambda part: part.write_bytes(record))
+
+    def show_log(self) -> None:
+        """Give the two files of the log the names that people know."""
+        for name in ("log", "events"):
+            link(self.folder / STATE / self.head[name]["name"], self.folder / f"{name}.parquet")
+
+    def shows(self) -> dict[str, Any]:
+        """What run.json says about the commit that is shown, and how far log.parquet goes."""
+        return {"commit": self.head["commit"], "log_shows": self.head["folded"]}
 
     def _write_recent(self, part: Path) -> None:
         """Write the rows of the log that are new or changed since its file was written."""
@@ -271,8 +283,8 @@ def names_in(head: Record) -> list[str]:
     return [r["name"] for r in [*single, *head["segments"], *head["columns"]] if r is not None]
 
 
-def add_state(folder: Path, run: Run) -> None:
-    """Write the state of a finished run beside its other files, which are there already."""
+def add_state(folder: Path, run: Run) -> dict[str, Any]:
+    """Write the log and the state of a finished run; what run.json says about it."""
     archive = new_archive(folder, run.selector, run.stock, run)
     source = run.source
     line = {
@@ -280,8 +292,8 @@ def add_state(folder: Path, run: Run) -> None:
         "fingerprint": source["fingerprint"], "columns": len(run.log), "taken": len(run.log),
     }  # fmt: skip
     archive.commit(line, last=True)
-    for name in ("log", "events"):
-        link(folder / STATE / archive.head[name]["name"], folder / f"{name}.parquet")
+    archive.show_log()
+    return archive.shows()
 
 
 def new_archive(folder: Path, selector: FeatureStreamSelector, stock: Stock, run: Run) -> Archive:
@@ -356,8 +368,7 @@ def read_archive(folder: Path, selector: FeatureStreamSelector | None = None) ->
 
 def _damaged(folder: Path, error: BaseException) -> SourceError:
     return SourceError(
-        f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select "
-        "again"
+        f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select again"
     )
 
 

@@ -86,6 +86,12 @@ class Ledger:
         found[hits], values[hits] = self._features[places[hits]], self._values[places[hits]]
         return found, values
 
+    def has(self, feature: int) -> bool:
+        """Tell whether a column is in it, by its number."""
+        self._gather()
+        at = int(np.searchsorted(self._features, feature))
+        return at < len(self._features) and int(self._features[at]) == feature
+
     def arrays(self, first: int = 0) -> dict[str, npt.NDArray[Any]]:
         """The columns from number `first` on as plain arrays, for a file."""
         self._gather()

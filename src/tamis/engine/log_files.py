@@ -76,7 +76,7 @@ def _names(names: NameBook, lo: int, hi: int) -> Any:
     """The names of features lo to hi - 1, without a step in Python for each."""
     found, at = [], lo
     for start, piece in names.pieces_between(lo, hi):
-        found += [_numbered(names, at, start), _arrow(piece)]
+        found += [_numbered(names, at, start), arrow_names(piece)]
         at = start + len(piece)
     return pa.chunked_array([*found, _numbered(names, at, hi)], pa.large_string())
 
@@ -90,7 +90,7 @@ def _numbered(names: NameBook, lo: int, hi: int) -> Any:
     )
 
 
-def _arrow(names: Names) -> Any:
+def arrow_names(names: Names) -> Any:
     """Packed names as Arrow has them: the same two arrays, if every reader takes their letters."""
     try:
         names.blob.decode("utf-8")

@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.core.errors import OutputError, SourceError
+from tamis.core.errors import OutputError, SourceError, TamisError
 from tamis.engine.archive import add_state, is_living, read_living_run
 from tamis.engine.folders import make_beside, move_into_place, real, reason
 from tamis.engine.log_files import read_log, write_events, write_log
@@ -41,18 +42,33 @@ def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
 
 def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a run: into a hidden folder beside, then into place with one rename."""
+
+    def write(work: Path) -> None:
+        write_selected(run, work / "selected.csv")
+        if run.stock is not None:
+            more = add_state(work, run)
+        else:
+            write_log(run.log, work / "log.parquet")
+            write_events(run.log, work / "events.parquet")
+            more = {}
+        (work / "run.json").write_bytes(run_json(run, **more))
+
+    return publish(write, folder, force=force)
+
+
+def publish(
+    write: Callable[[Path], None], folder: str | os.PathLike[str], *, force: bool = False
+) -> Path:
+    """Let a run be written into a hidden folder, which is then moved into place."""
     check_free(folder, force=force)
     path = real(folder)
     work = make_beside(path)
     try:
-        write_selected(run, work / "selected.csv")
-        write_log(run.log, work / "log.parquet")
-        write_events(run.log, work / "events.parquet")
-        if run.stock is not None:
-            add_state(work, run)
-        (work / "run.json").write_bytes(run_json(run))
+        write(work)
         move_into_place(work, path)
     except (OSError, pa.ArrowException) as error:
+        if isinstance(error, TamisError):
+            raise
         raise OutputError(
             f"{folder} cannot be written ({reason(error)}); nothing was kept"
         ) from error

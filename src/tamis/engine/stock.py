@@ -14,6 +14,9 @@ from tamis.core.errors import InputError
 from tamis.core.target import Target
 from tamis.engine.kept_columns import KeptColumns
 from tamis.engine.ledger import Hashes, Ledger, hashes_of
+from tamis.engine.rows import as_keys
+from tamis.measures.auto import BY_NAME
+from tamis.measures.base import Measure
 from tamis.selectors.base import ColumnSelector, Examining, FeatureStreamSelector
 from tamis.sources.base import Report, Source
 
@@ -67,6 +70,27 @@ class Stock:
         if block.names is not None and hashes is not None:
             self.ledger.add(block.first, block.names, hashes)
         self.columns.take(block, selector.kept_)
+
+
+def stock_for(selector: Any, source: Source, target: Target) -> Stock | None:
+    """An empty stock for the rows of a source, or None where the selector cannot be put away."""
+    if not isinstance(selector, FeatureStreamSelector) or not can_be_put_away(selector):
+        return None
+    try:
+        labels_of(target)
+    except InputError:
+        return None
+    key, keys = source.keys() or (None, None)
+    if keys is not None and key is not None:
+        keys = as_keys(keys, target.n_rows, key)
+    return Stock.of(target, keys, key)
+
+
+def can_be_put_away(selector: FeatureStreamSelector) -> bool:
+    """Tell whether a selector says what its state is, in words that a file can hold."""
+    measures = [p for p in selector.get_params(deep=False).values() if isinstance(p, Measure)]
+    known = all(type(measure) is BY_NAME.get(measure.name) for measure in measures)
+    return known and type(selector)._each is not FeatureStreamSelector._each
 
 
 class _Noting:

@@ -89,6 +89,10 @@ class Source(ABC):
         """Which columns are codes of three or more words, for a source of rows that knows."""
         return None
 
+    def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
+        """Name and values of the column that names the rows, for a source that was given one."""
+        return None
+
     @abstractmethod
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns in order; the default width fits well in memory."""

@@ -21,7 +21,7 @@ from tamis.sources._roles import Roles, names_of
 from tamis.sources._tables import MemoryTable
 from tamis.sources._words import coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.table import TableSource, of_height, refuse_rounding
+from tamis.sources.table import TableSource, key_values, of_height, refuse_rounding
 from tamis.sources.transpose import MEMORY
 
 #: A word that is a number; a column of which half are is no column of words.
@@ -123,6 +123,17 @@ class CsvSource(Source):
         """The target column, or None if none was named."""
         self._learn()
         return self._y
+
+    def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
+        """Name and values of the column that names the rows, as words, if one was given."""
+        key = self._roles.key
+        if key is None:
+            return None
+        import pyarrow as pa
+
+        batches = self._text.batches({key: pa.large_string()}, [key])
+        words = [key_values(batch.column(key)) for batch in batches]
+        return key, np.concatenate([np.zeros(0, "U1"), *words])
 
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; a file that does not fit is transposed on disk."""

@@ -21,7 +21,7 @@ from tamis.sources._rows_of_columns import rows_of_columns
 from tamis.sources._tables import ArrowTable, ParquetTable, TableFile
 from tamis.sources._words import as_words
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.table import TableSource
+from tamis.sources.table import TableSource, key_values
 from tamis.sources.transpose import MEMORY
 
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
@@ -91,6 +91,10 @@ class DailySource(Source):
     def names(self) -> Names:
         """Names of the features, file after file."""
         return Names.of(name for part in self._parts for name in part.names())
+
+    def keys(self) -> tuple[str, npt.NDArray[Any]]:
+        """Name and values of the column that tells rows apart, in the order of the first file."""
+        return self._key, key_values(self._keys)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target in the order of the first file's rows, or None if none was named."""

@@ -75,6 +75,11 @@ class TableSource(Source):
         """Take a target that is no column of the table."""
         self._y = y
 
+    def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
+        """Name and values of the column that names the rows, if one was given."""
+        key = self._roles.key
+        return None if key is None else (key, key_values(self._file.read([key]).column(0)))
+
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; only these are read and held."""
         for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
@@ -182,6 +187,14 @@ def target_values(column: Any) -> npt.NDArray[Any]:
     if found.dtype == object and column.null_count == 0 and not pa.types.is_boolean(kind):
         found = found.astype(str)  # fixed length, as everywhere else
     return found
+
+
+def key_values(column: Any) -> npt.NDArray[Any]:
+    """Keys of rows as an array of numbers or words."""
+    if column.null_count:
+        raise SourceError("a row has no key; give every row one, or leave it out")
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found.astype(str) if found.dtype == object else found
 
 
 def refuse_rounding(column: Any, what: str) -> None:

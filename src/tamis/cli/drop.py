@@ -1,0 +1,36 @@
+"""`tamis drop`: a feature that no longer exists upstream leaves a selection."""
+
+from __future__ import annotations
+
+import click
+
+from tamis.cli.text import one_line
+from tamis.core.sentences import join
+from tamis.engine.selection import Selection
+
+#: Names that a sentence lists.
+LISTED = 10
+
+
+@click.command("drop")
+@click.argument("run", type=click.Path())
+@click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
+@click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
+def command(run: str, features: tuple[str, ...], no_wait: bool) -> None:
+    """Withdraw each FEATURE from the selection in RUN, because it no longer exists upstream.
+
+    Says which features it had displaced. Those are not brought back: their values are not at hand.
+    Feed them again, and they are decided about as new arrivals.
+
+    \b
+    Example:
+      tamis drop run/ age
+    """  # noqa: D301  (click wants the backspace itself)
+    selection = Selection.open(run)
+    for feature in features:
+        back = selection.drop(feature, wait=not no_wait)
+        said = f"{feature} was withdrawn"
+        if back:
+            named = back[:LISTED] + ([f"{len(back) - LISTED:,} more"] if len(back) > LISTED else [])
+            said += f"; it had displaced {join(named)}, which may be fed again"
+        click.echo(one_line(said))

@@ -1,0 +1,73 @@
+"""`tamis feed`: new columns for a selection that was made before."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import click
+
+from tamis.cli.options import source_options
+from tamis.cli.progress import progress
+from tamis.cli.text import one_line
+from tamis.engine.selection import Selection
+from tamis.kernels.threads import threads
+
+
+@click.command("feed")
+@click.argument("run", type=click.Path())
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@click.option(
+    "--replace", is_flag=True,
+    help="Columns of a known name with other values replace the old ones.",
+)  # fmt: skip
+@click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
+@source_options
+@click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
+@click.option(
+    "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
+)
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    run: str,
+    files: tuple[str, ...],
+    replace: bool,
+    no_wait: bool,
+    reading: dict[str, Any],
+    n_threads: int | None,
+    width: int | None,
+    quiet: bool,
+) -> None:
+    """Feed the columns of each FILE to the selection in RUN, which goes on where it stopped.
+
+    RUN is a folder that tamis select or tamis.Selection.create made. FILE holds new columns of the
+    same rows: in the same order, or with the key column that the selection was made with. A column
+    that was fed before is recognised by its name and values and skipped. Columns without names are
+    new arrivals and continue the numbering.
+
+    A feed that is killed leaves all that it had committed; feed the same file again to go on.
+
+    \b
+    Examples:
+      tamis feed run/ tuesday.parquet
+      tamis feed run/ tuesday.parquet --replace
+    """  # noqa: D301  (click wants the backspace itself)
+
+    def say(sentence: str) -> None:
+        if not quiet:
+            click.echo(one_line(sentence), err=True)
+
+    selection = Selection.open(run)
+    with contextlib.ExitStack() as stack:
+        if n_threads is not None:
+            stack.enter_context(threads(n_threads))
+        report = stack.enter_context(progress(quiet))
+        for file in files:
+            fed = selection.feed(
+                file, replace=replace, wait=not no_wait, width=width, report=report, say=say,
+                **reading,
+            )  # fmt: skip
+            if not quiet:
+                click.echo(one_line(str(fed)))
+    if not quiet:
+        click.echo(one_line(f"{len(selection.kept):,} features are kept; see {run}/selected.csv"))

@@ -1,0 +1,35 @@
+"""`tamis log`: what a selection decided, and when."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from tamis.cli.text import one_line
+from tamis.engine.selection import Selection
+
+
+@click.command("log")
+@click.argument("run", type=click.Path())
+@click.option(
+    "--since", metavar="WHEN",
+    help="A date or time such as 2026-11-01 (UTC), a number of commits from the end, or last.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one decision a line.")
+def command(run: str, since: str | None, as_json: bool) -> None:
+    """Print the decisions in the log of RUN in order, each with the time it was committed.
+
+    Features that never met the rule, such as those that say nothing about the target, are not
+    listed; ask about them with tamis why.
+
+    \b
+    Examples:
+      tamis log run/ --since last
+      tamis log run/ --since 2026-11-01 --json
+    """  # noqa: D301  (click wants the backspace itself)
+    for entry in Selection.open(run).log(since):
+        if as_json:
+            click.echo(json.dumps(entry, ensure_ascii=False))
+        else:
+            click.echo(one_line(f"{entry['time'][:19]}  {entry['sentence']}"))

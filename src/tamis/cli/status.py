@@ -1,0 +1,43 @@
+"""`tamis status`: where a selection stands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from tamis.cli.text import one_line
+from tamis.engine.selection import Selection
+
+
+@click.command("status")
+@click.argument("run", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(run: str, as_json: bool) -> None:
+    """Say where the selection in RUN stands: features seen and kept, the last feed, what is open.
+
+    \b
+    Examples:
+      tamis status run/
+      tamis status run/ --json
+    """  # noqa: D301  (click wants the backspace itself)
+    facts = Selection.open(run).status()
+    if as_json:
+        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        return
+    for key, value in _lines(facts):
+        click.echo(one_line(f"{key:<11} {value}"))
+
+
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    lines = [
+        (key, f"{value:,}" if isinstance(value, int) else str(value))
+        for key, value in facts.items()
+        if value not in (None, "", [], {}) and key not in ("unfinished", "refused", "shown")
+    ]
+    lines += [("unfinished", f"{what}; feed it again to go on") for what in facts["unfinished"]]
+    lines += [("refused", f"{name}: {why}") for name, why in facts["refused"].items()]
+    if not facts["shown"]:
+        lines.append(("note", "selected.csv and log.parquet are older than the last commit"))
+    return lines

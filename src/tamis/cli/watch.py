@@ -1,0 +1,64 @@
+"""`tamis watch`: feeds files to a selection as they appear in a folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tamis.cli.options import source_options
+from tamis.cli.text import one_line
+from tamis.engine.selection import Selection
+from tamis.engine.watching import Watcher
+
+
+@click.command("watch")
+@click.argument("run", type=click.Path())
+@click.argument("incoming", type=click.Path())
+@click.option("--once", is_flag=True, help="Feed what is there and end, for cron.")
+@click.option(
+    "--settle", default=2.0, show_default=True, type=click.FloatRange(min=0),
+    help="Seconds for which a file must not have changed before it is taken.",
+)  # fmt: skip
+@click.option(
+    "--replace", is_flag=True,
+    help="Columns of a known name with other values replace the old ones.",
+)  # fmt: skip
+@source_options
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    run: str,
+    incoming: str,
+    once: bool,
+    settle: float,
+    replace: bool,
+    reading: dict[str, Any],
+    quiet: bool,
+) -> None:
+    """Feed files to the selection in RUN as they appear in the folder INCOMING, each exactly once.
+
+    A file is taken when it has stopped changing; names that begin with . or _ or end in .part or
+    .tmp are left alone. A file that cannot be fed is told once and passed over; tamis status lists
+    it. Stop with Ctrl-C. Nothing is moved or removed.
+
+    \b
+    Examples:
+      tamis watch run/ incoming/
+      tamis watch run/ incoming/ --once
+    """  # noqa: D301  (click wants the backspace itself)
+
+    def say(sentence: str) -> None:
+        if not quiet:
+            click.echo(one_line(sentence))
+
+    watcher = Watcher(
+        Selection.open(run), incoming, settle=settle, replace=replace, say=say, **reading
+    )
+    if once:
+        watcher.once()
+        return
+    say(f"watching {incoming}; stop with Ctrl-C")
+    try:
+        watcher.forever()
+    except KeyboardInterrupt:
+        say("stopped; what was fed is committed")

@@ -1,0 +1,306 @@
+"""Feeding columns to a selection: what is new, what is known, what contradicts, and then the rule.
+
+All columns are looked at before the first one is taken, so that a file that cannot be fed leaves
+nothing behind. Then they are taken block by block, and what was taken is committed about once a
+second: a process that is killed goes on behind the last commit when the same file is fed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.errors import InputError
+from tamis.core.names import Names
+from tamis.core.target import Target
+from tamis.engine.archive import Archive
+from tamis.engine.ledger import Hashes, name_hashes
+from tamis.engine.log_files import arrow_names
+from tamis.engine.prefetch import ahead
+from tamis.engine.rows import Places, aligned, as_keys, rearranged
+from tamis.engine.withdrawal import REPLACED, withdraw
+from tamis.kernels.threads import thread_count
+from tamis.sources.base import Report, Source
+
+#: Seconds between two commits.
+COMMIT_EVERY = 1.0
+
+
+@dataclass
+class Fed:
+    """What came of feeding some columns.
+
+    Attributes
+    ----------
+    source : str
+        What was fed.
+    taken, skipped : int
+        Columns that were decided about, and columns that had been fed before.
+    replaced : list of str
+        Columns that took the place of others of the same name.
+    kept, evicted : list of str
+        Fed columns that are kept now, and older ones that they drove out.
+    again : bool
+        The same data, without names, had been fed before as a whole; nothing was taken.
+    """
+
+    source: str
+    taken: int = 0
+    skipped: int = 0
+    replaced: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    evicted: list[str] = field(default_factory=list)
+    again: bool = False
+
+    def __str__(self) -> str:
+        if self.again:
+            return f"{self.source} was fed before; nothing was taken"
+        said = f"{self.source}: {self.taken:,} columns taken, {len(self.kept):,} of them kept"
+        if self.evicted:
+            said += f", {len(self.evicted):,} older ones evicted"
+        if self.replaced:
+            said += f", {len(self.replaced):,} replaced"
+        if self.skipped:
+            said += f"; {self.skipped:,} were fed before and were skipped"
+        return said
+
+
+@dataclass
+class Feeding:
+    """One source on its way into a selection."""
+
+    archive: Archive
+    source: Source
+    name: str
+    replace: bool
+    width: int | None
+    report: Report
+    facts: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.fed = Fed(self.name)
+        self.places: Places | None = None
+        self.fingerprint = self.facts.get("fingerprint") or self.source.info().fingerprint
+        mine = [line for line in self.archive.history if line.get("source") == self.name
+                and line.get("fingerprint") == self.fingerprint and "columns" in line]  # fmt: skip
+        #: Columns of this very source that an earlier feed, which was stopped, had taken.
+        self.done = 0 if not mine or mine[-1]["done"] else mine[-1]["columns"]
+        self.before = any(
+            line["done"] for line in self.archive.history
+            if line.get("fingerprint") == self.fingerprint and "columns" in line
+        )  # fmt: skip
+
+    def __call__(self) -> Fed:
+        """Look at everything, then take it."""
+        self._check_rows()
+        archive = self.archive
+        archive.selector.look_at(self._blocks(), self.source.n_columns)
+        take, replaced = self._survey()
+        if self.fed.again:
+            return self.fed
+        first, n_events = archive.log.names.count, archive.log.n_events
+        if replaced:
+            self.fed.replaced = [archive.log.names[f] for f in replaced]
+            withdraw(archive, replaced, REPLACED)
+            archive.commit(self._line(self.done, done=False), last=False)
+            n_events = archive.log.n_events
+        self._take(take)
+        archive.commit(self._line(len(take), done=True), last=True)
+        names = archive.log.names
+        kept = set(archive.selector.kept_.tolist())
+        self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
+        left = archive.log.state()["event_feature"][n_events:].tolist()
+        self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
+        return self.fed
+
+    # --- the rows --------------------------------------------------------------------------
+
+    def _check_rows(self) -> None:
+        """Raise one sentence if the rows are not those of the selection."""
+        stock, source = self.archive.stock, self.source
+        ours = stock.target
+        keys = self.facts.get("keys")
+        if keys is None and (found := source.keys()) is not None:
+            keys = found[1]
+        if stock.keys is not None:
+            if keys is None:
+                raise InputError(
+                    f"{self.name} has no column {stock.key!r} to tell which row is which, and this "
+                    "selection goes by it; add that column"
+                )
+            theirs = as_keys(keys, source.n_rows, self.name)
+            self.places = aligned(stock.keys, theirs, self.name)
+        elif source.n_rows != ours.n_rows:
+            raise InputError(
+                f"{self.name} has {source.n_rows} rows but the selection has {ours.n_rows}; feed "
+                "columns of the same rows, in the same order"
+            )
+        labels = source.target()
+        if labels is not None:
+            labels = labels if self.places is None else labels[self.places]
+            if Target.of(labels).fingerprint != ours.fingerprint:
+                raise InputError(
+                    f"{self.name} brings a target that is not the one of the selection: other "
+                    "rows, or the same in another order; feed columns of the same rows, in the "
+                    "same order"
+                )
+
+    def _blocks(self, report: Report | None = None) -> Iterator[ColumnBlock]:
+        """The blocks of the source with our rows."""
+        told = () if report is None else (report,)
+        for block in self.source.columns(self.width, *told):
+            yield rearranged(block, self.places)
+
+    # --- looking ---------------------------------------------------------------------------
+
+    def _survey(self) -> tuple[npt.NDArray[np.bool_], list[int]]:
+        """Which columns are to be taken, and which older ones they replace."""
+        archive, fed = self.archive, self.fed
+        takes: list[npt.NDArray[np.bool_]] = []
+        names: list[Names] = []
+        replaced: list[int] = []
+        seen = 0
+        for block in self._blocks():
+            archive.selector._refuse_bad_values(block)
+            take = np.ones(block.width, np.bool_)
+            take[: max(0, self.done - seen)] = False
+            if block.names is None:
+                fed.again = fed.again or (self.before and not self.done)
+            else:
+                names.append(block.names)
+                known, changed = self._known(block, take)
+                take[known] = False
+                fed.skipped += len(known)
+                replaced += changed
+            takes.append(take)
+            seen += block.width
+        _refuse_doubles(names, self.name)
+        return np.concatenate([np.zeros(0, np.bool_), *takes]), replaced
+
+    def _known(
+        self, block: ColumnBlock, take: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.intp], list[int]]:
+        """Columns that were fed before, and older ones whose name came with other values."""
+        assert block.names is not None
+        archive = self.archive
+        features, values = archive.stock.ledger.find(block.names)
+        same = values == archive.stock.hashes(block)
+        found = take & (features >= 0)
+        book = archive.log.names
+        changed = [
+            int(i) for i in np.flatnonzero(found & ~same)
+            if book[int(features[i])] == block.names[int(i)]
+        ]  # fmt: skip
+        if changed and not self.replace:
+            raise InputError(
+                f"{self.name}: the column {block.names[changed[0]]!r} was fed before with other "
+                "values; rename it, or use --replace (replace=True) to put it in place of the old "
+                "one"
+            )
+        self._refuse_numbered(block.names)
+        return np.flatnonzero(found & same), [int(features[i]) for i in changed]
+
+    def _refuse_numbered(self, names: Names) -> None:
+        """Raise one sentence for a name that a column without one goes by."""
+        book = self.archive.log.names
+        if len(self.archive.stock.ledger) >= len(book):
+            return
+        pattern = f"^{re.escape(book.prefix)}[0-9]{{1,19}}$"
+        for i in pc.indices_nonzero(pc.match_substring_regex(arrow_names(names), pattern)):
+            feature = book.find_numbered(names[i.as_py()])
+            if feature is not None and not self.archive.stock.ledger.has(feature):
+                raise InputError(
+                    f"{self.name}: the column {names[i.as_py()]!r} has the name by which a column "
+                    "that came without one is called; rename it"
+                )
+
+    # --- taking ----------------------------------------------------------------------------
+
+    def _take(self, take: npt.NDArray[np.bool_]) -> None:
+        """Take the columns block by block; commit what was taken about once a second."""
+        archive, committed = self.archive, time.monotonic()
+        for end, block, hashes, examined in self._examined(take):
+            if block is not None:
+                archive.selector.absorb(examined)
+                archive.stock.take(block, hashes, archive.selector)
+                self.fed.taken += block.width
+            if time.monotonic() - committed >= COMMIT_EVERY and end < len(take):
+                archive.commit(self._line(end, done=False), last=False)
+                committed = time.monotonic()
+
+    def _examined(
+        self, take: npt.NDArray[np.bool_]
+    ) -> Iterator[tuple[int, ColumnBlock | None, Hashes | None, Any]]:
+        """Blocks of what is to be taken, examined a little ahead where there are threads."""
+        selector, stock = self.archive.selector, self.archive.stock
+
+        def examine(item: tuple[int, ColumnBlock | None]) -> Any:
+            end, block = item
+            if block is None:
+                return end, None, None, None
+            return end, block, stock.hashes(block), selector.examine(block)
+
+        if thread_count() == 1:
+            yield from map(examine, self._picked(take))
+            return
+        with contextlib.closing(ahead(examine, self._picked(take))) as results:
+            yield from results
+
+    def _picked(self, take: npt.NDArray[np.bool_]) -> Iterator[tuple[int, ColumnBlock | None]]:
+        """What is to be taken of each block, numbered on; and where the block ends."""
+        number, at = self.archive.selector.n_features_in_, 0
+        for block in self._blocks(self.report):
+            picks = np.flatnonzero(take[at : at + block.width])
+            at += block.width
+            if len(picks) == 0:
+                yield at, None
+                continue
+            yield at, replace(_picks_of(block, picks), first=number)
+            number += len(picks)
+
+    def _line(self, columns: int, *, done: bool) -> dict[str, Any]:
+        """What the history says about it."""
+        file = {k: v for k, v in self.facts.items() if k in ("size", "mtime_ns")}
+        return {
+            "action": "feed", "source": self.name, "fingerprint": self.fingerprint,
+            "columns": columns, "done": done, "taken": self.fed.taken,
+            "skipped": self.fed.skipped, "replaced": len(self.fed.replaced), **file,
+        }  # fmt: skip
+
+
+def _picks_of(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ColumnBlock:
+    """Some columns of a block."""
+    if len(picks) == block.width:
+        return block
+    values = (
+        block.values.pick(picks)
+        if isinstance(block.values, Compressed)
+        else np.asfortranarray(block.values[:, picks])
+    )
+    names = None if block.names is None else Names.of(block.names[int(i)] for i in picks)
+    words = None if block.words is None else block.words[picks]
+    return replace(block, values=values, names=names, words=words)
+
+
+def _refuse_doubles(names: list[Names], where: str) -> None:
+    """Raise one sentence for a name that comes twice."""
+    hashes = np.concatenate([np.zeros(0, np.uint64), *map(name_hashes, names)])
+    order = np.argsort(hashes, kind="stable")
+    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
+    if len(same):
+        place = int(order[same[0]])
+        for some in names:
+            if place < len(some):
+                raise InputError(
+                    f"{where} has two columns named {some[place]!r}; rename one of them"
+                )
+            place -= len(some)

@@ -1,0 +1,137 @@
+"""A folder watcher: feeds files to a selection as they appear, each exactly once.
+
+A file is taken when it is complete: when neither its size nor its time has changed between two
+looks. Hidden names and names that programs give to unfinished files are left alone. What was fed,
+and what could not be, is in the history of the selection, written in the same step as the columns;
+so a watcher that is stopped or killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tamis.core.errors import OutputError, SourceError, TamisError
+from tamis.engine.selection import Selection
+from tamis.sources.base import Report, silent
+
+#: Endings of files that somebody is still writing.
+UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".crdownload", ".download", ".swp", "~")
+
+
+@dataclass(frozen=True, order=True)
+class Seen:
+    """A file as it was found."""
+
+    name: str
+    size: int
+    mtime_ns: int
+
+
+def look(folder: Path) -> set[Seen]:
+    """The files in a folder that may be complete."""
+    found = set()
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise SourceError(f"{folder} cannot be watched ({error.strerror})") from error
+    for entry in entries:
+        if entry.name.startswith((".", "_")) or entry.name.lower().endswith(UNFINISHED):
+            continue
+        try:
+            status = entry.stat()
+        except OSError:  # gone, or a link that leads nowhere
+            continue
+        found.add(Seen(entry.name, status.st_size, status.st_mtime_ns))
+    return found
+
+
+class Watcher:
+    """Feeds what appears in a folder to a selection.
+
+    Parameters
+    ----------
+    selection : Selection
+        What is fed.
+    folder : path
+        Where files appear.
+    settle : float, default=2.0
+        Seconds between two looks; a file must be the same in both.
+    replace : bool, default=False
+        Columns of a known name with other values replace the old ones.
+    say : callable, optional
+        Told in a sentence what came of each file.
+    **reading
+        How files are read, as in ``tamis.open``.
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        folder: str | os.PathLike[str],
+        *,
+        settle: float = 2.0,
+        replace: bool = False,
+        say: Callable[[str], object] = lambda sentence: None,
+        report: Report = silent,
+        **reading: Any,
+    ) -> None:
+        self.selection, self.folder = selection, Path(folder)
+        self._settle, self._replace, self._say = settle, replace, say
+        self._report, self._reading = report, reading
+        self._before: set[Seen] = set()
+
+    def once(self) -> int:
+        """Feed what is complete now; returns how many files were fed or refused."""
+        self._before = look(self.folder)
+        if not self._before:
+            return 0
+        time.sleep(self._settle)
+        return sum(1 for _ in self._feed_complete())
+
+    def forever(self) -> None:
+        """Feed files as they become complete, until something stops us."""
+        self._before = look(self.folder)
+        while True:
+            time.sleep(self._settle)
+            for _ in self._feed_complete():
+                pass
+
+    def _feed_complete(self) -> Iterator[Seen]:
+        """Feed the files that did not change since the last look, by name."""
+        now = look(self.folder)
+        complete, self._before = now & self._before, now
+        known = self._known()
+        for file in sorted(complete):
+            if (file.name, file.size, file.mtime_ns) not in known:
+                self._feed(file)
+                yield file
+
+    def _known(self) -> set[tuple[str, int, int]]:
+        """Files that are in the history, fed whole or refused."""
+        return {
+            (line["source"], line["size"], line["mtime_ns"])
+            for line in self.selection.history
+            if "mtime_ns" in line and line.get("done", True)
+        }
+
+    def _feed(self, file: Seen) -> None:
+        facts = {"size": file.size, "mtime_ns": file.mtime_ns}
+        try:
+            fed = self.selection.feed(
+                self.folder / file.name, replace=self._replace, report=self._report,
+                say=self._say, facts=facts, **self._reading,
+            )  # fmt: skip
+        except OutputError:  # not the file's fault: there is no room, or no right to write
+            raise
+        except TamisError as error:
+            self._say(f"{file.name} was not fed: {error}")
+            self.selection.note(
+                {"action": "refuse", "source": file.name, "why": str(error), **facts}
+            )
+            return
+        self._say(str(fed))
