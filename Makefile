@@ -3,6 +3,7 @@
 # make test-browser  look at the reports in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
 # make bench  speed against peers, in one run
+# make reproduce  the papers' experiments on the data beside the project, into docs/reproduction.md
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -51,6 +52,9 @@ $(PEERS): $(READY)
 
 bench: $(PEERS)
 	$(BIN)/python -m benchmarks
+
+reproduce: $(READY)
+	$(BIN)/python -m reproduce
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

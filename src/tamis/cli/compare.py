@@ -19,6 +19,7 @@ from tamis.core.errors import ParameterError
 from tamis.evaluate import Results, compare, over_orders, over_thresholds, over_time
 from tamis.evaluate.classifiers import CLASSIFIERS
 from tamis.evaluate.paired import PAIRED_TESTS
+from tamis.evaluate.streams import threshold_variants
 from tamis.evaluate.summary import rank_summary, table_lines, win_tie_loss
 from tamis.selectors import BY_METHOD
 
@@ -115,6 +116,8 @@ def command(
     if not paths:
         raise ParameterError("give data to compare on, as in --data a.svm b.svm")
     name, values = _values(thresholds) if thresholds else ("", [])
+    if values:
+        threshold_variants(methods, name, values)  # what is wrong is said before hours of work
     with progress(quiet or as_json) as report:
         settings = {
             **options,

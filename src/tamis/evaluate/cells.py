@@ -145,6 +145,7 @@ def select_features(
         "peak_megabytes": peak,
         "extra_megabytes": max(0.0, peak - held),
         "measure": repr(selector.measure_) if hasattr(selector, "measure_") else "",
+        "work": {k: int(v) for k, v in getattr(selector, "work_", {}).items()},
     }
 
 

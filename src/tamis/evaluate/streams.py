@@ -27,6 +27,7 @@ from tamis.core.params import Number, check
 from tamis.evaluate.compare import compare
 from tamis.evaluate.methods import Method, parse_method, parse_methods
 from tamis.evaluate.results import Results, put
+from tamis.sources.base import Report, silent
 
 Kind = Literal["time", "orders", "thresholds"]
 
@@ -163,7 +164,7 @@ def over_time(
     """
     check("over_time", "points", points, Number(1, integer=True))
     shares = [i / points for i in range(1, points + 1)]
-    results = _compare(data, methods, classifiers, shares=shares, **options)
+    results = _compare(data, methods, classifiers, "over time", shares=shares, **options)
     found = [
         _point(results, d, m, m, c, share, share)
         for d in results.data for m in results.methods for c in results.classifiers
@@ -182,7 +183,7 @@ def over_orders(
     check("over_orders", "orders", orders, Number(1, integer=True))
     families = parse_methods(methods)
     variants = [v for m in families for v in (m, *(m.shuffled(k) for k in range(1, orders + 1)))]
-    results = _compare(data, variants, classifiers, **options)
+    results = _compare(data, variants, classifiers, "over orders", **options)
     found = [
         _point(results, d, v.label, v.family or v.label, c, v.order or 0)
         for d in results.data for v in variants for c in results.classifiers
@@ -201,18 +202,12 @@ def over_thresholds(
 ) -> Curves:
     """Accuracy and number kept over values of a parameter: ``alpha``, ``threshold``, or any other.
 
-    Methods are given as words here.
+    Methods are given as words here; those that have no such parameter are left out.
     """
-    words = methods.split(",") if isinstance(methods, str) else list(methods)
-    if not all(isinstance(word, str) for word in words):
-        raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
-    if not values:
-        raise ParameterError("over_thresholds: give one value at least")
-    variants: list[tuple[str, float, Method]] = [
-        (word.strip(), value, parse_method(f"{word.strip()}:{name}={value}"))
-        for word in words for value in values
-    ]  # fmt: skip
-    results = _compare(data, [method for _, _, method in variants], classifiers, **options)
+    variants = threshold_variants(methods, name, values)
+    results = _compare(
+        data, [method for _, _, method in variants], classifiers, "over thresholds", **options
+    )
     found = [
         _point(results, d, method.label, word, c, value)
         for d in results.data for word, value, method in variants for c in results.classifiers
@@ -220,8 +215,33 @@ def over_thresholds(
     return _curves("thresholds", results, found, options)
 
 
-def _compare(data: Any, methods: Any, classifiers: Any, **options: Any) -> Results:
+def threshold_variants(
+    methods: Any, name: str, values: Sequence[float]
+) -> list[tuple[str, float, Method]]:
+    """The methods that have a parameter, at each of its values."""
+    words = methods.split(",") if isinstance(methods, str) else list(methods)
+    if not words or not all(isinstance(word, str) for word in words):
+        raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
+    if not values:
+        raise ParameterError("over_thresholds: give one value at least")
+    variants = []
+    for word in (word.strip() for word in words):
+        try:
+            made = [parse_method(f"{word}:{name}={value}") for value in values]
+        except ParameterError as error:
+            parse_method(word)  # a method that is not known is another matter
+            last = error
+            continue
+        variants += [(word, value, method) for value, method in zip(values, made, strict=True)]
+    if not variants:
+        raise last
+    return variants
+
+
+def _compare(data: Any, methods: Any, classifiers: Any, what: str, **options: Any) -> Results:
     """A comparison whose cells are kept where asked, and whose tables are not."""
+    report: Report = options.pop("report", silent)
+    options["report"] = lambda _, done, total: report(what, done, total)
     out = options.pop("out", None)
     if out is not None:
         options.setdefault("cache", Path(out) / "cells")

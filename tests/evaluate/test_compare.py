@@ -1,0 +1,428 @@
+"""Comparisons from end to end: cells, caps, the cache, resuming, results and their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from odd_selectors import BestBy
+from sklearn.datasets import load_breast_cancer, load_iris
+
+import tamis
+from tamis.core.errors import OutputError, ParameterError, SourceError
+from tamis.evaluate import compare, open_results
+from tamis.evaluate.cache import CellCache, finished, missing
+from tamis.evaluate.cells import Caps, Cell, judge_key
+from tamis.evaluate.methods import make, parse_method, parse_methods, settle_level
+from tamis.evaluate.results import ROWS, SELECTIONS
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def data():
+    return {
+        "cancer": load_breast_cancer(return_X_y=True),
+        "iris": load_iris(return_X_y=True),
+    }
+
+
+@pytest.fixture(scope="module")
+def compared(data, tmp_path_factory):
+    """A comparison of four methods, kept in a folder."""
+    out = tmp_path_factory.mktemp("compared") / "results"
+    methods = "saola,all,odd_selectors:BestBy:k=2,odd_selectors:Drawing:k=2"
+    return compare(data, methods, "knn,tree", cv="2x3", out=out, jobs=2, control="all"), out
+
+
+def test_every_cell_has_a_row(compared):
+    results, _ = compared
+    assert results.computed == 2 * 4 * 6
+    assert results.rows.num_rows == 2 * 4 * 6 * 2
+    assert results.rows.schema.equals(ROWS)
+    assert results.selections.schema.equals(SELECTIONS)
+    assert set(results.column("status")) == {"ok"}
+    for metric in ("accuracy", "balanced_accuracy", "auc", "f1"):
+        values = results.column(metric).astype(float)
+        assert np.all((values >= 0) & (values <= 1)), metric
+    for cost in ("seconds", "peak_megabytes", "predict_microseconds_a_row", "fit_seconds"):
+        assert np.all(results.column(cost) > 0), cost
+    assert results.data == ["cancer", "iris"]
+    assert results.grid("kept")[:, 1].tolist() == [30, 4]
+    assert results.grid("kept")[:, 2].tolist() == [2, 2]
+
+
+def test_a_cell_is_what_the_steps_by_hand_give(compared, data):
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.preprocessing import StandardScaler
+
+    from tamis.evaluate.protocol import make_folds, parse_cv
+
+    results, _ = compared
+    X, y = data["iris"]
+    got = results.fold_values("accuracy", "iris", "saola", "knn")
+    slow = []
+    for fold in make_folds(y, parse_cv("2x3"), 0):
+        kept = tamis.SAOLA().fit(X[fold.train], y[fold.train]).kept_
+        scaler = StandardScaler().fit(X[fold.train][:, kept])
+        model = KNeighborsClassifier(3)
+        model.fit(scaler.transform(X[fold.train][:, kept]), y[fold.train])
+        slow.append(model.score(scaler.transform(X[fold.test][:, kept]), y[fold.test]))
+    assert got == pytest.approx(slow)
+
+
+def test_each_fold_draws_anew_and_the_same_next_time(compared, data):
+    results, _ = compared
+    rows = [r for r in results.selections.to_pylist() if "Drawing" in r["method"]]
+    cancer = [tuple(r["features"]) for r in rows if r["data"] == "cancer"]
+    assert len(set(cancer)) > 3
+    assert results.stability("cancer", "odd_selectors:Drawing:k=2").nogueira < 0.5
+    again = compare(
+        {"cancer": data["cancer"]}, "odd_selectors:Drawing:k=2", "knn", cv="2x3", jobs=1
+    )
+    assert [tuple(r["features"]) for r in again.selections.to_pylist()] == cancer
+
+
+def test_results_come_back_from_their_folder(compared):
+    results, out = compared
+    back = open_results(out)
+    assert back.rows.equals(results.rows)
+    assert back.selections.equals(results.selections)
+    assert back.asked == json.loads(json.dumps(results.asked))
+    assert back.to_markdown() == results.to_markdown()
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == json.loads(json.dumps(results.summary()))
+    assert (out / "summary.md").read_text() == results.to_markdown()
+    names = pq.read_table(out / "selections.parquet")["names"].to_pylist()
+    assert ["x2", "x3"] in names
+    assert sorted(os.listdir(out)) == [
+        "cells", "compare.json", "results.parquet", "selections.parquet", "summary.json",
+        "summary.md",
+    ]  # fmt: skip
+
+
+def test_the_summary_has_every_table(compared):
+    results, _ = compared
+    page = results.to_markdown()
+    for heading in ("## Accuracy (knn)", "## Accuracy (tree)", "## Features kept",
+                    "## Seconds to select", "## Stability of the selections"):  # fmt: skip
+        assert heading in page
+    assert "Average ranks (1 = best):" in page
+    assert "Nemenyi's critical difference at 5%: 3.317" in page  # 4 methods, 2 data sets
+    found = results.summary()["classifiers"]["knn"]
+    assert set(found["win_tie_loss"]) == set(results.methods) - {"all"}
+    assert all(sum(counts) == 2 for counts in found["win_tie_loss"].values())
+    assert sum(found["ranks"]["average_ranks"]) == pytest.approx(10)
+
+
+def test_nothing_finished_is_done_again_and_what_is_new_costs_itself_only(compared, data):
+    results, out = compared
+    again = compare(
+        data, "saola,all,odd_selectors:BestBy:k=2,odd_selectors:Drawing:k=2", "knn,tree",
+        cv="2x3", out=out, control="all",
+    )  # fmt: skip
+    assert again.computed == 0
+    assert again.rows.equals(results.rows)
+    cells = {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*.json")}
+    more = compare(data, "saola", "knn,nb", cv="3x3", out=out, jobs=1)
+    # A repeat more: three folds; the six there are need the new classifier, not the selection.
+    assert more.computed == 2 * 9
+    old = results.selections.filter(np.array(results.selections["method"].to_pylist()) == "saola")
+    new = more.selections.filter(np.array(more.selections["repeat"].to_pylist()) < 2)
+    assert new.equals(old)
+    seconds = [results.fold_values("seconds", "iris", "saola", "knn"),
+               more.fold_values("seconds", "iris", "saola", "nb")[:6]]  # fmt: skip
+    assert seconds[0].tolist() == seconds[1].tolist()  # the very selections of before
+    untouched = [p for p, t in cells.items() if p.stat().st_mtime_ns == t]
+    assert len(untouched) == 48 - 12
+
+
+def test_one_split_is_tested_over_its_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.normal(size=(300, 6))
+    X[:, 0] += 3.0 * y
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    split = {"split": {"train": [0, 150], "valid": [150, 300]}}
+    (tmp_path / "meta.json").write_text(json.dumps(split))
+    results = compare(
+        [tmp_path], "odd_selectors:BestBy:k=1,random:n_features=1:seed=3", "knn", jobs=1
+    )
+    assert results.asked["data"][0]["folds"] == 1
+    assert results.summary()["classifiers"]["knn"]["ranks"] is None
+    found = results.summary()["classifiers"]["knn"]["win_tie_loss"]
+    assert found == {"random:n_features=1:seed=3": [1, 0, 0]}
+    assert np.isnan(results.stability(tmp_path.name, results.control).nogueira)
+
+
+# --- caps and bad company -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """120 rows, more than the selectors of odd_selectors take for a warm-up."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    X = rng.normal(size=(120, 8))
+    X[:, 3] += 2 * y
+    return {"d": (X, y)}
+
+
+def test_cells_that_exceed_caps_or_fail_are_reported(plain, tmp_path):
+    methods = {
+        "good": "odd_selectors:BestBy:k=2",
+        "slow": "odd_selectors:Slow:seconds=60",
+        "hungry": "odd_selectors:Hungry",
+        "raises": "odd_selectors:Broken",
+        "dies": "odd_selectors:Broken:how=die",
+    }
+    caps = {"cell_seconds": 2.0, "cell_megabytes": 450.0}
+    results = compare(plain, methods, "knn", cv=2, out=tmp_path / "r", jobs=2, **caps)
+    said = {(r["method"], r["status"], r["note"].split(" it held")[0]) for r in results.problems()}
+    assert said == {
+        ("slow", "time cap", "stopped after 2 s"),
+        ("hungry", "memory cap", "stopped when"),
+        ("raises", "failed", "ValueError: no luck"),
+        ("dies", "failed", "the process ended with code 3"),
+    }
+    grid = results.grid("accuracy")
+    assert grid[0, 0] > 0.8
+    assert np.isnan(grid[0, 1:]).all()
+    page = results.to_markdown()
+    assert "| time cap | memory cap | failed | failed |" in page
+    assert "## Cells without a result" in page
+    assert results.summary()["classifiers"]["knn"]["win_tie_loss"]["slow"] == [1, 0, 0]
+    # Stopped cells are finished, a process that died is tried again.
+    methods.pop("dies")
+    again = compare(plain, methods, "knn", cv=2, out=tmp_path / "r", **caps)
+    assert again.computed == 0
+    # A larger cap is another chance.
+    chance = {"slow": "odd_selectors:Slow:seconds=60"}
+    more = compare(plain, chance, "knn", cv=2, out=tmp_path / "r", jobs=2, cell_seconds=2.1)
+    assert more.computed == 2
+
+
+def test_when_a_step_is_finished():
+    ok, timed = {"status": "ok"}, {"status": "time cap", "cap": 10.0}
+    assert finished(ok, Caps())
+    assert not finished(None, Caps())
+    assert finished(timed, Caps(seconds=10.0))
+    assert finished(timed, Caps(seconds=5.0))
+    assert not finished(timed, Caps(seconds=11.0))
+    assert not finished(timed, Caps())
+    assert not finished({"status": "failed", "passing": True}, Caps())
+    assert finished({"status": "failed"}, Caps())
+    record = {"selection": ok, "scores": {judge_key("knn"): ok}}
+    assert missing(record, ("knn", "nb"), Caps()) == (False, ["nb"])
+    assert missing({"selection": timed, "scores": {}}, ("knn",), Caps(seconds=1.0)) == (False, [])
+    assert missing({"selection": None, "scores": {}}, ("knn",), Caps()) == (True, ["knn"])
+
+
+def test_what_names_a_cell(tmp_path):
+    method = parse_method("saola")
+    cell = Cell("d", "abc", method, 0, 0, "fold", 1)
+    others = [
+        Cell("d", "abd", method, 0, 0, "fold", 1),
+        Cell("d", "abc", parse_method("saola:bound=max"), 0, 0, "fold", 1),
+        Cell("d", "abc", method.shuffled(1), 0, 0, "fold", 1),
+        Cell("d", "abc", method, 0, 0, "other", 1),
+        Cell("d", "abc", method, 0, 0, "fold", 2),
+        Cell("d", "abc", method, 0, 0, "fold", 1, (0.5, 1.0)),
+    ]
+    assert len({cell.key, *(c.key for c in others)}) == 7
+    # Names say nothing: what is computed does.
+    assert Cell("e", "abc", parse_method("saola", "mine"), 4, 2, "fold", 1).key == cell.key
+    cache = CellCache(tmp_path)
+    record = {"selection": {"status": "ok"}, "scores": {}}
+    cache.save(cell, record)
+    assert cache.load(cell) == record
+    assert cache.load(others[0]) == {"selection": None, "scores": {}}
+    cache.path(cell).write_text("{half a fi")
+    assert cache.load(cell) == {"selection": None, "scores": {}}
+
+
+def test_a_method_edited_is_another_method(tmp_path, monkeypatch):
+    source = textwrap.dedent(
+        """
+        class Mine:
+            def fit(self, X, y):
+                return self
+            def get_params(self, deep=True):
+                return {}
+        """
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    keys = []
+    for text in (source, source.replace("return self", "return self  # better now")):
+        (tmp_path / "edited_selector.py").write_text(text)
+        sys.modules.pop("edited_selector", None)
+        __import__("linecache").checkcache()
+        keys.append(Cell("d", "a", parse_method("edited_selector:Mine"), 0, 0, "f", 0).key)
+    assert keys[0] != keys[1]
+
+
+# --- kill -9 and Ctrl-C ---------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+import numpy as np
+sys.path.insert(0, {here!r})
+from tamis.evaluate import compare
+rng = np.random.default_rng(0)
+y = np.arange(120) % 2
+X = rng.normal(size=(120, 8))
+compare({{"d": (X, y)}}, "odd_selectors:Counted:folder={marks}:seconds=0.2", "knn,tree",
+        cv="4x3", out={out!r}, jobs=1)
+"""
+
+
+def start(tmp_path):
+    (tmp_path / "marks").mkdir(exist_ok=True)
+    text = PROGRAM.format(here=str(HERE), marks=tmp_path / "marks", out=str(tmp_path / "results"))
+    return subprocess.Popen([sys.executable, "-c", text], stderr=subprocess.PIPE, text=True)
+
+
+def done_cells(tmp_path):
+    """Cells that are finished with both classifiers."""
+    found = 0
+    for path in (tmp_path / "results" / "cells").rglob("[0-9a-f]*.json"):
+        found += len(json.loads(path.read_text())["scores"]) == 2
+    return found
+
+
+def stopped(tmp_path, program, wanted, how):
+    """Stop a program when so many cells are finished; give how many were, and were selected."""
+    end = time.monotonic() + 120
+    while done_cells(tmp_path) < wanted:
+        assert program.poll() is None, program.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    program.send_signal(how)
+    program.communicate(timeout=60)
+    assert not (tmp_path / "results" / "compare.json").exists()
+    time.sleep(1.5)  # workers notice within half a second that nobody waits for them
+    return done_cells(tmp_path), len(os.listdir(tmp_path / "marks"))
+
+
+def test_a_comparison_that_was_stopped_or_killed_goes_on_where_it_was(tmp_path):
+    before, selected = stopped(tmp_path, start(tmp_path), 2, signal.SIGINT)
+    assert 2 <= before < 12
+    assert not list((tmp_path / "results").glob(".work-*"))  # Ctrl-C leaves nothing behind
+    later, more = stopped(tmp_path, start(tmp_path), before + 2, signal.SIGKILL)
+    assert before + 2 <= later < 12
+    # Whatever was finished was not selected again; the one at work may have been lost each time.
+    assert more - selected <= later - before + 1
+    last = start(tmp_path)
+    _, err = last.communicate(timeout=120)
+    assert last.returncode == 0, err
+    assert done_cells(tmp_path) == 12
+    assert len(os.listdir(tmp_path / "marks")) <= 12 + 2
+    assert not list((tmp_path / "results").glob(".work-*"))  # nor does a kill, in the end
+    assert open_results(tmp_path / "results").rows.num_rows == 24
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_methods_by_words():
+    made = parse_methods("saola, fcbf:threshold=0.01, odd_selectors:BestBy:k=3")
+    assert [m.label for m in made] == ["saola", "fcbf:threshold=0.01", "odd_selectors:BestBy:k=3"]
+    assert made[1].params == {"threshold": 0.01}
+    assert make(made[2], 0).k == 3
+    assert made[0].streams
+    assert not made[1].streams
+    level = parse_method("saola:alpha=0.05")
+    assert (level.params, level.level) == ({}, {"alpha": 0.05})
+    given = parse_method("saola:measure=fisher_z:alpha=0.05")
+    assert make(given, 0).measure == tamis.FisherZ(alpha=0.05)
+    instance = parse_methods([tamis.SAOLA(tamis.FisherZ(alpha=0.2), bound="max"), BestBy(2)])
+    assert make(instance[0], 0).measure == tamis.FisherZ(alpha=0.2)
+    assert make(instance[0], 0).bound == "max"
+    assert instance[1].label == "BestBy(k=2)"
+
+
+def test_a_level_goes_to_the_measure_that_the_data_asks_for():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    method = parse_method("saola:alpha=0.2:threshold=0")
+    for X, measure in (
+        (rng.normal(size=(60, 3)), tamis.FisherZ(alpha=0.2)),
+        (rng.integers(0, 2, (60, 3)), tamis.MutualInformation(threshold=0)),
+    ):
+        selector = make(method, 0)
+        settle_level(selector, method, X, y)
+        assert selector.measure == measure
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "give one method at least"),
+        ("saola,saola", "the method saola is given twice"),
+        ("soala", "method 'soala' is not known; give one of all"),
+        ("saola:bound", "there is no selector saola:bound to import"),
+        ("saola:bound=most", "SAOLA: bound='most' is not one of"),
+        ("saola:k=3", "saola has no parameter 'k'; it has"),
+        ("alpha-investing:alpha=0.1", "alpha-investing has no measure, so it takes no alpha"),
+        ("saola:measure=g_squared:threshold=1", "the measure g_squared has no threshold"),
+        ("saola:measure=su:alpha=1", "the measure 'su' is not known; give one of"),
+        ("odd_selectors:Nobody", "there is no selector odd_selectors:Nobody to import"),
+        ("os:path", "os:path is no selector: it is not a class with fit"),
+        ("saola:bound=max:x", "'x' is not of the form name=value"),
+    ],
+)
+def test_words_that_are_no_methods(words, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        parse_methods(words)
+
+
+def test_selectors_that_workers_cannot_make():
+    class Local(BestBy):
+        """Nobody else can import it."""
+
+    with pytest.raises(ParameterError, match=r"^Local is defined in a script or a function"):
+        parse_methods([Local()])
+    with pytest.raises(ParameterError, match=r"^BestBy: a parameter holds ndarray, and methods"):
+        parse_methods([BestBy(np.arange(3))])
+    with pytest.raises(ParameterError, match=r"^3 is no method; give a word such as 'saola'"):
+        parse_methods([3])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"control": "fcbf"}, "^the control 'fcbf' is none of the methods; give one of saola$"),
+        ({"seed": -1}, "^compare: seed=-1 is not a whole number at least 0"),
+        ({"jobs": 0}, "^compare: jobs=0 is not a whole number at least 1 or None"),
+        ({"cell_seconds": 0}, "^compare: cell_seconds=0 is not a number above 0 or None"),
+        ({"paired": "z"}, "^compare: paired='z' is not one of"),
+        ({"shares": (0.5,)}, "^compare: give shares that rise and end with 1"),
+        ({"cv": "ten"}, "^cv='ten' is not of the form"),
+    ],
+)
+def test_options_that_cannot_be(options, sentence):
+    with pytest.raises(ParameterError, match=sentence):
+        compare({"d": (np.eye(4), [0, 1, 0, 1])}, "saola", "knn", **options)
+
+
+def test_folders_that_are_not_for_results(tmp_path, plain):
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(OutputError, match="is there and holds no results; choose another folder"):
+        compare(plain, "saola", "knn", out=tmp_path)
+    with pytest.raises(OutputError, match="is a file; give a folder for the results"):
+        compare(plain, "saola", "knn", out=tmp_path / "letter.txt")
+    with pytest.raises(SourceError, match=r"holds no results; it has no compare.json"):
+        open_results(tmp_path)
+    (tmp_path / "compare.json").write_text("{}")
+    with pytest.raises(SourceError, match=r"is damaged .*; run tamis compare again, finished"):
+        open_results(tmp_path)
