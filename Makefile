@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 DRIVER := $(VENV)/.driver
 
-.PHONY: demo test test-slow test-browser check bench format clean
+.PHONY: demo test test-slow test-browser check bench reproduce format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
