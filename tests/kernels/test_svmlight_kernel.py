@@ -15,7 +15,9 @@ from tamis.kernels import svmlight as kernel
 from tamis.kernels.transpose import (
     begin_columns,
     count_places,
-    merge_columns,
+    merge_entries,
+    merge_places,
+    range_of_columns,
     scatter_entries,
     scatter_places,
 )
@@ -253,23 +255,55 @@ def test_counting_sort_kernels(plain):
     pick = (lambda f: f.py_func) if plain else (lambda f: f)
     rng = np.random.default_rng(2)
     pointers = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 20))])
-    places = rng.integers(0, 7, pointers[-1]).astype(np.int32)
+    lengths = np.diff(pointers)
+    rows_of_places = [np.sort(rng.choice(7, n, replace=False)) for n in lengths]
+    places = np.concatenate(rows_of_places).astype(np.int32)
     values = rng.normal(size=len(places))
     counts = np.zeros(7, dtype=np.int64)
     pick(count_places)(places, counts)
     assert counts.tolist() == np.bincount(places, minlength=7).tolist()
-    assert pick(begin_columns)(counts) == len(places)
-    starts = counts.copy()
-    rows, out = np.empty(len(places), np.int32), np.empty(len(places))
-    pick(scatter_entries)(pointers, places, values, 100, counts, rows, out)
+    slots = np.empty(7, dtype=np.int64)
+    assert pick(begin_columns)(counts, slots) == len(places)
+    assert slots.tolist() == (np.cumsum(counts) - counts).tolist()
+    rows, out = np.empty(len(places), np.uint16), np.empty(len(places))
+    only, cursors = np.empty(len(places), np.int32), pointers[:-1].copy()
+    # Columns 0 to 3, then the rest: each row goes on where it stopped.
+    for lo, hi in ((0, 4), (4, 7)):
+        at = int(counts[:lo].sum())
+        starts = slots[lo:hi] - at
+        before = cursors.copy()
+        args = (pointers[1:], places, 100)
+        pick(scatter_entries)(cursors, *args, values, lo, hi, starts, rows[at:], out[at:])
+        pick(scatter_places)(before, *args, lo, hi, slots[lo:hi] - at, only[at:])
+        assert starts.tolist() == (np.cumsum(counts)[lo:hi] - at).tolist()
+        assert before.tolist() == cursors.tolist()
     order = np.argsort(places, kind="stable")
     row_of = np.repeat(np.arange(20), np.diff(pointers)) + 100
-    assert rows.tolist() == row_of[order].tolist()
+    assert rows.tolist() == row_of[order].tolist() == only.tolist()
     assert out.tolist() == values[order].tolist()
-    only = np.empty(len(places), np.int32)
-    pick(scatter_places)(pointers, places, 100, starts, only)
-    assert only.tolist() == rows.tolist()
-    bounds = np.concatenate([[0], counts]) + 3  # a piece that begins at 3 of a longer array
-    merged = np.empty(len(out))
-    pick(merge_columns)(bounds, out, bounds[:-1] - 3, merged)
-    assert merged.tolist() == out.tolist()
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_merging_kernels(plain):
+    """Two runs of three columns: the pieces of the second follow those of the first."""
+    pick = (lambda f: f.py_func) if plain else (lambda f: f)
+    counts = np.array([[2, 0, 1], [1, 2, 0]], dtype=np.uint16)
+    slots, only = np.array([0, 3, 5]), np.array([0, 3, 5])
+    rows, values, alone = np.zeros(6, np.int32), np.zeros(6), np.zeros(6, np.int32)
+    for run, (first, inside) in enumerate([(0, [1, 4, 2]), (10, [3, 0, 5])]):
+        given = np.array(inside, dtype=np.uint16)
+        pick(merge_entries)(counts[run], given, given / 2, first, slots, rows, values)
+        pick(merge_places)(counts[run], given, first, only, alone)
+    assert rows.tolist() == alone.tolist() == [1, 4, 13, 10, 15, 2]
+    assert values.tolist() == [0.5, 2.0, 1.5, 0.0, 2.5, 1.0]
+    assert slots.tolist() == only.tolist() == [3, 5, 6]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_ranges_of_columns(plain):
+    pick = range_of_columns.py_func if plain else range_of_columns
+    counts = np.array([2, 3, 9, 0, 0, 1], dtype=np.int32)
+    assert pick(counts, 0, 9, 5) == 2
+    assert pick(counts, 0, 1, 5) == 1
+    assert pick(counts, 2, 9, 5) == 3  # one column at least
+    assert pick(counts, 3, 9, 5) == 6

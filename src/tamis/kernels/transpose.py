@@ -1,4 +1,4 @@
-"""Counting sort: rows to columns in two passes, and sorted runs of rows to whole columns.
+"""Counting sort: rows to columns a range of columns at a time, and sorted runs to whole columns.
 
 Rows are taken in order and every step is stable, so rows rise inside each column.
 """
@@ -16,62 +16,118 @@ Ints = npt.NDArray[np.int64]
 
 
 @jit
-def count_places(places: Any, counts: Ints) -> None:
+def count_places(places: Any, counts: Any) -> None:
     """Add one to the count of every place."""
     for k in range(len(places)):
         counts[places[k]] += 1
 
 
 @jit
-def begin_columns(counts: Ints) -> int:
-    """Turn the counts of columns into their first slots, in place; return how many slots."""
+def range_of_columns(counts: Any, first: int, most_columns: int, most_entries: int) -> int:
+    """Where a range of columns ends that begins at `first` and has at most so many entries.
+
+    A range has one column at least, however many entries that has.
+    """
+    entries = counts[first]
+    end = first + 1
+    last = min(len(counts), first + most_columns)
+    while end < last and entries + counts[end] <= most_entries:
+        entries += counts[end]
+        end += 1
+    return end
+
+
+@jit
+def begin_columns(counts: Any, slots: Ints) -> int:
+    """Give the first slot of each column; return how many slots they take."""
     total = 0
     for c in range(len(counts)):
-        count = counts[c]
-        counts[c] = total
-        total += count
+        slots[c] = total
+        total += counts[c]
     return total
 
 
 @jit
-def scatter_places(pointers: Ints, places: Any, first_row: int, slots: Ints, rows_out: Any) -> None:
-    """Put each row number where its column goes; `slots` is the next free slot of each column."""
-    for r in range(len(pointers) - 1):
-        for k in range(pointers[r], pointers[r + 1]):
-            slot = slots[places[k]]
-            rows_out[slot] = first_row + r
-            slots[places[k]] = slot + 1
+def scatter_places(
+    cursors: Ints, ends: Ints, places: Any, first_row: int, lo: int, hi: int, slots: Ints, rows: Any
+) -> None:
+    """Put the row number of each entry in columns lo to hi - 1 where its column goes.
+
+    `cursors` is the next entry of each row and moves on; `slots` is the next free slot of each
+    column from lo on.
+    """
+    for r in range(len(cursors)):
+        k = cursors[r]
+        end = ends[r]
+        while k < end and places[k] < hi:
+            c = places[k] - lo
+            slot = slots[c]
+            rows[slot] = first_row + r
+            slots[c] = slot + 1
+            k += 1
+        cursors[r] = k
 
 
 @jit
 def scatter_entries(
-    pointers: Ints,
+    cursors: Ints,
+    ends: Ints,
     places: Any,
+    first_row: int,
+    values: Any,
+    lo: int,
+    hi: int,
+    slots: Ints,
+    rows: Any,
+    values_out: Any,
+) -> None:
+    """Do as `scatter_places`, with the values."""
+    for r in range(len(cursors)):
+        k = cursors[r]
+        end = ends[r]
+        while k < end and places[k] < hi:
+            c = places[k] - lo
+            slot = slots[c]
+            rows[slot] = first_row + r
+            values_out[slot] = values[k]
+            slots[c] = slot + 1
+            k += 1
+        cursors[r] = k
+
+
+@jit
+def merge_places(counts: Any, rows: Any, first_row: int, slots: Ints, rows_out: Any) -> None:
+    """Copy the piece of each column that one run holds behind the pieces of the runs before it.
+
+    `slots` is the next free slot of each column and moves on; rows of a run count from its first.
+    """
+    k = 0
+    for c in range(len(counts)):
+        slot = slots[c]
+        for _ in range(counts[c]):
+            rows_out[slot] = first_row + rows[k]
+            slot += 1
+            k += 1
+        slots[c] = slot
+
+
+@jit
+def merge_entries(
+    counts: Any,
+    rows: Any,
     values: Any,
     first_row: int,
     slots: Ints,
     rows_out: Any,
     values_out: Any,
 ) -> None:
-    """Put each row number and value where its column goes."""
-    for r in range(len(pointers) - 1):
-        for k in range(pointers[r], pointers[r + 1]):
-            slot = slots[places[k]]
-            rows_out[slot] = first_row + r
-            values_out[slot] = values[k]
-            slots[places[k]] = slot + 1
-
-
-@jit
-def merge_columns(pointers: Ints, source: Any, slots: Ints, out: Any) -> None:
-    """Copy the piece of each column that one run holds behind the pieces of the runs before it.
-
-    `pointers` bound the columns in `source`; `slots`, the next free slot of each column in `out`,
-    is left unchanged so that a second array of the same run can follow.
-    """
-    first = pointers[0]
-    for c in range(len(pointers) - 1):
+    """Do as `merge_places`, with the values."""
+    k = 0
+    for c in range(len(counts)):
         slot = slots[c]
-        for k in range(pointers[c] - first, pointers[c + 1] - first):
-            out[slot] = source[k]
+        for _ in range(counts[c]):
+            rows_out[slot] = first_row + rows[k]
+            values_out[slot] = values[k]
             slot += 1
+            k += 1
+        slots[c] = slot

@@ -107,10 +107,7 @@ class Values:
         if not low == high == 1.0:
             self.integer = self.integer and bool(np.all(piece == np.floor(piece)))
             self.zeros += len(piece) - int(np.count_nonzero(piece))
-            with np.errstate(all="ignore"):
-                level = (
-                    1 if np.array_equal(piece.astype(np.float32).astype(np.float64), piece) else 2
-                )
+            level = self.level if self.level == 2 else _level_of(piece)
         if level > self.level:
             self._widen(level)
 
@@ -132,3 +129,9 @@ class Values:
             old.seek(HEADER)
             while data := old.read(_PIECE * 4):
                 yield np.frombuffer(data, dtype=dtype)
+
+
+def _level_of(piece: npt.NDArray[np.float64]) -> int:
+    """1 where float32 holds every number exactly, else 2."""
+    with np.errstate(all="ignore"):
+        return 1 if np.array_equal(piece.astype(np.float32).astype(np.float64), piece) else 2
