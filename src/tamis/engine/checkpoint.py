@@ -66,7 +66,7 @@ def write_checkpoint(path: Path, training: Training, asked: dict[str, Any], seco
 def read_checkpoint(path: Path, training: Training, asked: dict[str, Any]) -> float:
     """Bring a training to where a checkpoint was written; give the seconds it had taken."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             record = json.loads(file["record"].tobytes())
             if record["format_version"] == FORMAT_VERSION:
                 _refuse_another(path, record["asked"], asked)

@@ -232,11 +232,12 @@ class Training:
         if bad is None:
             wrong = np.flatnonzero(codes < 0)
             if len(wrong):
-                label = np.asarray(block.y)[wrong[0]].item()
+                row = int(wrong[0])  # what is wrong with an earlier row is said first
+                learner._checked(rows.part(0, row), block.first, None, part.where)
                 raise InputError(
-                    f"{part.where(int(wrong[0]))} has the label {_short(label)}, which is not "
-                    f"among the classes {learner.classes_.tolist()}; give all classes with "
-                    f"classes= (--classes), or pass over such lines {SKIP}"
+                    f"{part.where(row)} has the label {_short(np.asarray(block.y)[row].item())}, "
+                    f"which is not among the classes {learner.classes_.tolist()}; give all classes "
+                    f"with classes= (--classes), or pass over such lines {SKIP}"
                 )
             return learner._checked(rows, block.first, None, part.where), codes
         hashed = learner.n_bits is not None

@@ -159,7 +159,7 @@ class TextPipe(TextFile):
 
     again = False
 
-    def __init__(self, path: str, pipe: IO[bytes]) -> None:
+    def __init__(self, path: str, pipe: IO[bytes], *, close: bool = False) -> None:
         self.path, self.size = path, 0
         self.done = self.skipped = 0
         head = b""
@@ -168,7 +168,7 @@ class TextPipe(TextFile):
         if not head:
             raise SourceError(f"{path} is empty; give at least one row")
         self.compression = _compression(head)
-        self._bytes: IO[bytes] = io.BufferedReader(_Rest(head, pipe))
+        self._bytes: IO[bytes] = io.BufferedReader(_Rest(head, pipe, close))
 
     def fingerprint(self) -> str:
         """Nothing: what has gone through a pipe cannot be read again."""
@@ -181,8 +181,8 @@ class TextPipe(TextFile):
 class _Rest(io.RawIOBase):
     """What is left of a pipe after its first bytes were read, with those before it."""
 
-    def __init__(self, head: bytes, pipe: IO[bytes]) -> None:
-        self._head, self._pipe = head, pipe
+    def __init__(self, head: bytes, pipe: IO[bytes], close: bool) -> None:
+        self._head, self._pipe, self._close = head, pipe, close
         self._given = 0
 
     def readable(self) -> bool:
@@ -190,6 +190,11 @@ class _Rest(io.RawIOBase):
 
     def tell(self) -> int:
         return self._given
+
+    def close(self) -> None:
+        if self._close:
+            self._pipe.close()
+        super().close()
 
     def readinto(self, into: Any, /) -> int:
         piece = self._head[: len(into)]

@@ -196,7 +196,7 @@ def open_text(path: str | os.PathLike[str]) -> TextFile:
     if name == "-":
         return TextPipe(STDIN, sys.stdin.buffer)
     name = as_path(path)
-    return TextPipe(name, open(name, "rb")) if is_pipe(name) else TextFile(name)
+    return TextPipe(name, open(name, "rb"), close=True) if is_pipe(name) else TextFile(name)
 
 
 def is_pipe(path: str | os.PathLike[str]) -> bool:
