@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,7 @@ from tamis.checks.columns import fitted
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import TamisError
+from tamis.engine.selection import Selection
 from tamis.selectors.base import FeatureStreamSelector
 
 
@@ -46,6 +49,26 @@ def log_is_the_same_after_stop_and_resume(selector: FeatureStreamSelector) -> No
         assert_same_log(live.log_, expected.log_, f"{case}, resumed")
 
 
+def log_is_the_same_after_being_written_to_disk(selector: FeatureStreamSelector) -> None:
+    """A selection in a folder, opened anew for every few columns, ends like one fit."""
+    for number, case in enumerate(cases()):
+        expected = fitted(selector, case)
+        given = clone(selector)
+        if hasattr(expected, "measure_"):  # what "auto" sees first must not matter in this check
+            given.set_params(measure=expected.measure_)
+        cuts = np.sort(np.random.default_rng(number).integers(0, case.X.shape[1], 5))
+        with tempfile.TemporaryDirectory() as folder:
+            place = os.path.join(folder, "run")
+            Selection.create(place, case.y, given)
+            for i, part in enumerate(np.split(case.X, cuts, axis=1)):
+                if part.shape[1]:
+                    names = [f"x{cuts[i - 1] + j if i else j}" for j in range(part.shape[1])]
+                    columns = sp.csc_matrix(part) if i % 2 else part
+                    Selection.open(place, given).feed(columns, names)
+            found = Selection.open(place, given).run
+        assert_same_log(found.log, expected.log_, f"{case}, written to disk after {cuts.tolist()}")
+
+
 def bad_columns_leave_the_stream_as_it_was(selector: FeatureStreamSelector) -> None:
     """A block with NaN is refused whole, in one sentence, and the stream goes on without it."""
     for case in cases():
@@ -71,5 +94,6 @@ CHECKS: tuple[Callable[[Any], None], ...] = (
     *columns.CHECKS,
     log_is_the_same_when_columns_are_fed,
     log_is_the_same_after_stop_and_resume,
+    log_is_the_same_after_being_written_to_disk,
     bad_columns_leave_the_stream_as_it_was,
 )

@@ -181,6 +181,12 @@ class DecisionLog(LogViews):
         return len(self._events)
 
     @property
+    def event_features(self) -> npt.NDArray[np.int64]:
+        """The feature of every recorded decision, in the order taken."""
+        features: npt.NDArray[np.int64] = self._events.view["feature"]
+        return features
+
+    @property
     def verdicts(self) -> npt.NDArray[np.uint8]:
         """The final verdict of every feature, as `Verdict` numbers."""
         verdicts: npt.NDArray[np.uint8] = self._verdicts[self._reason.view]

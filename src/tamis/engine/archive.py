@@ -239,7 +239,7 @@ class Archive:
     def _write_recent(self, part: Path) -> None:
         """Write the rows of the log that are new or changed since its file was written."""
         base = self.head["folded"]
-        changed = self.log.state()["event_feature"][self.head["folded_events"] :]
+        changed = self.log.event_features[self.head["folded_events"] :]
         write_log(
             self.log, part, first=base, also=sorted({f for f in changed.tolist() if f < base})
         )

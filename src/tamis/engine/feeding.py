@@ -118,7 +118,7 @@ class Feeding:
         names = archive.log.names
         kept = set(archive.selector.kept_.tolist())
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
-        left = archive.log.state()["event_feature"][n_events:].tolist()
+        left = archive.log.event_features[n_events:].tolist()
         self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
         return self.fed
 

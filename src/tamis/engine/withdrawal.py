@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.log_arrays import Mark, arrays_since
 from tamis.engine.archive import Archive
 
 WITHDRAWN, REPLACED = "withdrawn", "replaced"
@@ -54,7 +55,7 @@ def withdraw(archive: Archive, features: Sequence[int], why: str) -> list[int]:
 
 def displaced(log: DecisionLog, features: Sequence[int]) -> list[int]:
     """Features that are not kept because of one of these, by the last word of the log on them."""
-    state = log.state()
+    state = arrays_since(log, Mark(len(log)))  # the events, nothing else
     ends, because = state["event_because_end"], state["because"]
     event_of = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     named = np.unique(event_of[np.isin(because, list(features))])
