@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import platform
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -60,7 +60,7 @@ def _told(blocks: Generator[Any]) -> Generator[Any]:
             "workers died again and again on the same columns, most likely for lack of memory; "
             "give them more memory, or a smaller width (--width)"
         ) from error
-    except (distributed.CommClosedError, distributed.client.FutureCancelledError) as error:
+    except (distributed.comm.CommClosedError, distributed.client.FutureCancelledError) as error:
         raise ClusterError(
             f"the cluster went away ({type(error).__name__}); start it again and run this again"
         ) from error
@@ -86,7 +86,7 @@ def _client(cluster: Any) -> Iterator[Any]:
         yield client
 
 
-def check_workers(client: Any) -> None:
+def check_workers(client: Any, ask: Callable[[], dict[str, str]] | None = None) -> None:
     """Wait for a worker, and see to it that all run what we run: bits depend on it."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
@@ -96,7 +96,7 @@ def check_workers(client: Any) -> None:
         ) from error
     ours = versions()
     try:
-        theirs = client.run(versions, on_error="return")
+        theirs = client.run(ask or versions, on_error="return")
     except Exception as error:  # a worker without tamis cannot even read the question
         raise ClusterError(
             f"the workers cannot run tamis ({_first_line(error)}); install tamis "

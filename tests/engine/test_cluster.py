@@ -1,0 +1,181 @@
+"""The same log from a real cluster of two worker processes, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tamis
+from tamis.checks.data import assert_same_log, cases
+from tamis.core.errors import ClusterError, ParameterError, SourceError
+from tamis.engine import cluster as engine_cluster
+from tamis.engine.ranges import FIRST, in_order, tasks
+from tamis.selectors.base import ColumnSelector
+from tamis.sources.memory import MemorySource
+from tamis.sources.store import ColumnStore
+from tamis.sources.transpose import write_store
+from test_contracts import public
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """The hard cases as column stores that every worker can open, sparse and dense in turn."""
+    folder = tmp_path_factory.mktemp("stores")
+    return {
+        case.name: write_store(
+            folder / f"{number}.cols",
+            MemorySource(sp.csc_matrix(case.X) if number % 2 else case.X, case.y),
+        )
+        for number, case in enumerate(cases())
+    }
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """More columns than the first few blocks hold."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    X = (rng.random((120, 6_000)) < 0.1).astype(float)
+    X[:, ::40] *= rng.random((120, 150)) < 0.5 + 0.5 * y[:, None]
+    path = tmp_path_factory.mktemp("wide") / "wide.cols"
+    return write_store(path, MemorySource(sp.csc_matrix(X), y))
+
+
+@pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
+@pytest.mark.parametrize("selector", [cls() for cls in public(ColumnSelector)], ids=repr)
+def test_every_selector_decides_the_same_on_two_workers(selector, stores, client):
+    for number, case in enumerate(cases()):
+        store = stores[case.name]
+        expected = tamis.select(store, selector)
+        width = (31, 70, 23, 44)[number]
+        found = tamis.select(store, selector, cluster=client, width=width)
+        assert_same_log(found.log, expected.log, f"{case}, two workers, width {width}")
+
+
+def test_blocks_are_handed_over_where_workers_cannot_read(client):
+    case = cases()[0]
+    here = tamis.select(case.X, "saola", case.y)
+    there = tamis.select(case.X, "saola", case.y, cluster=client, width=11)
+    assert_same_log(there.log, here.log, "blocks from memory")
+
+
+def test_processes_on_this_machine_give_the_same_log(wide):
+    here = tamis.select(wide, "saola")
+    there = tamis.select(wide, "saola", cluster="local:2")
+    assert_same_log(there.log, here.log, "two processes")
+
+
+def test_an_address_will_do(wide, client):
+    there = tamis.select(wide, "saola", cluster=client.scheduler.address)
+    assert_same_log(there.log, tamis.select(wide, "saola").log, "by address")
+
+
+def test_blocks_begin_small_double_and_cover_every_column(wide):
+    cut = list(tasks(wide, None, lambda *_: None))
+    assert [task.last - task.first for task in cut[:3]] == [FIRST, 2 * FIRST, 4 * FIRST]
+    assert [task.first for task in cut[1:]] == [task.last for task in cut[:-1]]
+    assert (cut[0].first, cut[-1].last) == (0, wide.n_columns)
+
+
+def test_results_come_in_order_and_few_are_under_way():
+    under_way, most = [], 0
+
+    class Promise:
+        def __init__(self, value):
+            self.value = value
+            under_way.append(self)
+
+        def result(self):
+            nonlocal most
+            most = max(most, len(under_way))
+            under_way.remove(self)
+            return self.value
+
+        def cancel(self):
+            under_way.remove(self)
+
+    results = in_order(iter(range(100)), Promise, 5, lambda task: None)
+    assert [next(results) for _ in range(10)] == list(range(10))
+    results.close()
+    assert most == 5
+    assert under_way == []
+
+
+def test_a_worker_killed_half_way_changes_nothing(wide, tmp_path, own_client):
+    shutil.copytree(wide.path, tmp_path / "w.cols")
+    sys.path.insert(0, str(Path(__file__).parent))
+    from worker_troubles import DeadlyOnce
+
+    here = tamis.select(wide, "saola")
+    there = tamis.select(DeadlyOnce(tmp_path / "w.cols"), "saola", cluster=own_client, width=500)
+    assert (tmp_path / "killed").exists()
+    assert_same_log(there.log, here.log, "after the loss of a worker")
+
+
+def test_workers_that_die_again_and_again_are_told(wide, tmp_path, own_client):
+    shutil.copytree(wide.path, tmp_path / "w.cols")
+    from worker_troubles import Deadly
+
+    with pytest.raises(ClusterError, match="workers died again and again on the same columns"):
+        tamis.select(Deadly(tmp_path / "w.cols"), "saola", cluster=own_client)
+
+
+@pytest.fixture
+def own_client():
+    """A cluster of one's own, whose workers may be killed; one loss is borne, two are not."""
+    import dask
+    import distributed
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        folder = str(Path(__file__).parent)
+
+        class KnowsTests(distributed.WorkerPlugin):
+            """Also a worker that comes later can import what makes the trouble."""
+
+            def setup(self, worker):
+                import sys
+
+                sys.path.insert(0, folder)
+
+        client.register_plugin(KnowsTests())
+        yield client
+
+
+def test_a_store_that_a_worker_cannot_see_is_told(wide, tmp_path, client, monkeypatch):
+    shutil.copytree(wide.path, tmp_path / "gone.cols")
+    store = ColumnStore(tmp_path / "gone.cols")
+    monkeypatch.setattr(
+        ColumnStore, "__reduce__", lambda self: (ColumnStore, ("/nowhere/gone.cols",))
+    )
+    with pytest.raises(SourceError, match=r"/nowhere/gone\.cols"):
+        tamis.select(store, "saola", cluster=client)
+
+
+def test_another_version_on_a_worker_is_told(wide, client, monkeypatch):
+    ours = engine_cluster.versions()
+    monkeypatch.setattr(engine_cluster, "versions", lambda: ours | {"numpy": "0.1"})
+    with pytest.raises(ClusterError) as told:
+        engine_cluster.check_workers(client, ask=lambda: ours)
+    assert "has numpy" in str(told.value)
+    assert "install the same version" in str(told.value)
+
+
+def test_no_scheduler_and_no_count_are_told(wide, monkeypatch):
+    monkeypatch.setattr(engine_cluster, "PATIENCE", 1)
+    with pytest.raises(ClusterError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:1'"):
+        tamis.select(wide, "saola", cluster="tcp://127.0.0.1:1")
+    with pytest.raises(ParameterError, match="write for example local:2"):
+        tamis.select(wide, "saola", cluster="local:two")
