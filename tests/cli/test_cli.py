@@ -165,6 +165,19 @@ def test_convert_writes_a_store_and_replaces_it_only_by_force(tamis, svm):
     assert tamis("convert", "t.svm", "s.cols", "--force").code == 0
 
 
+def test_convert_writes_rows_where_the_name_says_so(tamis, svm):
+    done = tamis("convert", "t.svm", "s.rows")
+    assert done.code == 0
+    X, y = library.open(svm).load()
+    assert done.out == f"wrote s.rows: 200 rows, 30 columns, {X.nnz:,} stored values\n"
+    store = library.open(svm.parent / "s.rows")
+    assert store.format == "rows"
+    assert (store.load()[0] != X).nnz == 0
+    assert store.target().tolist() == y.tolist()
+    assert tamis("convert", "s.rows", "s.cols").code == 0
+    assert (library.open(svm.parent / "s.cols").load()[0] != X.tocsc()).nnz == 0
+
+
 def test_demo_finds_what_was_planted_and_writes_a_report(tamis, tmp_path):
     done = tamis("demo", "--out", "d/e", "--columns", "20000")
     assert done.code == 0

@@ -250,7 +250,6 @@ def test_the_base_is_found_or_given(tmp_path):
         (b"0 1:0", 1),
         (b"1 10:1 20:0", 1),
         (b"1 1:1 # 0:1", 1),
-        (b"0:1 1:1", 1),
     ],
 )
 def test_index_zero_is_seen_at_a_glance(tmp_path, line, base):

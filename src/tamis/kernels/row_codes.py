@@ -64,8 +64,8 @@ def decode_plain(pointers, units, start, places):
         for t in range(pointers[r], pointers[r + 1]):
             before += np.int64(units[t]) + 1
             places[t] = before
-        highest = max(highest, before)
-        lowest = min(lowest, before)
+        if pointers[r + 1] > pointers[r]:
+            highest, lowest = max(highest, before), min(lowest, before)
     return lowest, highest
 
 
@@ -90,6 +90,6 @@ def decode_escaped(pointers, units, start, escape, places):
                 u += 64 // bits
             before += np.int64(gap) + 1
             places[t] = before
-        highest = max(highest, before)
-        lowest = min(lowest, before)
+        if pointers[r + 1] > pointers[r]:
+            highest, lowest = max(highest, before), min(lowest, before)
     return u, lowest, highest

@@ -77,7 +77,7 @@ class RowStore(StoreFolder, Source):
     STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
     KEYS: ClassVar[frozenset[str]] = frozenset({
         "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
-        "stored_zeros", "name_prefix", "name_base", "first_number", "source", "files",
+        "stored_zeros", "missing", "name_prefix", "name_base", "first_number", "source", "files",
     })  # fmt: skip
 
     def __init__(
@@ -172,7 +172,15 @@ class RowStore(StoreFolder, Source):
 
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
-        keys = ("values", "integer_values", "lowest", "highest", "stored_zeros", "source")
+        keys = (
+            "values",
+            "integer_values",
+            "lowest",
+            "highest",
+            "stored_zeros",
+            "missing",
+            "source",
+        )
         details = {key: self.meta[key] for key in keys}
         details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
         return SourceInfo(

@@ -96,6 +96,8 @@ class RowWriter(FolderWriter):
 
     def append(self, block: RowBlock) -> None:
         """Append the rows of a block."""
+        if not block.height:
+            return
         if self._labels is None:
             self._labels = _Labels(self, block.y is not None)
         self._labels.append(block)
@@ -205,6 +207,7 @@ class RowWriter(FolderWriter):
             "lowest": values.lowest if values.count else None,
             "highest": values.highest if values.count else None,
             "stored_zeros": values.zeros,
+            "missing": values.gaps,
             "name_prefix": name_prefix,
             "name_base": name_base,
             "first_number": first_number,

@@ -1,0 +1,393 @@
+"""RowStore: rows come back bit for bit, from any row on; nothing partial or damaged is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
+from tamis.core.names import Names
+from tamis.kernels import row_codes
+from tamis.sources import MemorySource, open_source, row_writer
+from tamis.sources._store_files import HEADER
+from tamis.sources.base import Resumable
+from tamis.sources.row_store import RowStore
+from tamis.sources.row_writer import RowWriter, write_rows
+
+
+def compressed(rows):
+    """Rows as lists of (feature, value) pairs."""
+    pointers = np.cumsum([0, *map(len, rows)])
+    places = np.array([f for row in rows for f, _ in row], dtype=np.int64)
+    return Compressed(pointers, places, np.array([v for row in rows for _, v in row], dtype=float))
+
+
+def write(path, rows, y=None, *, cuts=(), **more):
+    """Write rows given as lists of pairs, in blocks cut before the given rows."""
+    bounds = [0, *cuts, len(rows)]
+    with RowWriter(str(path)) as writer:
+        for lo, hi in pairwise(bounds):
+            labels = None if y is None else np.asarray(y)[lo:hi]
+            writer.append(RowBlock(lo, None, compressed(rows[lo:hi]), labels))
+        writer.commit(**more)
+    return RowStore(path)
+
+
+def pairs(blocks):
+    """Rows of blocks as lists of pairs, with the bits of each value."""
+    found, first = [], 0
+    for block in blocks:
+        assert first == 0 or block.first == first
+        first = block.first + block.height
+        v = block.values
+        assert (v.pointers.dtype, v.values.dtype) == (np.int64, np.float64)
+        for r in range(len(v)):
+            part = slice(v.pointers[r], v.pointers[r + 1])
+            found.append(list(zip(v.places[part].tolist(), bits(v.values[part]), strict=True)))
+    return found
+
+
+def bits(values):
+    return np.asarray(values, dtype=np.float64).view(np.int64).tolist()
+
+
+def expected(rows):
+    return [[(f, bits([v])[0]) for f, v in row] for row in rows]
+
+
+GAPS = st.one_of(
+    st.integers(0, 300), st.integers(60_000, 70_000), st.integers(2**32 - 3, 2**32 + 3),
+    st.integers(0, 2**58),
+)  # fmt: skip
+VALUES = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def rows_of_anything(draw):
+    value = draw(st.sampled_from([st.just(1.0), st.integers(-9, 9).map(float), VALUES]))
+    rows = []
+    for gaps in draw(st.lists(st.lists(GAPS, max_size=12), min_size=1, max_size=8)):
+        places = np.cumsum([g + 1 for g in gaps], dtype=np.int64) - 1
+        rows.append([(int(f), draw(value)) for f in places])
+    return rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows_of_anything(), st.integers(1, 9), st.integers(1, 40), st.integers(0, 8))
+def test_any_rows_come_back_bit_for_bit(tmp_path_factory, rows, size, entries, first):
+    folder = tmp_path_factory.mktemp("rows")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_writer, "ENTRIES", entries)  # blocks of few rows
+        store = write(folder / "a.rows", rows, list(range(len(rows))), cuts=(len(rows) // 2,))
+    highest = max((row[-1][0] for row in rows if row), default=-1)
+    assert (store.n_rows, store.n_columns) == (len(rows), highest + 1)
+    assert pairs(store.rows()) == pairs(store.rows(size)) == expected(rows)
+    first = min(first, len(rows))
+    blocks = list(store.rows_after(str(first), size))
+    assert pairs(blocks) == expected(rows[first:])
+    labels = np.concatenate([b.y for b in blocks]).tolist() if blocks else []
+    assert labels == list(range(first, len(rows)))
+    store.verify()
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_gaps_against_a_slow_form(width, compiled):
+    """Each unit width, with and without escapes, compiled and not."""
+    code = (lambda f: f) if compiled else (lambda f: f.py_func)
+    rng = np.random.default_rng(width)
+    top = 2 ** (8 * width) - 1
+    for share in (0.0, 0.5):
+        gaps = rng.integers(0, min(top, 2**40), 30)
+        gaps[rng.random(30) < share] = min(top, 2**50)
+        pointers = np.array([0, 3, 3, 11, 30])
+        places = np.concatenate(
+            [np.cumsum(gaps[a:b] + 1) + 4 for a, b in pairwise(pointers.tolist())]
+        )
+        units = np.zeros(30 * 9, dtype=f"<u{width}")
+        used = code(row_codes.encode_gaps)(pointers, places, 4, top, units)
+        assert used == 30 + np.sum(gaps >= top) * (8 // width)
+        out = np.zeros(30, dtype=np.int64)
+        last = [places[b - 1] if b > a else 4 for a, b in pairwise(pointers.tolist())]
+        found = code(row_codes.decode_escaped)(pointers, units[:used], 4, top, out)
+        assert found == (used, 0, max(last))
+        assert out.tolist() == places.tolist()
+        if used == 30:
+            out[:] = 0
+            assert code(row_codes.decode_plain)(pointers, units[:30], 4, out) == (0, max(last))
+            assert out.tolist() == places.tolist()
+        short = code(row_codes.decode_escaped)(pointers, units[: used - 1], 4, top, out)
+        assert short[0] == -1
+
+
+def test_the_width_of_units_follows_the_gaps(tmp_path):
+    near = [[(f, 1.0) for f in range(0, 90, 3)]] * 4
+    far = [[(f * 40_000, 1.0) for f in range(30)]] * 4
+    rare = [[(f * 3 + (10**9 if f > 200 else 0), 1.0) for f in range(300)]]
+    for rows, width in ((near, 1), (far, 2), (rare, 1)):
+        store = write(tmp_path / f"{id(rows)}.rows", rows)
+        assert store._blocks[:, 3].tolist() == [width]
+        assert pairs(store.rows()) == expected(rows)
+
+
+def test_ids_beyond_32_bits(tmp_path):
+    rows = [[(3, 1.0), (2**40, 2.0), (2**62, 0.5)], [], [(2**63 - 1 - 1, 1.0)]]
+    store = write(tmp_path / "a.rows", rows, [1, -1, 1])
+    assert pairs(store.rows()) == expected(rows)
+    assert next(store.rows()).values.places.dtype == np.int64
+    small = write(tmp_path / "b.rows", [[(2**31 - 2, 1.0)]])
+    assert next(small.rows()).values.places.dtype == np.int32
+    wide = np.array([2**63], dtype=np.uint64)
+    with RowWriter(str(tmp_path / "c.rows")) as writer:
+        writer.append(RowBlock(0, None, Compressed(np.array([0, 1]), wide, np.ones(1))))
+        with pytest.raises(InputError, match=r"of 2\*\*63 or more; hash them"):
+            writer.commit()
+
+
+def test_text_and_store_hold_the_same(tmp_path):
+    X = sp.random(200, 5000, 0.02, "csr", rng=np.random.default_rng(0))
+    y = np.arange(200) % 3
+    for zero_based in (True, False):
+        path = tmp_path / f"{zero_based}.svm"
+        dump_svmlight_file(X, y, str(path), zero_based=zero_based)
+        text = open_source(path)
+        store = write_rows(tmp_path / f"{zero_based}.rows", text)
+        assert (store.name_prefix, store.name_base) == (text.name_prefix, text.name_base)
+        found, labels = store.load()
+        theirs, their_labels = text.load()
+        assert (found != theirs).nnz == 0
+        assert found.has_canonical_format
+        assert (labels.tolist(), labels.dtype) == (their_labels.tolist(), np.int64)
+        assert (store.n_rows, store.n_columns) == theirs.shape
+
+
+def test_words_truth_values_and_numbers_as_targets(tmp_path):
+    rows = [[(0, 1.0)], [(1, 1.0)], [(2, 1.0)]]
+    for name, y in {
+        "words": np.array(["no", "yes", "maybe"], dtype=object),
+        "bool": np.array([True, False, True]),
+        "float": np.array([0.5, 1.0, 2.0]),
+        "int8": np.array([1, -1, 1], dtype=np.int8),
+    }.items():
+        store = write(tmp_path / f"{name}.rows", rows, y, cuts=(1,))
+        assert store.target().tolist() == y.tolist()
+        assert [b.y.tolist() for b in store.rows(2)] == [y[:2].tolist(), y[2:].tolist()]
+    assert write(tmp_path / "none.rows", rows).target() is None
+    with RowWriter(str(tmp_path / "mixed.rows")) as writer:
+        writer.append(RowBlock(0, None, compressed(rows), np.arange(3)))
+        with pytest.raises(InputError, match="some rows have a target and others have none"):
+            writer.append(RowBlock(3, None, compressed(rows)))
+        with pytest.raises(InputError, match="float64 follow others of another type"):
+            writer.append(RowBlock(3, None, compressed(rows), np.zeros(3)))
+        with pytest.raises(InputError, match="y holds 2 values for 3 rows"):
+            writer.append(RowBlock(3, None, compressed(rows), np.arange(2)))
+
+
+def test_dense_rows_and_names(tmp_path):
+    import pandas as pd
+
+    table = pd.DataFrame({"a": [0.1, 0.0, -0.0], "ä b": [1.0, 2.0, 3.0]})
+    store = write_rows(tmp_path / "a.rows", MemorySource(table, [0, 1, 1]))
+    assert store.info().layout == "dense"
+    assert bits(store.load()[0].ravel()) == bits(table.to_numpy().ravel())
+    assert [b.values.tolist() for b in store.rows(2)] == [[[0.1, 1.0], [0.0, 2.0]], [[-0.0, 3.0]]]
+    assert store.names()[1] == "ä b"
+    assert [n for block in store.columns(1) for n in block.names] == ["a", "ä b"]
+    with pytest.raises(InputError, match="3 names were given for 1 columns"):
+        write(tmp_path / "b.rows", [[(0, 1.0)]], names=Names.of("abc"))
+
+
+def test_columns_through_memory_and_through_the_disk(tmp_path):
+    X = sp.random(60, 40, 0.2, "csr", rng=np.random.default_rng(0))
+    write_rows(tmp_path / "a.rows", MemorySource(X, np.arange(60)))
+    for memory in (10**9, 5000):
+        said = []
+        store = RowStore(tmp_path / "a.rows", memory=memory)
+        blocks = list(store.columns(7, lambda *words, said=said: said.append(words[0])))
+        joined = sp.hstack([
+            sp.csc_matrix((b.values.values, b.values.places, b.values.pointers), (60, b.width))
+            for b in blocks
+        ])  # fmt: skip
+        assert (joined != X).nnz == 0
+        assert any(("in memory" in what) == (memory > 5000) for what in said)
+    assert os.listdir(tmp_path) == ["a.rows"]
+
+
+def test_rows_that_cannot_be_kept_are_refused(tmp_path):
+    for rows, says in (
+        ([[(0, 1.0)], [(3, 1.0), (3, 1.0)]], "row 1 holds feature 3 out of order"),
+        ([[(-2, 1.0)]], "row 0 holds feature -2 out of order"),
+        ([[(0, -np.inf)]], "infinity"),
+    ):
+        with pytest.raises(InputError, match=says):
+            write(tmp_path / "a.rows", rows)
+    with pytest.raises(SourceError, match="would hold no rows"):
+        write(tmp_path / "a.rows", [])
+    with RowWriter(str(tmp_path / "a.rows")) as writer:
+        writer.append(RowBlock(0, 2, np.ones((2, 2))))
+        with pytest.raises(InputError, match="sparse rows cannot follow dense ones"):
+            writer.append(RowBlock(2, 2, compressed([[(0, 1.0)]])))
+        with pytest.raises(InputError, match="dense and of one length"):
+            writer.append(RowBlock(2, 2, np.ones((2, 3))))
+    assert os.listdir(tmp_path) == []
+
+
+def test_missing_values_come_back_and_are_counted(tmp_path):
+    rows = [[(0, np.nan), (3, 0.5)], [(1, 1.0)]]
+    store = write(tmp_path / "a.rows", rows)
+    assert np.isnan(next(store.rows()).values.values).tolist() == [True, False, False]
+    assert store.info().details["missing"] == 1
+
+
+def test_it_goes_on_from_a_mark(tmp_path):
+    rows = [[(r, float(r))] for r in range(20)]
+    store = write(tmp_path / "a.rows", rows)
+    assert isinstance(store, Resumable)
+    assert [b.mark for b in store.rows(8)] == ["8", "16", "20"]
+    blocks = list(store.rows_after("8", 8))
+    assert (blocks[0].first, blocks[0].mark) == (8, "16")
+    assert list(store.rows_after("20")) == []
+    store.committed("8")
+    for mark in ("21", "-1", "x", ""):
+        with pytest.raises(ParameterError, match="a mark is a number of rows, 0 to 20"):
+            next(store.rows_after(mark))
+    with pytest.raises(ParameterError, match="size=0"):
+        next(store.rows(0))
+
+
+def flip(folder, name, at=-1):
+    with open(folder / name, "r+b") as file:
+        file.seek(at, os.SEEK_END if at < 0 else os.SEEK_SET)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 0x81]))
+
+
+def meta(folder, **changes):
+    content = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(content | changes))
+
+
+def cut(folder):
+    with open(folder / "gaps.npy", "r+b") as file:
+        file.truncate(HEADER + 8)
+
+
+DAMAGE = {
+    "cut": (cut, "gaps.npy has another length or shape"),
+    "absent": (lambda folder: os.remove(folder / "values.npy"), "values.npy cannot be read"),
+    "no meta": (lambda folder: os.remove(folder / "meta.json"), "is not a row store"),
+    "version": (lambda folder: meta(folder, version=99), "version 99"),
+    "columns": (lambda folder: meta(folder, format="tamis-columns"), "is not a row store"),
+    "last pointer": (lambda folder: flip(folder, "pointers.npy", -8), "blocks do not fit"),
+    "a pointer": (lambda folder: flip(folder, "pointers.npy", HEADER + 15), "block 0 does not fit"),
+    "block table": (lambda folder: flip(folder, "blocks.npy", -16), "blocks do not fit"),
+    "block width": (lambda folder: flip(folder, "blocks.npy", -8), "blocks do not fit"),
+    "a gap": (lambda folder: flip(folder, "gaps.npy", HEADER), "block 0 does not fit"),
+    "columns too few": (lambda folder: meta(folder, n_columns=2), "block 0 does not fit"),
+    "all": (shutil.rmtree, "does not exist"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_one_sentence(tmp_path, kind):
+    folder = tmp_path / "a.rows"
+    write(folder, [[(f, 0.3) for f in range(r, 250, 9)] for r in range(40)], list(range(40)))
+    harm, says = DAMAGE[kind]
+    harm(folder)
+    with pytest.raises(SourceError, match=says):
+        list(RowStore(folder).rows())
+
+
+@pytest.mark.parametrize("name", ["gaps.npy", "values.npy", "pointers.npy", "blocks.npy", "y.npy"])
+def test_verify_finds_one_changed_byte(tmp_path, name):
+    rows = [[(f, 0.3) for f in range(r, 250, 9)] for r in range(40)]
+    store = write(tmp_path / "a.rows", rows, list(range(40)))
+    store.verify()
+    flip(tmp_path / "a.rows", name)
+    with pytest.raises(SourceError, match=name):
+        store.verify()
+
+
+def test_nothing_is_overwritten_unasked_and_an_interruption_leaves_what_was(tmp_path):
+    rows = [[(0, 1.0)]]
+    write(tmp_path / "a.rows", rows)
+    with pytest.raises(OutputError, match="exists; give another name"):
+        write(tmp_path / "a.rows", rows)
+
+    def interrupted():
+        with RowWriter(str(tmp_path / "a.rows"), overwrite=True) as writer:
+            writer.append(RowBlock(0, None, compressed([[(5, 2.0)]] * 3)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert os.listdir(tmp_path) == ["a.rows"]
+    assert pairs(RowStore(tmp_path / "a.rows").rows()) == expected(rows)
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(OutputError, match="is not a row store"):
+        RowWriter(str(tmp_path / "mine"), overwrite=True)
+
+
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    def full(self, *_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tamis.sources._store_files.GrowingFile.append", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write(tmp_path / "a.rows", [[(0, 1.0)]])
+    assert os.listdir(tmp_path) == []
+
+
+KILLED = """
+import sys, os, signal
+import numpy as np
+from tamis.core.blocks import Compressed, RowBlock
+from tamis.sources.row_writer import RowWriter
+with RowWriter(sys.argv[1]) as writer:
+    for k in range(100):
+        writer.append(RowBlock(k, 9, Compressed(np.array([0, 1]), np.array([k]), np.ones(1))))
+    writer._flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_writer_leaves_no_store_and_the_next_clears_up(tmp_path):
+    path = tmp_path / "a.rows"
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    (left,) = os.listdir(tmp_path)
+    assert left.startswith(".a.rows.partial-")
+    with pytest.raises(SourceError, match="is not a row store"):
+        RowStore(tmp_path / left)
+    write(path, [[(0, 1.0)]])
+    assert os.listdir(tmp_path) == ["a.rows"]
+
+
+def test_memory_stays_bounded_while_writing(tmp_path):
+    """Ten thousand blocks that together are far larger than what the writer holds."""
+    import tracemalloc
+
+    rows = compressed([[(f, 0.5) for f in range(1000)]] * 20)
+    with RowWriter(str(tmp_path / "a.rows")) as writer:
+        writer.append(RowBlock(0, 1000, rows, np.zeros(20)))
+        tracemalloc.start()
+        for k in range(1, 200):
+            writer.append(RowBlock(20 * k, 1000, rows, np.zeros(20)))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        writer.commit()
+    store = RowStore(tmp_path / "a.rows")
+    assert (store.n_rows, store.info().stored) == (4000, 4_000_000)
+    assert peak < 30_000_000  # the rows are 64 MB
