@@ -76,6 +76,7 @@ SELECTORS += [
     tamis.CFS("forward", measure="auto"),
     tamis.CFS(stale=2, measure="fisher_z"),
     tamis.L1SVM(n_features=5, scale="none"),
+    tamis.Consistency(max_rate=0.2),
     tamis.HITONPC(tamis.FisherZ(alpha=0.05), max_conditioning=2, unreliable="skip"),
     tamis.HITONPC("g_squared", unreliable="dependent", max_conditioning=1),
 ]

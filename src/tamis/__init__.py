@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.all_features import AllFeatures
     from tamis.selectors.batch.cfs import CFS
+    from tamis.selectors.batch.consistency import Consistency
     from tamis.selectors.batch.fcbf import FCBF
     from tamis.selectors.batch.hiton_pc import HITONPC
     from tamis.selectors.batch.l1_svm import L1SVM
     from tamis.selectors.batch.lars import LARS
     from tamis.selectors.batch.mrmr import MRMR
+    from tamis.selectors.batch.naive_boosting import NaiveBoosting
     from tamis.selectors.batch.random_features import RandomFeatures
     from tamis.selectors.batch.relieff import ReliefF
     from tamis.selectors.batch.spsf_lar import SPSFLAR
@@ -61,6 +63,8 @@ _WHERE = {
     "LARS": "tamis.selectors.batch.lars",
     "SPSFLAR": "tamis.selectors.batch.spsf_lar",
     "HITONPC": "tamis.selectors.batch.hiton_pc",
+    "Consistency": "tamis.selectors.batch.consistency",
+    "NaiveBoosting": "tamis.selectors.batch.naive_boosting",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -115,6 +119,7 @@ __all__ = [
     "SPSFLAR",
     "AllFeatures",
     "AlphaInvesting",
+    "Consistency",
     "Decision",
     "DecisionLog",
     "FastOSFS",
@@ -123,6 +128,7 @@ __all__ = [
     "Grafting",
     "GroupSAOLA",
     "MutualInformation",
+    "NaiveBoosting",
     "OFSDensity",
     "RandomFeatures",
     "ReliefF",
