@@ -92,12 +92,17 @@ class Stream:
             self.client.xgroup_setid(self.name, self.group, start)
 
     def _warn_if_lost(self, mark: str | None) -> None:
-        """Warn when entries behind the mark are gone, where the server tells (Redis 7)."""
-        gone = self.client.xinfo_stream(self.name).get("max-deleted-entry-id", "0-0")
-        if mark is not None and id_key(_text(gone)) > id_key(mark):
+        """Warn when rows that were given out behind the mark are no longer in the stream."""
+        first = _entries(self.client.xrange(self.name, count=1))
+        until = "(" + first[0].id if first else "+"
+        if mark is None or (first and id_key(first[0].id) <= id_key(mark)):
+            return
+        lost = self.client.xpending_range(self.name, self.group, "(" + mark, until, _MANY)
+        if lost:
+            last = _text(lost[-1]["message_id"])
             warnings.warn(
-                f"the stream {self.name!r} was trimmed up to entry {_text(gone)}, and the "
-                f"checkpoint ends with {mark}: rows in between were never learned from",
+                f"the stream {self.name!r} was trimmed beyond entry {last}, and the checkpoint "
+                f"ends with {mark}: the rows in between were never learned from",
                 DataWarning,
                 stacklevel=2,
             )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
@@ -232,7 +233,8 @@ class RedisSource(Source):
         if text is None:
             rising = sorted(fields, key=lambda name: (len(name), name))
             text = " ".join(f"{name}:{fields[name]}" for name in rising)
-        return f"{label} {text}\n".replace("#", "?")
+        # What would end the line early is no part of a number: the parser is to stumble over it.
+        return re.sub(r"[#\r\n]", "?", f"{label} {text}") + "\n"
 
     def _number_of(self, name: str, entry: Entry) -> str:
         assert self._numbers is not None
