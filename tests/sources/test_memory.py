@@ -275,3 +275,45 @@ def test_progress_is_reported_in_columns_and_in_rows():
         ("reading rows", 10, 23), ("reading rows", 20, 23), ("reading rows", 23, 23),
     ]  # fmt: skip
     assert source.info().target == "2 classes: 0 (12), 1 (11)"
+
+
+def test_every_kind_of_table_in_memory_gives_the_same_numbers():
+    import polars as pl
+
+    plain = {
+        "n": [1.5, None, 3.0],
+        "i": [1, 2, None],
+        "w": ["b", None, "a"],
+        "f": [True, False, None],
+    }
+    nan = np.nan
+    want = np.array([[1.5, 1, 1, 1], [nan, 2, nan, 0], [3, nan, 0, nan]])
+    arrow = pa.table(plain)
+    nullable = pd.DataFrame(
+        {
+            "n": pd.array(plain["n"], "Float64"),
+            "i": pd.array(plain["i"], "Int64"),
+            "w": pd.Categorical(["b", None, "a"], ["b", "unused", "a"]),
+            "f": pd.array(plain["f"], "boolean"),
+        }
+    )
+    tables = [
+        arrow,
+        arrow.to_reader(max_chunksize=1),
+        arrow.to_batches()[0],
+        pl.DataFrame(plain),
+        pl.LazyFrame(plain),
+        pl.DataFrame(plain).with_columns(pl.col("w").cast(pl.Categorical)),
+        nullable,
+        arrow.to_pandas(types_mapper=pd.ArrowDtype),
+        pd.DataFrame(plain | {"f": [1.0, 0.0, None]}),
+        pd.DataFrame(plain | {"f": [1.0, 0.0, None]}).astype({"w": object}),
+    ]
+    for table in tables:
+        block = MemorySource(table).whole()
+        assert np.array_equal(block.values, want, equal_nan=True), type(table)
+        assert list(block.names) == ["n", "i", "w", "f"]
+        assert block.words.tolist() == [False] * 4
+    from tamis.sources import open_source
+
+    assert open_source(arrow.to_reader(), y=[0, 1, 1]).format == "memory"

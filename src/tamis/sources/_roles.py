@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from tamis.core.errors import SourceError
 
 #: Names that a sentence lists before it says "and more".
 _LISTED = 5
+#: What pandas calls the labels of its rows when it writes them as a column; never a feature.
+_ROW_LABELS = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Roles:
                 if name is not None and name not in known:
                     raise SourceError(no_such(where, role, name, names))
         aside = self.aside
-        found = [name for name in names if name not in aside]
+        found = [n for n in names if n not in aside and not _ROW_LABELS.fullmatch(n)]
         if not found:
             raise SourceError(f"{where} has no column left that could be a feature; it has "
                               f"{listed(names)}")  # fmt: skip

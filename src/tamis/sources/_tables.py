@@ -51,8 +51,8 @@ def _told(path: str, what: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")[:200]
+    except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")[:200] or "it asks for too much memory"
         if "TProtocolException" in reason or "size limit" in reason:
             raise SourceError(f"{path}: {_too_wide(None)}") from error
         raise SourceError(
@@ -89,12 +89,16 @@ class ParquetTable:
     def read(self, names: Sequence[str]) -> Any:
         """All rows of some columns, as an Arrow table; nothing else is read."""
         with _told(self.path, "a Parquet file"), self._open() as file:
-            return file.read(columns=list(names), use_threads=len(names) > 1)
+            table = file.read(columns=list(names), use_threads=len(names) > 1)
+            table.validate(full=True)  # words of a damaged file may be no text
+            return table
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Record batches of at most `size` rows, row group after row group."""
         with _told(self.path, "a Parquet file"), self._open() as file:
-            yield from file.iter_batches(size, columns=list(names), use_threads=False)
+            for batch in file.iter_batches(size, columns=list(names), use_threads=False):
+                batch.validate(full=True)
+                yield batch
 
     def _open(self) -> Any:
         import pyarrow.parquet as pq
@@ -147,11 +151,11 @@ class ArrowTable:
         return opener(raw, options=options)
 
     def _each(self, reader: Any) -> Iterator[Any]:
-        if not self._is_file:
-            yield from reader
-            return
-        for i in range(reader.num_record_batches):
-            yield reader.get_batch(i)
+        """Every batch, its lengths and offsets checked: Arrow believes what a file says."""
+        places = range(reader.num_record_batches) if self._is_file else None
+        for batch in reader if places is None else map(reader.get_batch, places):
+            batch.validate(full=True)
+            yield batch
 
     def read(self, names: Sequence[str]) -> Any:
         """All rows of some columns, as an Arrow table that shares memory with the file."""

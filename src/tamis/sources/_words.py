@@ -14,9 +14,14 @@ def as_words(column: Any) -> Any:
     """An Arrow column as plain text, whatever its values are."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column if column.type == pa.large_string() else column.cast(pa.large_string())
+    text = pa.large_string()
+    if not pa.types.is_dictionary(column.type):
+        return column if column.type == text else column.cast(text)
+    # Arrow cannot cast every dictionary; picking from the words works for all of them.
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return pa.chunked_array(
+        [chunk.dictionary.cast(text).take(chunk.indices) for chunk in chunks], text
+    ).combine_chunks()
 
 
 def sorted_words(column: Any) -> Any:

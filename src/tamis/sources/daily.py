@@ -172,7 +172,12 @@ class DailySource(Source):
         )
 
     def _check_names(self) -> None:
-        """Refuse a name that two files have, and one that was asked for and is in none."""
+        """Refuse a name that was asked for and is in no file, and one that two files have."""
+        every = {name for part in self._parts for name in part._file.schema.names}
+        roles = self._roles
+        for asked in (roles.target, *roles.ignore, *roles.categorical):
+            if asked is not None and asked not in every:
+                raise SourceError(f"no file in {self.path} has a column {asked!r}; check the name")
         found: dict[str, str] = {}
         for part in self._parts:
             for name in part.names():
@@ -182,11 +187,6 @@ class DailySource(Source):
                         "day's columns names of their own"
                     )
                 found[name] = part.path
-        every = {name for part in self._parts for name in part._file.schema.names}
-        roles = self._roles
-        for asked in (roles.target, *roles.ignore, *roles.categorical):
-            if asked is not None and asked not in every:
-                raise SourceError(f"no file in {self.path} has a column {asked!r}; check the name")
 
     def _order(self, part: TableSource) -> npt.NDArray[np.int64] | None:
         """Where the rows of the first file are in another; None where they are the same."""

@@ -180,10 +180,12 @@ def target_values(column: Any) -> npt.NDArray[Any]:
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
+        is_number = pa.types.is_primitive(kind.value_type)
+        column = column.cast(kind.value_type) if is_number else as_words(column)
+        kind = column.type
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return floats(column)
-    found: npt.NDArray[Any] = column.to_numpy()
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     if found.dtype == object and column.null_count == 0 and not pa.types.is_boolean(kind):
         found = found.astype(str)  # fixed length, as everywhere else
     return found

@@ -1,0 +1,129 @@
+"""Files of every kind from the command line: the same features, and one sentence when bad."""
+
+from __future__ import annotations
+
+import csv
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.integers(0, 4, (200, 12)).astype(float)
+    X[:, 3], X[:, 8] = y, np.where(rng.random(200) < 0.1, 1 - y, y)
+    frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
+    frame["town"] = rng.choice(["Bonn", "Köln", "Trier"], 200)
+    frame["who"] = [f"p{i}" for i in range(200)]
+    return frame.assign(sick=np.where(y == 1, "yes", "no"))
+
+
+def selected(folder) -> list[str]:
+    with open(os.path.join(folder, "selected.csv"), newline="", encoding="utf-8") as file:
+        return [row["name"] for row in csv.DictReader(file)]
+
+
+def test_every_kind_of_table_gives_the_same_features(tamis, tmp_path, table):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    table.to_csv(tmp_path / "a.tsv.gz", index=False, sep="\t")
+    table.to_csv(tmp_path / "semi.csv", index=False, sep=";")
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_feather(tmp_path / "a.feather")
+    (tmp_path / "days").mkdir()
+    table[["who", "sick", *table.columns[:7]]].to_parquet(tmp_path / "days" / "1.parquet")
+    table[["who", *table.columns[7:13]]].sample(frac=1, random_state=0).to_parquet(
+        tmp_path / "days" / "2.parquet"
+    )
+    found = {}
+    options = ("--target", "sick", "--key", "who", "--quiet")
+    for name in ("a.csv", "a.tsv.gz", "semi.csv", "a.parquet", "a.feather", "days"):
+        more = ("--delimiter", ";") if name == "semi.csv" else ()
+        out = tamis("select", tmp_path / name, *options, *more, "--out", tmp_path / f"run-{name}")
+        assert out.code == 0, out
+        found[name] = selected(tmp_path / f"run-{name}")
+    assert found["a.csv"][0] == "g3"
+    assert all(names == found["a.csv"] for names in found.values()), found
+    small = tamis(
+        "select", tmp_path / "a.csv", *options, "--memory", "20KB", "--out", tmp_path / "small"
+    )
+    assert small.code == 0
+    assert selected(tmp_path / "small") == found["a.csv"]
+    assert (tmp_path / "a.csv.cols").is_dir()  # too large for the memory: turned once, and kept
+    other = tamis(
+        "select", tmp_path / "a.csv", *options, "--memory", "20KB", "--ignore", "g3",
+        "--out", tmp_path / "other",
+    )  # fmt: skip
+    assert other.code == 0
+    assert "g3" not in selected(tmp_path / "other"), "a store read in another way was used again"
+
+
+def test_lists_and_lines_from_the_command_line(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    lists = [["spam"] * int(3 * label) + ["the"] for label in y]
+    pq.write_table(pa.table({"words": lists, "y": y}), tmp_path / "mail.parquet")
+    out = tamis(
+        "select", tmp_path / "mail.parquet", "--tokens", "words", "--target", "y",
+        "--out", tmp_path / "run", "--quiet",
+    )  # fmt: skip
+    assert out.code == 0, out
+    assert selected(tmp_path / "run") == ["spam"]
+    lines = [(i, word) for i, row in enumerate(lists) for word in set(row)]
+    pq.write_table(
+        pa.table({"mail": [i for i, _ in lines], "word": [w for _, w in lines]}),
+        tmp_path / "long.parquet",
+    )
+    np.save(tmp_path / "labels.npy", y)
+    out = tamis(
+        "select", tmp_path / "long.parquet", "--long", "mail,word", "--y", tmp_path / "labels.npy",
+        "--out", tmp_path / "run2", "--quiet",
+    )  # fmt: skip
+    assert out.code == 0, out
+    assert selected(tmp_path / "run2") == ["spam"]
+
+
+def test_convert_and_info_take_the_same_options(tamis, tmp_path, table):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    reading = ("--target", "sick", "--ignore", "who")
+    assert "2 classes: no" in tamis("info", tmp_path / "a.csv", *reading).out
+    out = tamis("convert", tmp_path / "a.csv", tmp_path / "a.cols", *reading)
+    assert out.out == f"wrote {tmp_path / 'a.cols'}: 200 rows, 13 columns\n"
+    run = tamis("select", tmp_path / "a.cols", "--out", tmp_path / "run", "--quiet")
+    assert run.code == 0
+    assert selected(tmp_path / "run")[0] == "g3"
+    # Words stay words in a store: a measure for numbers refuses them there too.
+    sentence = tamis(
+        "select", tmp_path / "a.cols", "--measure", "fisher_z", "--out", tmp_path / "no"
+    ).one_sentence()
+    assert sentence.startswith("column 'town' holds words, which have no order")
+
+
+def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
+    def said(name, text, *options):
+        (tmp_path / name).write_bytes(text)
+        out = tamis("select", tmp_path / name, "--out", tmp_path / "run", "--quiet", *options)
+        assert not (tmp_path / "run").exists()
+        return out.one_sentence().removeprefix(str(tmp_path / name)).strip(" :")
+
+    assert said("a.csv", b"a,y\n1,2\n") == "has no target; name the column to predict with --target"
+    assert said("b.csv", b"a,b\n1,2\n1\n", "--target", "b") == (
+        "line 3 has 1 value where the lines before have 2; mend or remove the line"
+    )
+    assert said("c.csv", b'"two\nlines",y\n1,2\n', "--target", "z") == (
+        r"has no column 'z', which target names; it has 'two\nlines', 'y'"
+    )
+    assert said("d.csv", b"a,y\n1,2\n", "--tokens", "a") == "the csv reader has no option 'tokens'"
+    table.to_parquet(tmp_path / "e.parquet")
+    half = (tmp_path / "e.parquet").read_bytes()[:-9]
+    assert said("e.parquet", half, "--target", "sick").startswith(
+        "cannot be read as a Parquet file, it is truncated or damaged ("
+    )
+    assert said("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", "--target", "y").startswith(
+        "Input X contains NaN or infinity in column 'a'"
+    )

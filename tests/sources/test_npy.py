@@ -1,0 +1,89 @@
+"""NpySource against the array it was written from; bad files are one sentence."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.core.errors import InputError, SourceError
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "u8", "?", ">f8"])
+@pytest.mark.parametrize("memory", [10**9, 10])
+def test_both_axes_come_back(tmp_path, order, dtype, memory):
+    table = np.asarray(np.random.default_rng(0).integers(0, 2, (23, 11)), dtype, order)
+    np.save(tmp_path / "X.npy", table)
+    np.save(tmp_path / "X.y.npy", np.arange(23))
+    source = tamis.open(tmp_path / "X.npy", memory=memory)
+    assert source.axis == ("rows" if (order, memory) == ("C", 10) else "columns")
+    for width in (1, 4, None):
+        assert np.array_equal(np.hstack([b.values for b in source.columns(width)]), table)
+        assert np.array_equal(np.vstack([b.values for b in source.rows(width)]), table)
+    assert source.target().tolist() == list(range(23))
+    assert sorted(os.listdir(tmp_path)) == ["X.npy", "X.y.npy"]
+
+
+def test_the_file_is_not_read_into_memory(tmp_path):
+    table = np.lib.format.open_memmap(
+        tmp_path / "X.npy", "w+", dtype="f8", shape=(1000, 200), fortran_order=True
+    )
+    table[:] = 1.0
+    del table
+    source = tamis.open(tmp_path / "X.npy", y=np.arange(1000))
+    assert isinstance(source._array, np.memmap)
+    block = next(source.columns(3))
+    assert block.values.base is None or not isinstance(block.values.base, np.memmap)
+    assert block.values.nbytes == 3 * 1000 * 8
+
+
+def test_the_target_is_given_found_or_absent(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    assert tamis.open(tmp_path / "X.npy").target() is None
+    assert tamis.open(tmp_path / "X.npy", y=[1, 0, 1]).target().tolist() == [1, 0, 1]
+    np.save(tmp_path / "labels.npy", ["a", "b", "a"])
+    source = tamis.open(tmp_path / "X.npy", y=tmp_path / "labels.npy")
+    assert source.target().tolist() == ["a", "b", "a"]
+    assert source.fingerprint() != tamis.open(tmp_path / "X.npy").fingerprint()
+    with pytest.raises(SourceError, match=r"y has shape \(2,\) and .*X\.npy has 3 rows"):
+        tamis.open(tmp_path / "X.npy", y=[0, 1]).target()
+
+
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros(3), "has shape (3,); a table has two dimensions"),
+        (np.array([["a"]]), "holds <U1 values; store real numbers"),
+        (np.zeros((1, 1), complex), "holds complex128 values; store real numbers"),
+        (
+            np.array([[{}]], dtype=object),
+            "cannot be read as an array (Array can't be memory-mapped: Python objects in dtype.); "
+            "write it with numpy.save, without objects",
+        ),
+    ],
+)
+def test_what_is_no_table_is_one_sentence(tmp_path, array, sentence):
+    path = tmp_path / "X.npy"
+    np.save(path, array, allow_pickle=True)
+    with pytest.raises(SourceError) as caught:
+        tamis.open(path)
+    assert str(caught.value) == f"{path} {sentence}"
+
+
+@pytest.mark.parametrize("kept", [3, 20, 100, 200])
+def test_a_truncated_file_is_one_sentence(tmp_path, kept):
+    np.save(tmp_path / "X.npy", np.eye(9))
+    whole = (tmp_path / "X.npy").read_bytes()
+    (tmp_path / "X.npy").write_bytes(whole[:kept])
+    with pytest.raises(SourceError, match="cannot be read as an array") as caught:
+        tamis.open(tmp_path / "X.npy")
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_floats_cannot_hold_are_refused(tmp_path):
+    np.save(tmp_path / "X.npy", np.array([[2**60, 1]]))
+    with pytest.raises(InputError, match=r"X\.npy: some columns hold whole numbers beyond 2\^53"):
+        tamis.open(tmp_path / "X.npy").load()
