@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from tamis.core.errors import InputError
 from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints
 from tamis.measures.fisher_z import FisherZ, ReadyColumns
+from tamis.measures.panels import compressed
 from tamis.selectors.base import BatchSelector
 from tamis.selectors.modelled import UNUSABLE, Columns
 from tamis.selectors.scored_batch import Scored, log_kept
@@ -87,6 +88,9 @@ class TabledBatchSelector(BatchSelector):
     come next.
     """
 
+    #: Whether the columns are for products; else they are left as they are, without their zeros.
+    centred: ClassVar[bool] = True
+
     @abstractmethod
     def _find(self, table: Table) -> Found:
         """Fit the model and say what it made of the columns; there is at least one."""
@@ -133,7 +137,7 @@ class TabledBatchSelector(BatchSelector):
             ready = self._ready(block)
             codes = Columns.of(ready).unusable(0, ready.width)
             picks = np.flatnonzero(codes == 0)
-            parts.append(panel.prepare(ready, picks))
+            parts.append(panel.prepare(ready, picks) if self.centred else _plain(ready, picks))
             features.append(picks + ready.first)
             unusable.append(codes)
         columns = ReadyColumns.joined(parts)
@@ -157,6 +161,13 @@ class TabledBatchSelector(BatchSelector):
         self.ranking_ = self._kept_features
         log_kept(self, self.ranking_, self._kept_scores)
         del self._all_scores, self._all_codes, self._kept_features, self._kept_scores
+
+
+def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ReadyColumns:
+    """Columns as they are, by their nonzeros."""
+    v = compressed(block, picks).widened()
+    mean, squares = np.zeros(len(picks)), np.ones(len(picks))
+    return ReadyColumns(v.pointers, v.places, v.values, mean, squares)
 
 
 def weight_reasons(symbol: str) -> dict[str, Reason]:

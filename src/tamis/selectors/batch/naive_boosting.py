@@ -80,6 +80,7 @@ class NaiveBoosting(TabledBatchSelector):
         "max_rounds": (Number(1, integer=True), Nothing()),
     }
 
+    centred: ClassVar[bool] = False  # thresholds need no products, and equal must stay equal
     rounds_: int
 
     def __init__(self, n_features: int = 10, max_rounds: int | None = None) -> None:
