@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -98,6 +99,15 @@ def open_data(data: str, reading: dict[str, Any], memory: int | None = None) -> 
     if memory is not None and hasattr(source, "memory"):
         source.memory = memory
     return source
+
+
+def data_name(data: str, source: Source) -> str:
+    """How DATA is called in a file's name: a file by its name, an address by what it leads to."""
+    if "://" not in data:
+        return os.path.basename(os.path.normpath(data))
+    path = getattr(source, "path", None)
+    name = os.path.basename(path) if path else getattr(source, "label", source.format)
+    return re.sub(r"[^\w.-]+", "_", name)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:

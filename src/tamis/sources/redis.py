@@ -85,6 +85,7 @@ class RedisSource(Source):
         wait: float = 0.0,
     ) -> None:
         self._stream = Stream(server, stream, group, consumer, wait)
+        self.label = self._stream.name
         self._target = target
         self._names = None if columns is None else Names.of(columns)
         self._numbers = None if columns is None else {c: j for j, c in enumerate(columns)}
