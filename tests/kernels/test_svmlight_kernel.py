@@ -307,3 +307,59 @@ def test_ranges_of_columns(plain):
     assert pick(counts, 0, 1, 5) == 1
     assert pick(counts, 2, 9, 5) == 3  # one column at least
     assert pick(counts, 3, 9, 5) == 6
+
+
+GOOD_LINES = [b"1 1:2 3:4", b"-1", b"0.5 2:1e2 # c", b"2 9:123456789012345678901", b"# only"]
+BAD_LINES = [b"x 1:1", b"1 a:1", b"1 2:nan", b"1 3:1 2:1", b"1 2:1\rx", b"1 2:1 3", b"", b"1 0:1",
+             b"1 1:123456789012345678901 2:x", b"1 2:1e999"]  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from([*GOOD_LINES, *BAD_LINES]), max_size=30))
+def test_passing_over_bad_lines_leaves_what_the_good_ones_hold(lines):
+    def parsed(some, skip):
+        text = np.frombuffer(b"".join(line + b"\n" for line in some), dtype=np.uint8)
+        return parse_chunk(text, 1, skip=skip, refuse_empty=True)
+
+    good = [line for line in lines if line not in BAD_LINES]
+    found, expected = parsed(lines, True), parsed(good, False)
+    assert expected.fault is None
+    assert found.labels.tolist() == expected.labels.tolist()
+    assert found.rows.pointers.tolist() == expected.rows.pointers.tolist()
+    assert found.rows.places.tolist() == expected.rows.places.tolist()
+    assert found.rows.values.tolist() == expected.rows.values.tolist()
+    for place in (kernel.ROWS, kernel.ENTRIES, kernel.LOWEST, kernel.HIGHEST):
+        if place not in (kernel.LOWEST, kernel.HIGHEST) or b"1 2:1e999" not in lines:
+            assert found.found[place] == expected.found[place]
+    assert found.found[kernel.LINES] == len(lines)
+    wrong = [k for k, line in enumerate(lines) if line in BAD_LINES]
+    assert found.lines_of(found.skipped[:, 1]).tolist() == wrong
+    rows = [k for k, line in enumerate(lines) if line not in BAD_LINES and line != b"# only"]
+    assert [found.line_of_row(r) for r in range(len(found.rows))] == rows
+
+
+def test_parsing_past_bad_lines_compiled_and_plain_agree():
+    text = np.frombuffer(b"1 1:1\nx\n2 2:2\n\n3 0:1\n4 4:4\n", dtype=np.uint8)
+    n = len(text)
+
+    def run(function):
+        out = np.empty(n), np.empty(n + 1, np.int64), np.empty(n, np.int64), np.empty(n)
+        found, bad = kernel.new_found(), np.zeros((n, 2), np.int64)
+        found[kernel.NO_EMPTY] = 1
+        count = function(text, 1, *out, np.empty((n, 2), np.int64), found, bad)
+        return count, bad[:count].tolist(), found.tolist(), out[0][:3].tolist()
+
+    plain = run(kernel.parse_sound_rows.py_func)
+    assert plain == run(kernel.parse_sound_rows)
+    assert plain[:2] == (
+        3, [[kernel.BAD_LABEL, 6], [kernel.EMPTY, 14], [kernel.INDEX_TOO_SMALL, 17]],
+    )  # fmt: skip
+    assert plain[3] == [1.0, 2.0, 4.0]
+
+
+def test_labels_are_scanned_without_reading_rows():
+    text = b"1 1:x\n1\n# 5\n\n-2.5 3:1\nspam\n 7\t1:1\n7 2:2\n1e 3:1\n"
+    array = np.frombuffer(text, dtype=np.uint8)
+    for scan in (kernel.scan_labels, kernel.scan_labels.py_func):
+        labels = np.empty(9)
+        assert labels[: scan(array, labels)].tolist() == [1.0, -2.5, 7.0]

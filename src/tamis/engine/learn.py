@@ -102,6 +102,7 @@ def learn(
     checkpoint: float | None = None,
     force: bool = False,
     command: str = "",
+    facts: dict[str, Any] | None = None,
     report: Report = silent,
     say: Callable[[str], object] = lambda sentence: None,
     watch: Callable[[Training], object] = lambda training: None,
@@ -126,6 +127,8 @@ def learn(
         goes on from it, and ends in the same model, bit for bit.
     force : bool
         Replace a model at `out`.
+    facts : dict, optional
+        What else is to be recorded in model.json.
     command : str
         How the run was asked for, for the record.
     say, watch : callable
@@ -137,8 +140,8 @@ def learn(
     begun = time.perf_counter()
     reading = {"format": format, "zero_based": zero_based, **options}
     readers = open_rows(data, **reading)
-    if test is not None:
-        open_rows(test, **reading)  # a wrong name is told now, not hours later
+    # A wrong name is told now, not hours later.
+    test_readers = None if test is None else open_rows(test, **reading)
     passes = chosen.passes if passes is None else passes
     training = Training(
         chosen, readers, passes=passes, shuffle=shuffle, seed=seed, skip=skip_bad_lines
@@ -162,16 +165,15 @@ def learn(
     training.finish()
     learned = time.perf_counter()
     tally = None
-    if test is not None:
-        base = zero_based if zero_based != "auto" or training.base is None else training.base == 0
+    if test_readers is not None:
         tally = accuracy_on(
-            chosen, test, skip_bad_lines=skip_bad_lines, report=_testing(report),
-            **{**reading, "zero_based": base},
-        )  # fmt: skip
+            chosen, test_readers, skip_bad_lines=skip_bad_lines, report=_testing(report)
+        )
     seconds = {"learn": learned - begun + before, "test": time.perf_counter() - learned}
     done = Learned(chosen, training.rows, training.mistakes, training.bad, tally, seconds)
     if out is not None:
-        done.folder = save_model(chosen, out, force=force, **_facts(done, training, command, asked))
+        told = {**(facts or {}), **_facts(done, training, command, asked)}
+        done.folder = save_model(chosen, out, force=force, **told)
     for file, mark in training.marks.items():
         readers[file].committed(mark)
     if place is not None:

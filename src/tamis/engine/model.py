@@ -146,6 +146,8 @@ def _content(
         "n_features_in": int(learner.n_features_in_),
         "open": bool(learner._open),
         "kept": len(kept),
+        "n_features": getattr(learner, "n_features_", None),
+        "size_curve": getattr(learner, "size_curve_", None),
         "work": learner.work_,
         "curve": getattr(learner, "curve_", None),
         "bad_lines": getattr(learner, "bad_lines_", {}),

@@ -26,12 +26,12 @@ class Predictions:
     Attributes
     ----------
     rows : ndarray of int
-        Numbers of the rows, from 0 on, over all files.
+        Numbers of the rows, from 0 on, over all files; lines that were passed over have none.
     classes : ndarray
         The class of each.
     scores : ndarray
         As `decision_function` gives them.
-    right : ndarray of bool or None
+    right : ndarray of bool
         Which agree with their label, among those that have a class for one.
     """
 
@@ -78,9 +78,9 @@ def predict_stream(
     Svmlight indices count from where those of the training data did, unless `zero_based` says
     otherwise.
     """
-    if zero_based == "auto" and model._name_prefix == "":
-        zero_based = model._name_base == 0
     for reader in open_rows(data, format, zero_based=zero_based, **options):
+        if reader.name_base is None and model._name_prefix == "":
+            reader.name_base = model._name_base
         _same_columns(model, reader)
         bad = tally.bad if skip_bad_lines else None
         for part in reader.parts(None, bad, lambda _, *way: report("predicting", *way)):
@@ -99,7 +99,6 @@ def accuracy_on(model: RowScorer, data: Any, **reading: Any) -> Tally:
 
 def _predicted(model: RowScorer, part: Part, bad: BadLines | None, first: int) -> Predictions:
     block = part.block
-    numbers = np.arange(block.height, dtype=np.int64)
     rows = intake.signed(intake.of_block(block), model.n_bits is not None)
     labels = None if block.y is None else np.asarray(block.y)
     if bad is None:
@@ -108,20 +107,21 @@ def _predicted(model: RowScorer, part: Part, bad: BadLines | None, first: int) -
         faults = intake.faults_of(rows, model._width(), model.n_bits is not None)
         intake.count_faults(bad, faults, part.where)
         if np.any(faults != kernel.FINE):
-            numbers = np.flatnonzero(faults == kernel.FINE)
-            rows = rows.pick(numbers)
-            labels = None if labels is None else labels[numbers]
+            good = np.flatnonzero(faults == kernel.FINE)
+            rows = rows.pick(good)
+            labels = None if labels is None else labels[good]
     scores = model.decision_function(RowBlock(0, None, rows))
     codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
     truth = None if labels is None else intake.codes_of(model.classes_, labels)
     right = np.zeros(0, dtype=np.bool_) if truth is None else (codes == truth)[truth >= 0]
-    return Predictions(first + numbers, model.classes_[codes], scores, right)
+    numbers = np.arange(first, first + len(rows), dtype=np.int64)
+    return Predictions(numbers, model.classes_[codes], scores, right)
 
 
 def _same_columns(model: RowScorer, reader: RowReader) -> None:
     """Raise one sentence if the columns of the kept features have other names than in training."""
     names = reader.names()
-    wanted = getattr(model, "_vocabulary", None) or {}
+    wanted = model._known_words()
     if not wanted or names is None or model.n_bits is not None:
         return
     for name, number in wanted.items():

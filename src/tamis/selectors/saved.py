@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array
 
 from tamis.core.blocks import Compressed
+from tamis.core.errors import InputError
 from tamis.kernels.rows import fill_table, score_listed
 from tamis.selectors.scoring import RowScorer
 from tamis.selectors.weights import Floats, Ints
@@ -77,6 +79,22 @@ class SavedModel(RowScorer, BaseEstimator):  # type: ignore[misc]
         model.names_ = numbered if names is None else names
         model._model = ListedWeights(model.kept_, weights)
         return model
+
+    def _as_matrix(self, X: Any, first: bool) -> Any:
+        """A matrix or table of float64, as wide and with the same names as in training."""
+        names = list(getattr(X, "columns", ()))
+        checked = check_array(
+            X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, estimator=self
+        )
+        if not self._open and checked.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {checked.shape[1]:,} columns, but the model was trained on "
+                f"{self.n_features_in_:,}"
+            )
+        for name, number in self._vocabulary.items() if names else ():
+            if number >= len(names) or str(names[number]) != name:
+                raise InputError(f"column {number} of X is not {name!r}, as it was in training")
+        return checked
 
     def _check_fitted(self) -> None:
         """A model that was saved has learned."""
