@@ -94,6 +94,7 @@ def test_rows_bound_what_is_read():
     tuned = tune(tamis.SOFS(5), X, y, rows=100, report=lambda *what: told.append(what))
     assert tuned.rows == 100
     assert told[-1] == ("tuning", 100, 100)
+    assert {what for what, _, _ in told} == {"tuning"}
     assert tuned.table == tune(tamis.SOFS(5), X[:100], y[:100]).table
     assert [line["gamma"] for line in tuned.table] == list(GRID["gamma"])
     assert str(tuned).endswith("on the last 68 of 100 rows, each predicted before it was learned")
@@ -119,7 +120,7 @@ def test_wrong_ways_of_asking_are_told():
         assert str(told.value) == sentence
     with pytest.raises(InputError, match="the data has no target; give one with y="):
         tune(tamis.SOFS(5), X)
-    with pytest.raises(InputError, match="give classes= to the learner"):
+    with pytest.raises(InputError, match="does not tell its classes; give them with classes="):
         tune(tamis.SOFS(5), iter([]))
     with pytest.raises(InputError, match="there are no rows to tune on"):
         tune(tamis.SOFS(5, classes=[0, 1]), iter([]))

@@ -16,6 +16,8 @@ from tamis.cli.progress import progress, short
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.engine.learn import LEARNERS, Learned, learn, make_learner
+from tamis.engine.model import check_free
+from tamis.engine.tune import GRID, tune
 from tamis.selectors.training import Training
 
 
@@ -30,6 +32,11 @@ from tamis.selectors.training import Training
 @click.option("--gamma", type=float, help="Of sofs and arow: the smaller, the bolder.")
 @click.option("--eta", type=float, help="Learning rate of pet, fofs and ogd.")
 @click.option("--lam", type=float, help="Regularisation of fofs.")
+@click.option(
+    "--tune", "tune_rows", is_flag=False, flag_value="all", metavar="[ROWS]",
+    help="First pick gamma, eta and lam, those not given, by progressive validation on the "
+    "training rows, or the first so many of them.",
+)  # fmt: skip
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="Another parameter of the method, e.g. --param multiclass=uniform. May be repeated.",
@@ -80,6 +87,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> 
     Examples:
       tamis learn train.svm -k 500 --test test.svm --out model/
       zcat *.gz | tamis learn - --classes -1,1 --method pet --out model/
+      tamis learn train.svm -k 100 --tune 20000 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
     """  # noqa: D301  (click wants the backspace itself)
     options = _sorted_out(given)
@@ -92,6 +100,17 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> 
             click.echo(one_line(sentence), err=True)
 
     with progress(quiet, watched.note) as report:
+        if given["tune_rows"] is not None:
+            if given["out"] is not None:
+                check_free(given["out"], force=given["force"])  # before the rows are gone over
+            tuned = tune(
+                learner, list(data), rows=_rows(given["tune_rows"]), grid=_left(learner, given),
+                report=report, **{n: options[n] for n in ("classes", "skip_bad_lines")},
+                **given["reading"],
+            )  # fmt: skip
+            learner = tuned.learner
+            say(f"tuned: {tuned}")
+            options["facts"] = {"tuned": {"rows": tuned.rows, "table": tuned.table}}
         done = learn(
             list(data), learner, report=report, say=say, watch=watched,
             command=shlex.join(["tamis", *sys.argv[1:]]), **options,
@@ -141,6 +160,25 @@ def _sorted_out(given: dict[str, Any]) -> dict[str, Any]:
                                           "skip_bad_lines", "force")},
         **given["reading"],
     }  # fmt: skip
+
+
+def _rows(text: str) -> int | None:
+    """How many rows to tune on; None for all."""
+    if text == "all":
+        return None
+    try:
+        return int(text.replace("_", ""))
+    except ValueError:
+        raise ParameterError(f"--tune {text} is not a number of rows") from None
+
+
+def _left(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """What there is to tune: parameters of the learner that were not given."""
+    named = {**parameters(given["params"]), **{n: given[n] for n in GRID if given[n] is not None}}
+    grid = {n: v for n, v in GRID.items() if n in learner.get_params() and n not in named}
+    if not grid:
+        raise ParameterError("--tune has nothing to pick: every parameter it tries was given")
+    return grid
 
 
 def _number_or_auto(text: str) -> int | str:
@@ -197,6 +235,12 @@ def _summary(done: Learned) -> list[str]:
         f"progressive error {100 * done.error:.2f}%: {done.mistakes:,} rows were predicted "
         "wrongly before they were learned",
     ]
+    if len(curve := getattr(learner, "size_curve_", {})) > 1:
+        lines.append(
+            f"auto picked {learner.n_features_:,} features of the sizes {min(curve):,} to "
+            f"{max(curve):,}: {100 * curve[learner.n_features_]:.2f}% recent errors, fewest "
+            f"{100 * min(curve.values()):.2f}%"
+        )
     if done.bad.total:
         lines.append(f"passed over {done.bad.total:,} bad lines: {done.bad}")
     if done.test is not None:

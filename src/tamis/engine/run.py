@@ -62,4 +62,27 @@ class Run:
 
     def why(self, feature: int | str) -> str:
         """Say in one sentence what became of a feature."""
-        return self.log.why(feature)
+        sentence = self.log.why(feature)
+        facts = self.source.get("encoded", {}).get(str(self.log.number(feature)))
+        added = "" if facts is None else encoded_words(facts, self.source["missing"])
+        return f"{sentence}; {added}" if added else sentence
+
+
+def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
+    """What was done to one feature, as the end of a sentence; empty if nothing was.
+
+    >>> encoded_words({"cuts": [2.45, 4.75], "gaps": 3}, {"policy": "category"})
+    'its values were cut at 2.45 and 4.75, and 3 missing values are a category of their own'
+    """
+    parts = []
+    if facts["cuts"]:
+        numbers = [f"{cut:.6g}" for cut in facts["cuts"]]
+        listed = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
+        parts.append(f"its values were cut at {listed}")
+    if facts["gaps"]:
+        became = {
+            "category": "are a category of their own",
+            "delete": "are left out of each comparison",
+        }[missing["policy"]]
+        parts.append(f"{facts['gaps']:,} missing values {became}")
+    return ", and ".join(parts)

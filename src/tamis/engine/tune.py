@@ -8,21 +8,22 @@ not how good it gets, so the latest half of the rows counts, or a little more (`
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.selectors.learner import InstanceLearner
 from tamis.selectors.sizes import Recent, stretches
+from tamis.selectors.training import Training
 from tamis.sources import open_source
-from tamis.sources.base import Report, Source, silent
+from tamis.sources.base import Report, silent
+from tamis.sources.open_rows import open_rows
+from tamis.sources.row_reader import BlocksReader, RowReader
 
 #: What is tried for each parameter unless told: powers of ten.
 GRID: Mapping[str, tuple[float, ...]] = {
@@ -70,7 +71,10 @@ def tune(
     *,
     grid: Mapping[str, Sequence[float]] | None = None,
     rows: int | None = None,
+    classes: Any = None,
+    skip_bad_lines: bool = False,
     report: Report = silent,
+    **reading: Any,
 ) -> Tuned:
     """Pick the parameters of a learner on training rows, in one pass, and give them and the table.
 
@@ -82,7 +86,7 @@ def tune(
     ----------
     learner : learner
         SOFS, PET, FOFS, OGD or AROW, as it will be used; it is not changed.
-    data : path, Source, array, scipy sparse matrix, data frame, or iterable of RowBlock
+    data : path, list of paths, Source, array, scipy sparse matrix, data frame, or RowBlocks
         The training rows.
     y : array-like, optional
         Their classes, where the data does not bring its own.
@@ -91,8 +95,14 @@ def tune(
         those that the learner has.
     rows : int, optional
         Read so many rows at most; default: all.
+    classes : sequence, optional
+        All classes; default: those of the learner, else those in the data.
+    skip_bad_lines : bool, default=False
+        Pass over lines that cannot be read.
     report : callable, optional
         Called as ``report(what, done, total)``.
+    **reading
+        How files are read, as for `fit_stream`.
 
     Examples
     --------
@@ -108,22 +118,26 @@ def tune(
     """  # noqa: E501  (the last line is what is printed)
     check("tune", "rows", rows, (Number(2, integer=True), Nothing()))
     settings = _settings(learner, grid)
-    classes, blocks, total = _stream(learner, data, y)
-    total = rows if total is None else min(total, rows or total)
-    models = [clone(learner).set_params(**one, classes=classes) for one in settings]
+    models = [clone(learner).set_params(**one) for one in settings]
+    training = Training(models[0], _readers(data, y, reading), skip=skip_bad_lines)
+    training.start(classes, _tuning(report))
+    for model in models[1:]:
+        _begin_like(model, models[0])
     recent, done = Recent(len(models)), 0
-    for block in blocks:
-        height = block.height if rows is None else min(block.height, rows - done)
+    # Of a bounded number of rows the share is known; else that of the files.
+    for batch in training.batches(_tuning(report) if rows is None else silent):
+        height = len(batch.rows) if rows is None else min(len(batch.rows), rows - done)
         for lo, hi in stretches(done, height):
-            part = _part(block, lo, hi)
+            part, codes = batch.rows.part(lo, hi), batch.codes[lo:hi]
             for model in models:
-                model.learn(part)
-            mistakes = np.array([model.work_["mistakes"] for model in models])
-            recent.note(done + hi, mistakes)
+                model._grow(part, batch.width)
+                model._take(model._ready(part), codes)
+            recent.note(done + hi, np.array([model.work_["mistakes"] for model in models]))
         done += height
-        report("tuning", done, total)
-        if done == rows:
-            break
+        if rows is not None:
+            report("tuning", done, rows)
+            if done == rows:
+                break
     if done == 0:
         raise InputError("there are no rows to tune on; give training rows")
     best = settings[int(np.argmin(recent.mistakes))]
@@ -161,33 +175,29 @@ def _settings(
     return found
 
 
-def _stream(learner: InstanceLearner, data: Any, y: Any) -> tuple[Any, Iterator[RowBlock], Any]:
-    """All classes, the rows in blocks, and how many rows there are, if that is known."""
-    known: Any = learner.classes
-    if y is None and _is_blocks(data):
-        if known is None:
-            raise InputError(
-                "blocks of rows do not tell all classes at the start; give classes= to the learner"
-            )
-        return known, iter(data), None
-    source = open_source(data) if y is None else open_source(data, y=y)
-    if known is None:
-        target = source.target()
-        if target is None:
+def _readers(data: Any, y: Any, reading: dict[str, Any]) -> list[RowReader]:
+    """Readers of the training rows, tables among them."""
+    if y is not None or hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__"):
+        source = open_source(data, y=y)
+        if source.target() is None:
             raise InputError("the data has no target; give one with y=")
-        known = np.unique(target)
-    return known, source.rows(), source.n_rows
+        return open_rows(source)
+    readers = open_rows(data, **reading)
+    for reader in readers:
+        if not reader.again and not isinstance(reader, BlocksReader):
+            raise InputError(
+                f"{reader.name} can be gone over once only, and tuning goes over the rows before "
+                "they are learned; save it to a file"
+            )
+    return readers
 
 
-def _is_blocks(data: Any) -> bool:
-    """True for an iterable that is no table, no source and no path."""
-    table = hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__")
-    return not table and not isinstance(data, str | os.PathLike | Source)
+def _begin_like(model: InstanceLearner, first: InstanceLearner) -> None:
+    """Begin a model for the same classes and columns."""
+    model._begin(first.classes_)
+    model._open, model.n_features_in_ = first._open, first.n_features_in_
 
 
-def _part(block: RowBlock, lo: int, hi: int) -> RowBlock:
-    """Rows lo to hi - 1 of a block."""
-    values = block.values
-    part = values.part(lo, hi) if isinstance(values, Compressed) else values[lo:hi]
-    y = None if block.y is None else block.y[lo:hi]
-    return RowBlock(block.first + lo, block.n_columns, part, y)
+def _tuning(report: Report) -> Report:
+    """Report reading as tuning."""
+    return lambda _, done, total: report("tuning", done, total)

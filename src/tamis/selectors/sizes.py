@@ -95,6 +95,9 @@ class SideBySide:
         self.blocks = blocks
         self.models = [KeptWeights(s, blocks, second_order=second_order) for s in self.sizes]
         self.recent = Recent(len(self.models))
+        #: The model that was best at the last power of two, and the work of those that led.
+        self.lead = np.zeros(1, dtype=np.int64)
+        self.work = np.zeros(heap.N_COUNTS, dtype=np.int64)
 
     def reach(self, n_columns: int) -> None:
         """Make room for features 0 to n_columns - 1."""
@@ -127,10 +130,16 @@ class SideBySide:
                 for model in self.models[first:last]:
                     take(model, part, labels)
 
+            lead = self.models[int(self.lead[0])]
+            before = lead.counts.copy()
             # Threads split models, which share nothing.
             over_columns(some, np.arange(len(self.models) + 1) * part.stored)
+            self.work += lead.counts - before
             mistakes = np.array([model.counts[heap.MISTAKES] for model in self.models])
-            self.recent.note(int(self.models[0].counts[heap.ROWS]), mistakes)
+            seen = int(lead.counts[heap.ROWS])
+            self.recent.note(seen, mistakes)
+            if seen & (seen - 1) == 0:
+                self.lead[0] = self.recent.first_good()
 
     @property
     def chosen(self) -> KeptWeights:
@@ -149,8 +158,11 @@ class SideBySide:
 
     @property
     def counts(self) -> Ints:
-        """Counted work of the model in force."""
-        return self.chosen.counts
+        """Counted work of the models that led, each from one power of two of rows to the next.
+
+        So mistakes are those of predictions that were made, not those of the size that won.
+        """
+        return self.work
 
     def scores(self, rows: Compressed) -> Floats:
         """One score a row and block."""

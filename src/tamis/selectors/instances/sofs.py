@@ -80,7 +80,7 @@ class SOFS(FewKept):
     n_features_ : int
         B; with "auto" the size in force.
     size_curve_ : dict
-        Progressive error of each size that was tried.
+        Progressive error of each size that was tried; `work_` is that of the sizes that led.
     work_ : dict
         Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
         steps.

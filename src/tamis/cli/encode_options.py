@@ -1,0 +1,75 @@
+"""Options that say how numbers become categories, and what missing values mean."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from tamis.core.errors import ParameterError
+from tamis.encode import BY_NAME, MDLP, Encoder, Missing
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = {
+    "encode": click.option(
+        "--encode", type=click.Choice(list(BY_NAME)),
+        help="Turn columns of numbers into categories, each by itself. mdlp cuts where the classes "
+        "part; words and few whole numbers stay as they are.",
+    ),
+    "bins": click.option(
+        "--bins", type=int, help="How many, for --encode other than mdlp. Default: 5."
+    ),
+    "missing": click.option(
+        "--missing", default="error", show_default=True,
+        type=click.Choice(["error", "category", "delete"]),
+        help="Missing values: refuse them, make them a category of their own, or leave them out "
+        "of each comparison (information measures).",
+    ),
+    "missing_value": click.option(
+        "--missing-value", type=float, metavar="NUMBER",
+        help="A number that means missing too, e.g. -9, or 0 where zeros mean nothing was seen.",
+    ),
+}  # fmt: skip
+
+
+def encode_options(command: F) -> F:
+    """Add those options; the command gets them as one dict, `encoding`, as `select` takes it."""
+
+    @functools.wraps(command)
+    def with_encoding(**given: Any) -> Any:
+        return command(encoding=_encoding(**{n: given.pop(n) for n in _OPTIONS}), **given)
+
+    for option in reversed(_OPTIONS.values()):
+        with_encoding = option(with_encoding)
+    return with_encoding  # type: ignore[return-value]
+
+
+def _encoding(
+    encode: str | None, bins: int | None, missing: str, missing_value: float | None
+) -> dict[str, Any]:
+    """Turn the words into an encoder and a policy."""
+    if bins is not None and encode in (None, MDLP.method):
+        raise ParameterError("--bins is for --encode equal-width, equal-frequency or kmeans")
+    encoder: Encoder | None = None
+    if encode is not None:
+        encoder = BY_NAME[encode](**({} if bins is None else {"bins": bins}))
+        encoder._check_parameters()
+    if missing_value is None:
+        return {"encode": encoder, "missing": missing}
+    return {"encode": encoder, "missing": Missing(missing, missing_value)}
+
+
+def encoding_lines(source: dict[str, Any]) -> list[str]:
+    """What was done to the columns of a run, a line each."""
+    lines = [f"encode: {source['encode']}"] if source.get("encode") else []
+    missing = source.get("missing", {"policy": "error"})
+    if missing["policy"] != "error":
+        became = {"category": "a category of their own", "delete": "left out of each comparison"}
+        lines.append(
+            f"missing: {missing['gaps']:,} values in {missing['columns']:,} columns, "
+            f"{became[missing['policy']]}"
+        )
+    return lines

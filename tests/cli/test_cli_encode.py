@@ -1,0 +1,96 @@
+"""`tamis select --encode --missing` and `tamis learn --tune`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+
+@pytest.fixture
+def patients(tmp_path):
+    rng = np.random.default_rng(0)
+    sick = rng.integers(0, 2, 200)
+    age = 40 + 20 * sick + 5 * rng.normal(size=200)
+    age[::9] = np.nan
+    colour = np.where(sick == 1, "pale", rng.choice(["pale", "red"], 200))
+    path = tmp_path / "patients.csv"
+    pd.DataFrame({"age": age, "colour": colour, "sick": sick}).to_csv(path, index=False)
+    return path
+
+
+def test_encode_and_missing(tamis, patients, tmp_path):
+    out = tmp_path / "run"
+    words = ("select", patients, "--target", "sick", "--out", out)
+    refused = tamis(*words).one_sentence()
+    assert "NaN" in refused
+    assert "'age'" in refused
+    done = tamis(*words, "--encode", "mdlp", "--missing", "category")
+    assert done.code == 0
+    assert (
+        "\nencode: MDLP()\nmissing: 23 values in 1 columns, a category of their own\n" in done.out
+    )
+    why = tamis("why", out, "age").out
+    assert "its values were cut at " in why
+    assert "23 missing values are a category of their own" in why
+    record = json.loads((out / "run.json").read_text())["source"]
+    assert record["encode"] == "MDLP()"
+    assert record["missing"] == {"policy": "category", "gaps": 23, "columns": 1}
+
+
+def test_wrong_words_are_told(tamis, patients, tmp_path):
+    words = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
+    assert tamis(*words, "--bins", "3").one_sentence() == (
+        "--bins is for --encode equal-width, equal-frequency or kmeans"
+    )
+    assert (
+        tamis(*words, "--encode", "kmeans", "--bins", "1")
+        .one_sentence()
+        .startswith("KMeansBins: bins=1 is not a whole number at least 2")
+    )
+    assert "cannot be a category" in tamis(*words, "--missing", "category").one_sentence()
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30)) * (rng.random((400, 30)) < 0.4)
+    X[:, :6] = rng.normal(size=(400, 6))
+    path = tmp_path / "rows.svm"
+    dump_svmlight_file(X, (X[:, :6].sum(axis=1) > 0).astype(int), str(path), zero_based=False)
+    return path
+
+
+def test_tune_picks_what_was_not_given(tamis, rows, tmp_path):
+    done = tamis("learn", rows, "-k", "6", "--tune", "200", "--out", tmp_path / "model")
+    assert done.code == 0
+    assert "tuned: gamma=" in done.err
+    assert "of 200 rows, each predicted before it was learned" in done.err
+    record = json.loads((tmp_path / "model" / "model.json").read_text())
+    table = record["tuned"]["table"]
+    fewest = min(line["mistakes"] for line in table)
+    best = next(line for line in table if line["mistakes"] == fewest)
+    assert record["parameters"]["gamma"] == best["gamma"]
+    assert record["n_features"] == 6
+    fofs = tamis("learn", rows, "--method", "fofs", "-k", "6", "--eta", "0.1", "--tune")
+    assert "tuned: lam=" in fofs.err
+
+
+def test_auto_size_is_told_and_recorded(tamis, rows, tmp_path):
+    done = tamis("learn", rows, "-k", "auto", "--gamma", "10", "--out", tmp_path / "model")
+    record = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert f"auto picked {record['n_features']} features of the sizes 4 to 4,096" in done.out
+    assert list(record["size_curve"]) == [str(2**k) for k in range(2, 13)]
+    assert record["kept"] <= record["n_features"]
+
+
+def test_wrong_ways_to_tune_are_told(tamis, rows):
+    assert tamis("learn", rows, "--tune", "some").one_sentence() == (
+        "--tune some is not a number of rows"
+    )
+    assert tamis("learn", rows, "--tune", "--gamma", "1").one_sentence() == (
+        "--tune has nothing to pick: every parameter it tries was given"
+    )

@@ -1,0 +1,165 @@
+"""Selecting from encoded columns: the same for every block, as if encoded beforehand, and told."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import tamis
+from tamis.core.errors import InputError, ParameterError
+from tamis.encode import MDLP, EqualFrequency, Missing
+from tamis.measures.pairwise_deletion import PairwiseDeletion
+
+
+def mixed(seed=0, rows=240, gaps=0.1):
+    """Numbers, counts, flags and words, some of them missing, some copies of others."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, rows)
+    frame = pd.DataFrame(rng.normal(size=(rows, 12)), columns=[f"n{j}" for j in range(12)])
+    frame["n3"] += y
+    frame["n7"] = frame["n3"] + 0.01 * rng.normal(size=rows)
+    frame["count"] = rng.poisson(40 + 10 * y).astype(float)
+    frame["flag"] = (y == 1) ^ (rng.random(rows) < 0.1)
+    frame["word"] = np.array(["a", "b", "c"])[np.where(rng.random(rows) < 0.5, y, 0)]
+    for name in ("n3", "n5", "count", "word"):
+        frame.loc[rng.random(rows) < gaps, name] = None
+    return frame, y
+
+
+@pytest.mark.parametrize("encode", ["mdlp", "equal-frequency", "kmeans", "equal-width"])
+@pytest.mark.parametrize("missing", ["category", "delete"])
+def test_width_and_threads_do_not_matter(encode, missing):
+    frame, y = mixed()
+    runs = [
+        tamis.select(frame, "saola", y, encode=encode, missing=missing, **how)
+        for how in ({}, {"width": 1}, {"width": 5}, {"n_threads": 1}, {"width": 4, "n_threads": 3})
+    ]
+    for run in runs[1:]:
+        assert run.kept() == runs[0].kept()
+        assert run.log.counts() == runs[0].log.counts()
+        assert [run.why(f) for f in range(15)] == [runs[0].why(f) for f in range(15)]
+        assert run.source["encoded"] == runs[0].source["encoded"]
+        assert run.source["missing"] == runs[0].source["missing"]
+    told = runs[0].source["missing"]
+    assert told["policy"] == missing
+    assert told["gaps"] == int(frame.isna().sum().sum())
+    assert told["columns"] == 4
+
+
+def test_it_is_the_same_as_encoding_beforehand():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 30)) + y[:, None] * (np.arange(30) % 4 == 0)
+    run = tamis.select(X, tamis.SAOLA(tamis.MutualInformation()), y, encode=MDLP())
+    before = MDLP().fit(X, y)
+    by_hand = tamis.SAOLA(tamis.MutualInformation()).fit(before.transform(X), y)
+    assert [row["feature"] for row in run.kept()] == by_hand.kept_.tolist()
+    for feature in by_hand.kept_.tolist():
+        facts = run.source["encoded"][str(feature)]
+        assert facts == {"cuts": before.cuts_[feature].tolist(), "gaps": 0}
+    sparse = X * (rng.random(X.shape) < 0.3)
+    runs = [
+        tamis.select(make(sparse), "saola", y, encode="mdlp") for make in (np.array, sp.csr_matrix)
+    ]
+    assert runs[0].kept() == runs[1].kept()
+
+
+def test_gaps_are_a_category_or_left_out():
+    """A feature whose gaps tell the class: as a category it is kept, left out it tells nothing."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    X = rng.integers(0, 2, (400, 3)).astype(float)
+    X[y == 1, 1] = np.nan
+    kept = {
+        policy: [row["feature"] for row in tamis.select(X, "saola", y, missing=policy).kept()]
+        for policy in ("category", "delete")
+    }
+    assert 1 in kept["category"]
+    assert 1 not in kept["delete"]
+    with pytest.raises(InputError, match="NaN or infinity in column 'x1'"):
+        tamis.select(X, "saola", y)
+
+
+def test_zeros_that_mean_missing():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    seen = rng.random((300, 6)) < 0.5
+    X = np.where(seen, 1 + rng.integers(0, 2, (300, 6)) * (y[:, None] + 1), 0).astype(float)
+    for missing in (Missing("delete", 0), Missing("category", 0)):
+        dense, sparse = (
+            tamis.select(make(X), "saola", y, missing=missing) for make in (np.array, sp.csc_matrix)
+        )
+        assert dense.kept() == sparse.kept()
+        assert dense.source["missing"] == {
+            "policy": missing.policy, "gaps": int((X == 0).sum()), "columns": 6, "values": 0,
+        }  # fmt: skip
+        assert dense.source["missing"] == sparse.source["missing"]
+    holes = np.where(X == 0, np.nan, X)
+    by_nan = tamis.select(holes, "saola", y, missing="delete")
+    by_zero = tamis.select(X, "saola", y, missing=Missing("delete", 0))
+    assert by_nan.kept() == by_zero.kept()
+
+
+def test_what_was_done_is_recorded_and_told(tmp_path):
+    frame, y = mixed()
+    run = tamis.select(frame, "saola", y, encode="mdlp", missing="category")
+    assert run.measure_reason == "every column is turned into categories by MDLP()"
+    tamis.save_run(run, tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["source"]["encode"] == "MDLP()"
+    opened = tamis.open_run(tmp_path / "run")
+    word = next(row["name"] for row in run.kept() if row["name"] == "word")
+    gaps = int(frame["word"].isna().sum())
+    assert opened.why(word) == run.why(word)
+    assert opened.why(word).endswith(f"; {gaps} missing values are a category of their own")
+    number = next(row["name"] for row in run.kept() if row["name"].startswith("n"))
+    assert "; its values were cut at " in opened.why(number)
+    plain = tamis.select(frame[["flag"]], "saola", y)
+    assert plain.source["missing"] == {"policy": "error", "gaps": 0, "columns": 0}
+    assert "encode" not in plain.source
+
+
+def test_an_encoder_may_bring_its_own_policy():
+    frame, y = mixed()
+    mine = tamis.select(frame, "saola", y, encode=EqualFrequency(3, missing="category"))
+    named = tamis.select(frame, "saola", y, encode=EqualFrequency(3), missing="category")
+    assert mine.kept() == named.kept()
+    assert mine.source["missing"] == named.source["missing"]
+
+
+def test_the_measure_given_is_kept():
+    frame, y = mixed(gaps=0.0)
+    given = tamis.SAOLA(tamis.SymmetricUncertainty(alpha=0.01))
+    run = tamis.select(frame, given, y, encode="mdlp")
+    assert run.measure == repr(tamis.SymmetricUncertainty(alpha=0.01))
+    assert given.measure == tamis.SymmetricUncertainty(alpha=0.01)
+    deleted = tamis.select(frame, given, y, encode="mdlp", missing="delete")
+    assert deleted.measure == repr(PairwiseDeletion(tamis.SymmetricUncertainty(alpha=0.01)))
+    assert deleted.kept() == run.kept()  # nothing is missing
+
+
+@pytest.mark.parametrize(
+    ("selector", "how", "sentence"),
+    [
+        ("grafting", {"missing": "category"}, "grafting takes numbers, so missing values can be"),
+        (tamis.SAOLA(tamis.FisherZ()), {"missing": "delete"}, "the measure FisherZ takes numbers"),
+        ("osfs", {"missing": "delete"}, "GSquared cannot leave out missing values pair by pair"),
+        ("saola", {"encode": "tree"}, "encode='tree' is not known; give one of 'mdlp', "),
+        ("saola", {"missing": "drop"}, "missing: policy='drop' is not one of 'error', 'category'"),
+        ("saola", {"encode": EqualFrequency(1)}, "EqualFrequency: bins=1 is not a whole number"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_read(selector, how, sentence):
+    with pytest.raises(ParameterError) as told:
+        tamis.select(np.eye(6), selector, [0, 1, 0, 1, 0, 1], **how)
+    assert str(told.value).startswith(sentence)
+
+
+def test_mdlp_needs_classes():
+    with pytest.raises(InputError, match="MDLP needs classes, and y holds real numbers"):
+        tamis.select(np.random.default_rng(0).normal(size=(9, 2)), "saola", np.arange(9) + 0.5,
+                     encode="mdlp")  # fmt: skip
