@@ -13,8 +13,9 @@ from typing import Any
 
 import click
 
+from tamis.cli.encode_options import encode_options, encoding_lines
 from tamis.cli.live import followed, live_option
-from tamis.cli.options import Size, open_data, parameters, source_options
+from tamis.cli.options import Size, data_name, open_data, parameters, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
@@ -48,6 +49,7 @@ from tamis.sources import Source
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
 )  # fmt: skip
+@encode_options
 @source_options
 @click.option(
     "--memory", default="2GB", show_default=True, type=Size(),
@@ -68,6 +70,7 @@ def command(
     alpha: float | None,
     threshold: float | None,
     params: tuple[str, ...],
+    encoding: dict[str, Any],
     reading: dict[str, Any],
     memory: int,
     n_threads: int | None,
@@ -78,9 +81,11 @@ def command(
 ) -> None:
     """Select features from DATA and write what was kept, and why, to a folder.
 
-    DATA is a svmlight file (.svm, also .gz, .bz2, .zst), a scipy matrix (.npz) or a column store
-    (.cols). The target of NAME.npz is NAME.y.npy or y.npy beside it. Features are taken in column
-    order, as if they arrived one by one.
+    DATA is a svmlight or CSV file (.svm, .csv, .tsv, also .gz, .bz2, .zst), a table (.parquet,
+    .arrow), a folder of daily tables, a matrix (.npz, .npy), AnnData, PLINK, a database, or a store
+    made by tamis convert. --target names the column to predict; the target of NAME.npz is
+    NAME.y.npy or y.npy beside it. Features are taken in column order, as if they arrived one by
+    one.
 
     \b
     Writes into the folder, all or nothing:
@@ -92,8 +97,10 @@ def command(
     \b
     Examples:
       tamis select news20.svm --out run/
+      tamis select patients.csv --target died --ignore name --out run/
       tamis select genes.npz --out run/ --measure fisher_z --alpha 0.001
       tamis select data.svm.gz --out run/ --threshold 0 --param bound=max
+      tamis select patients.csv --target sick --out run/ --encode mdlp --missing category
     """  # noqa: D301  (click wants the backspace itself)
     begun = time.perf_counter()
     check_free(out, force=force)
@@ -107,11 +114,11 @@ def command(
             f"{method} has no measure, so it takes no --measure, --alpha or --threshold"
         )
     selector = make_selector(method, **settings)
-    source = open_data(data, reading)
-    cache = Path(os.path.abspath(out)).parent / f"{os.path.basename(os.path.normpath(data))}.cols"
+    source = open_data(data, reading, memory)
+    cache = Path(os.path.abspath(out)).parent / f"{data_name(data, source)}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
-    name = os.path.basename(os.path.normpath(data))
+    name = data_name(data, source)
     with progress(quiet) as report, followed(live, f"tamis: {name}") as page:
 
         def watch(so_far: Callable[[], Run]) -> None:
@@ -126,7 +133,7 @@ def command(
         _need_target(columns, data)
         run = select(
             columns, selector, width=width, n_threads=n_threads, report=report, watch=watch,
-            command=shlex.join(["tamis", *sys.argv[1:]]),
+            command=shlex.join(["tamis", *sys.argv[1:]]), **encoding,
         )  # fmt: skip
         _named(run, name)
         run.seconds = {"columns": converted - begun, **run.seconds}
@@ -169,12 +176,14 @@ def _auto_with_alpha() -> str:
 def _need_target(source: Source, data: str) -> None:
     if source.target() is not None:
         return
-    if source.format == "npz":
+    if source.format in ("npz", "npy"):
         stem = os.path.splitext(os.path.basename(data))[0]
         raise InputError(
             f"{data} has no target; save one with numpy.save as {stem}.y.npy beside it"
         )
-    raise InputError(f"{data} has no target; convert it again from data that has one")
+    if source.format == "cols":
+        raise InputError(f"{data} has no target; convert it again from data that has one")
+    raise InputError(f"{data} has no target; name the column to predict with --target")
 
 
 def _parameters(method: str) -> list[str]:
@@ -198,6 +207,7 @@ def _summary(run: Run, out: str, seconds: float) -> list[str]:
         f"{run.method} kept {counts['kept']:,} of {len(run.log):,} features "
         f"({dropped or 'none dropped'}) on {source['n_rows']:,} rows in {seconds:.1f} s",
         *([f"measure: {run.measure}, because {run.measure_reason}"] if run.measure else []),
+        *encoding_lines(source),
         f"wrote {Path(out) / 'selected.csv'}; ask about any feature with: "
         f"tamis why {shlex.quote(out)} FEATURE",
     ]

@@ -14,12 +14,16 @@ from typing import Any
 from sklearn.base import clone
 
 from tamis._version import __version__
+from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
+from tamis.encode import Encoder, Missing
 from tamis.engine.axis import columns_for_now
+from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.executors import examiner
 from tamis.engine.run import Run
+from tamis.engine.stock import stock_for
 from tamis.kernels.threads import threads
 from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.selectors.base import SETTLED
@@ -46,6 +50,8 @@ def select(
     selector: ColumnSelector | str = "saola",
     y: Any = None,
     *,
+    encode: Encoder | str | None = None,
+    missing: Missing | str = "error",
     width: int | None = None,
     n_threads: int | None = None,
     report: Report = silent,
@@ -63,6 +69,12 @@ def select(
         A selector (a copy of it is fitted) or its word on the command line.
     y : array-like, optional
         The target, where the data does not bring its own.
+    encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
+        Turn columns of numbers into categories, each by itself; columns of words and of few whole
+        numbers stay as they are (`tamis.encode`). Any two columns are then compared as categories.
+    missing : {"error", "category", "delete"} or Missing, default="error"
+        What becomes of missing values: one sentence, a category of their own, or left out of each
+        comparison by information measures (pairwise deletion).
     width : int, optional
         Columns in a block. A prefetch: it cannot change the answer.
     n_threads : int, optional
@@ -94,6 +106,9 @@ def select(
     source = open_source(data)
     target = _target(source, y)
     chosen = make_selector(selector) if isinstance(selector, str) else clone(selector)
+    encoding = Encoding(encode, missing)
+    reason = "" if encoding.idle else encoding.prepare(chosen, target)
+    encoded: EncodedSource | None = None
 
     def so_far() -> Run:
         """The run as it stands; the fingerprint of the data is left for the end."""
@@ -106,13 +121,25 @@ def select(
             stack.enter_context(threads(n_threads))
 
         columns = stack.enter_context(columns_for_now(source, report))
+        if not encoding.idle:
+            columns = encoded = EncodedSource(columns, encoding, target)
         examining = stack.enter_context(examiner(cluster))
+        stock = stock_for(chosen, source, target) if encoding.idle else None
+        if stock is not None and cluster is None:
+            examining = stock.filled(chosen, examining)
         chosen.run(columns, target, examining, width, _watched(report, watch, so_far))
+        if stock is not None and cluster is not None:
+            stock.gather(chosen, columns, width)  # what it keeps was read elsewhere
+        if reason:
+            chosen.measure_reason_ = reason
+        done = encoding.record(encoded, chosen.kept_)
     selected = time.perf_counter()
     info = source.info()
     finished = time.perf_counter()
     seconds = {"select": selected - begun, "fingerprint": finished - selected}
-    return _run(chosen, asdict(info), target, seconds, command)
+    run = _run(chosen, asdict(info) | done, target, seconds, command)
+    run.stock = stock
+    return run
 
 
 def _watched(report: Report, watch: Watch | None, so_far: Callable[[], Run]) -> Report:
@@ -135,15 +162,27 @@ def _run(
     seconds: dict[str, float],
     command: str,
 ) -> Run:
+    return describe_run(chosen, chosen.log_, source, target, seconds, command)
+
+
+def describe_run(
+    chosen: ColumnSelector,
+    log: DecisionLog,
+    source: dict[str, Any],
+    target: Target,
+    seconds: dict[str, float] | None = None,
+    command: str = "",
+) -> Run:
+    """What a selector did, for the record."""
     return Run(
-        log=chosen.log_,
+        log=log,
         method=chosen.method,
         parameters={k: repr(v) for k, v in chosen.get_params(deep=False).items()},
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
         measure_reason=getattr(chosen, "measure_reason_", ""),
         source=source | {"target": describe_target(_labels(target))},
         work=chosen.work_,
-        seconds=seconds,
+        seconds=seconds or {},
         peak_megabytes=peak_megabytes(),
         versions=versions(),
         command=command,
@@ -168,6 +207,7 @@ def _labels(target: Target) -> Any:
 
 
 def peak_megabytes() -> float:
+    """The most memory this process has held; 0 where the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows has no such module; the record then says 0
@@ -177,6 +217,7 @@ def peak_megabytes() -> float:
 
 
 def versions() -> dict[str, str]:
+    """The versions of what computes."""
     return {"python": platform.python_version(), "tamis": __version__} | {
         package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")
     }
