@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -83,13 +84,16 @@ class ParquetTable:
             self.schema, self.n_rows = file.schema_arrow, int(file.metadata.num_rows)
             self._groups = int(file.metadata.num_row_groups)
             self._metadata = file.metadata
+        self._file: Any = None
+        self._lock = threading.Lock()
         if len(self.schema) > MOST_COLUMNS:
             raise SourceError(f"{path}: {_too_wide(len(self.schema))}")
 
     def read(self, names: Sequence[str]) -> Any:
         """All rows of some columns, as an Arrow table; nothing else is read."""
-        with _told(self.path, "a Parquet file"), self._open() as file:
-            table = file.read(columns=list(names), use_threads=len(names) > 1)
+        with _told(self.path, "a Parquet file"), self._lock:
+            self._file = self._file or self._open()  # a wide file takes a second to open
+            table = self._file.read(columns=list(names), use_threads=len(names) > 1)
             table.validate(full=True)  # words of a damaged file may be no text
             return table
 
@@ -99,6 +103,13 @@ class ParquetTable:
             for batch in file.iter_batches(size, columns=list(names), use_threads=False):
                 batch.validate(full=True)
                 yield batch
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the way to the file, not the open file."""
+        return {"path": self.path}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["path"])  # type: ignore[misc]
 
     def _open(self) -> Any:
         import pyarrow.parquet as pq

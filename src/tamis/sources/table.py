@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
+from tamis.core.params import Number, check
 from tamis.sources._matrix import block_ranges
 from tamis.sources._roles import Roles
 from tamis.sources._tables import TableFile
@@ -19,6 +20,8 @@ from tamis.sources._words import as_words, coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, default_width, describe_target, silent
 
 Floats = npt.NDArray[np.float64]
+#: How many usual blocks of rows are read at a time.
+_HIGHER = 8
 #: Whole numbers beyond this cannot be told apart as floats.
 _EXACT = 2**53
 
@@ -93,7 +96,10 @@ class TableSource(Source):
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; words need a pass over their columns first."""
-        step = size or default_width(self.n_columns, self.n_rows, None)
+        if size is not None:
+            check("rows", "size", size, Number(1, integer=True))
+        # Each column of each batch costs a call, so batches are higher than elsewhere.
+        step = size or _HIGHER * default_width(self.n_columns, self.n_rows, None)
         y, done = self.target(), 0
         for table in of_height(self._file.batches(self._features, step), step):
             values = np.empty((table.num_rows, self.n_columns))
