@@ -215,7 +215,7 @@ class DecisionLog(LogViews):
     def events(self, lo: int = 0, hi: int | None = None) -> Iterator[Decision]:
         """Recorded decisions lo to hi - 1 as they were taken; evictions stand before the cause."""
         for i in range(lo, len(self._events) if hi is None else hi):
-            yield self._decision(i)
+            yield self.decision(i)
 
     def number(self, feature: int | str) -> int:
         """Return the arrival number of a feature given by number or name."""
@@ -245,7 +245,7 @@ class DecisionLog(LogViews):
                     float(self._bulk_levels(number, number + 1)[0]),
                 )
             )
-        return self.explain(self._decision(int(events[-1])))
+        return self.explain(self.decision(int(events[-1])))
 
     def relevance_of(self, feature: int) -> float:
         """Strength of a feature towards the target, as exactly as the log holds it."""
@@ -276,7 +276,8 @@ class DecisionLog(LogViews):
         levels[np.isin(self._reason.view[lo:hi], silent)] = np.nan
         return levels
 
-    def _decision(self, i: int) -> Decision:
+    def decision(self, i: int) -> Decision:
+        """The recorded decision number i, in the order taken."""
         record = self._events.view[i]
         start = int(self._events.view["because_end"][i - 1]) if i else 0
         evidence = {}

@@ -17,6 +17,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,24 @@ class Results:
         from tamis.evaluate.summary import as_markdown
 
         return as_markdown(self)
+
+    def plot_ranks(self, classifier: str | None = None) -> Any:
+        """Draw a critical-difference diagram; returns a matplotlib figure."""
+        from tamis.evaluate.drawing import critical_differences
+
+        return critical_differences(self, classifier or self.classifiers[0])
+
+    def _repr_html_(self) -> str:
+        """In a notebook: mean accuracy, a row for each data set."""
+        judge = self.classifiers[0]
+        heads = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.methods))
+        rows = [
+            f"<tr><td>{escape(name)}</td>"
+            + "".join(f"<td>{'–' if math.isnan(v) else f'{v:.3f}'}</td>" for v in values)
+            + "</tr>"
+            for name, values in zip(self.data, self.grid("accuracy", judge), strict=True)
+        ]
+        return f"<b>Mean accuracy with {escape(judge)}</b><table>{heads}{''.join(rows)}</table>"
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write everything to a folder; each file is moved into place when it is whole."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tamis.core.decisions import DecisionLog
+from tamis.core.decisions import Decision, DecisionLog, Verdict
 from tamis.core.overview import displaced, growth, passage, strengths
 from tamis.core.sentences import show
 from tamis.engine.run import Run
@@ -157,15 +158,12 @@ def _explorer(run: Run, folder: str) -> Section:
     """The features that matter most, until the room is used up, and how they are connected."""
     log = run.log
     made_go = displaced(log)
-    last = {event.feature: event for event in log.events()} if log.n_events < 200_000 else {}
-    if not last:  # a huge log: the kept ones and their neighbours only
-        kept = set(log.replay())
-        last = {e.feature: e for e in log.events() if e.feature in kept or e.feature in made_go}
-    order = sorted(last.values(), key=lambda e: (not log.keeps(e), -e.relevance, e.feature))
-    chosen: list[Any] = []
+    order = _by_weight(log)
+    chosen: list[Decision] = []
     sentences: list[str] = []
     room = ROOM
-    for event in order:
+    for i in order.tolist():
+        event = log.decision(i)
         sentence = log.explain(event)
         room -= len(sentence) + len(log.names[event.feature]) + 40
         if room < 0:
@@ -189,6 +187,17 @@ def _explorer(run: Run, folder: str) -> Section:
         f"tamis why {folder or 'RUN'} FEATURE",
         note=note,
     )
+
+
+def _by_weight(log: DecisionLog) -> npt.NDArray[np.intp]:
+    """The last event of each feature that met the rule: kept ones first, then by relevance."""
+    events = log.state()
+    features = events["event_feature"]
+    _, from_the_end = np.unique(features[::-1], return_index=True)
+    last = len(features) - 1 - from_the_end
+    verdicts = np.array([reason.verdict for reason in log.reasons.values()])
+    dropped = verdicts[events["event_reason"][last]] != Verdict.KEPT
+    return np.asarray(last[np.lexsort((features[last], -events["event_relevance"][last], dropped))])
 
 
 def _number(value: float) -> float:

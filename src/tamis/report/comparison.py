@@ -1,0 +1,208 @@
+"""The page about a comparison: who is better, at what size and cost, and how sure that is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from tamis.evaluate.results import Results, open_results
+from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
+
+
+def page_of_results(folder: str | os.PathLike[str]) -> Page:
+    """Tell a folder of results."""
+    results = open_results(folder)
+    return page_of(results)
+
+
+def is_results(folder: str | os.PathLike[str]) -> bool:
+    """True for a folder that `tamis compare` wrote."""
+    return os.path.isfile(os.path.join(folder, "compare.json"))
+
+
+def page_of(results: Results) -> Page:
+    """Tell results."""
+    summary = results.summary()
+    sections: list[Section | None] = [_facts(results, summary)]
+    for judge in results.classifiers:
+        sections += [_ranks(results, summary, judge), _accuracies(results, summary, judge)]
+    sections += [
+        *[_trade_off(results, judge) for judge in results.classifiers],
+        _kept(results, summary),
+        _costs(results, summary),
+        _stability(results, summary),
+        *[_tests(results, summary, judge) for judge in results.classifiers],
+        *_over_time(results),
+        _problems(summary),
+        _again(results),
+    ]
+    return Page(
+        f"tamis compare: {len(results.methods)} methods on {len(results.data)} data sets",
+        _sentence(results, summary),
+        [section for section in sections if section is not None],
+    )
+
+
+def _sentence(results: Results, summary: dict[str, Any]) -> str:
+    judge = results.classifiers[0]
+    means = np.array(summary["classifiers"][judge]["accuracy"], dtype=float)
+    done = ~np.isnan(means).any(axis=0)
+    if not done.any():
+        return "No method finished every fold; see the problems below."
+    overall = np.where(done, np.nan_to_num(means).mean(axis=0), -1.0)
+    best = int(np.argmax(overall))
+    return (
+        f"With {judge}, {results.methods[best]} has the highest mean accuracy, "
+        f"{overall[best]:.1%} over {len(results.data)} data sets"
+        f"{', of the methods that finished every fold' if not done.all() else ''}."
+    )
+
+
+def _facts(results: Results, summary: dict[str, Any]) -> Section:
+    asked = results.asked
+    return Facts(
+        "At a glance",
+        [
+            ("data sets", f"{len(results.data):,}"),
+            ("methods", f"{len(results.methods):,}"),
+            ("classifiers", ", ".join(results.classifiers)),
+            ("protocol", str(asked.get("cv", "")) or "official splits"),
+            ("cells without a result", f"{len(summary['problems']):,}"),
+        ],
+        note="Features are selected inside each training fold; all methods get the same folds.",
+    )
+
+
+def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | None:
+    found = summary["classifiers"][judge]["ranks"]
+    if found is None:
+        return None
+    p = found["iman_davenport"]["p"]
+    note = (
+        "Rank 1 is the best accuracy on a data set. Methods joined by a bar cannot be told apart "
+        f"(Nemenyi, 5 %). All methods alike has p = {p:.3g} (Iman-Davenport)."
+        if p is not None
+        else "Rank 1 is the best accuracy on a data set."
+    )
+    return Ranks(
+        f"Average ranks with {judge}", results.methods, found["average_ranks"],
+        found["critical_difference"], found["not_different"], note=note,
+    )  # fmt: skip
+
+
+def _table(title: str, results: Results, values: Any, note: str = "", digits: int = 4) -> Table:
+    columns = [Column("data"), *[Column(method, "number") for method in results.methods]]
+    rows: list[list[Any]] = [
+        [data, *[None if v is None else round(v, digits) for v in row]]
+        for data, row in zip(results.data, values, strict=True)
+    ]
+    return Table(title, columns, rows, note=note)
+
+
+def _accuracies(results: Results, summary: dict[str, Any], judge: str) -> Section:
+    note = "Means over the folds; – where a fold gave no result."
+    values = summary["classifiers"][judge]["accuracy"]
+    return _table(f"Accuracy with {judge}", results, values, note)
+
+
+def _kept(results: Results, summary: dict[str, Any]) -> Section:
+    return _table("Features kept", results, summary["kept"], "Means over the folds.", 1)
+
+
+def _costs(results: Results, summary: dict[str, Any]) -> Section:
+    note = "Seconds that a selection takes, on average over the folds."
+    return _table("Seconds", results, summary["seconds"], note)
+
+
+def _stability(results: Results, summary: dict[str, Any]) -> Section:
+    note = "Nogueira's measure: 1 if every fold selects the same, 0 if as if by chance."
+    values = [[one["nogueira"] for one in row] for row in summary["stability"]]
+    return _table("Stability of the selection", results, values, note, 3)
+
+
+def _trade_off(results: Results, judge: str) -> Section | None:
+    """Accuracy against size, one point a method, its time as area."""
+    accuracy = results.grid("accuracy", judge).mean(axis=0)
+    kept = results.grid("kept").mean(axis=0)
+    seconds = results.grid("seconds").mean(axis=0)
+    done = np.flatnonzero(~np.isnan(accuracy) & ~np.isnan(kept))
+    if len(done) < 2:
+        return None
+    points = [
+        (results.methods[i], float(kept[i]), float(accuracy[i]), float(seconds[i])) for i in done
+    ]
+    best = [
+        i
+        for i, (_, size, score, _) in enumerate(points)
+        if not any(s <= size and a >= score and (s, a) != (size, score) for _, s, a, _ in points)
+    ]
+    return Scatter(
+        f"Accuracy against size with {judge}", "features kept (logarithmic)", "mean accuracy",
+        "seconds", points, best, True,
+        note="Few features and high accuracy are up and to the left; the dashed line joins those "
+        "that no other method beats on both. The area is the time of a selection.",
+    )  # fmt: skip
+
+
+def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | None:
+    found = summary["classifiers"][judge]
+    if not found["win_tie_loss"]:
+        return None
+    holm = {} if found["ranks"] is None else {one["method"]: one for one in found["ranks"]["holm"]}
+    rows: list[list[Any]] = [
+        [method, *counts, holm.get(method, {}).get("p_holm")]
+        for method, counts in found["win_tie_loss"].items()
+    ]
+    columns = [
+        Column("against"), Column("wins", "count"), Column("ties", "count"),
+        Column("losses", "count"), Column("p, Holm", "number"),
+    ]  # fmt: skip
+    return Table(
+        f"{results.control} against the others with {judge}", columns, rows,
+        note=f"Data sets that {results.control} wins, ties and loses by the paired test at 5 %.",
+    )  # fmt: skip
+
+
+def _over_time(results: Results) -> list[Section]:
+    """Accuracy against the share of features seen, where it was asked for."""
+    shares = np.unique(results.column("share"))
+    if len(shares) < 2:
+        return []
+    judge = results.classifiers[0]
+    found: list[Section] = []
+    for row, data in enumerate(results.data):
+        series = {
+            method: [_number(results.grid("accuracy", judge, s)[row, i]) for s in shares]
+            for i, method in enumerate(results.methods)
+        }
+        found.append(
+            Lines(
+                f"{data} over time",
+                "share of features seen",
+                shares.tolist(),
+                series,
+                f"accuracy with {judge}",
+            )
+        )
+    return found
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _problems(summary: dict[str, Any]) -> Section | None:
+    if not summary["problems"]:
+        return None
+    keys = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
+    rows = [[one[key] for key in keys] for one in summary["problems"]]
+    return Table("Cells without a result", [Column(key) for key in keys], rows)
+
+
+def _again(results: Results) -> Section:
+    asked = results.asked
+    lines = [str(asked.get("command") or "(made in Python)"), "", f"seed {asked.get('seed')}"]
+    lines += [f"{name} {number}" for name, number in asked.get("versions", {}).items()]
+    return Code("How to reproduce", "\n".join(lines))

@@ -1,0 +1,144 @@
+"""The page about a model learned from rows: how learning went, and what was kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tamis.engine.model import MODEL, open_model
+from tamis.report.page import Code, Column, Facts, Lines, Page, Section, Table
+
+#: Rows of the table of kept features.
+MOST_KEPT = 2_000
+
+
+def page_of_model(folder: str | os.PathLike[str]) -> Page:
+    """Tell a model folder."""
+    model = open_model(folder)
+    size = sum((Path(folder) / name).stat().st_size for name in (MODEL, *model.record["crc32"]))
+    return _page(model, model.record, size)
+
+
+def is_model(folder: str | os.PathLike[str]) -> bool:
+    """True for a folder that `tamis learn` wrote."""
+    return os.path.isfile(os.path.join(folder, MODEL))
+
+
+def _page(model: Any, record: dict[str, Any], size: int) -> Page:
+    work = record["work"]
+    error = work["mistakes"] / max(work["rows"], 1)
+    name = _data_name(record)
+    summary = (
+        f"{record['method']} kept {record['kept']:,} of {record['n_features_in']:,} features after "
+        f"{work['rows']:,} rows{' of ' + name if name else ''}; {error:.2%} of them were predicted "
+        "wrongly before they were learned."
+    )
+    sections: list[Section | None] = [
+        _facts(record, error, size),
+        _error(record),
+        _churn(record),
+        _sizes(record),
+        _kept(model),
+        _asked(record),
+        Code("How to reproduce", _again(record)),
+    ]
+    title = f"tamis: {record['method']}{' on ' + name if name else ''}"
+    return Page(title, summary, [section for section in sections if section is not None])
+
+
+def _data_name(record: dict[str, Any]) -> str:
+    return ", ".join(str(file.get("name", "")) for file in record.get("source") or [])
+
+
+def _facts(record: dict[str, Any], error: float, size: int) -> Section:
+    items = [
+        ("rows", f"{record['work']['rows']:,}"),
+        ("kept", f"{record['kept']:,}"),
+        ("error while learning", f"{error:.2%}"),
+    ]
+    if isinstance(record.get("test"), dict) and "accuracy" in record["test"]:
+        items.append(("test accuracy", f"{record['test']['accuracy']:.2%}"))
+    bad = sum(record.get("bad_lines", {}).values())
+    if bad:
+        items.append(("bad lines passed over", f"{bad:,}"))
+    return Facts("At a glance", [*items, ("model size", f"{size / 1000:,.0f} kB")])
+
+
+def _error(record: dict[str, Any]) -> Section | None:
+    curve = record.get("curve")
+    if not curve or len(curve["rows"]) < 2:
+        return None
+    series = {"since the beginning": curve["error"], "recently": curve["recent_error"]}
+    return Lines(
+        "Error over the rows", "rows", curve["rows"], series, "share of wrong predictions",
+        colours=["blue", "orange"],
+        note="Each row is predicted before it is learned, so this is the error on rows not seen.",
+    )  # fmt: skip
+
+
+def _churn(record: dict[str, Any]) -> Section | None:
+    curve = record.get("curve")
+    if not curve or len(curve["rows"]) < 2:
+        return None
+    rows = np.diff(np.array([0, *curve["rows"]], dtype=float))
+    entered = (1000 * np.array(curve["entered"]) / np.maximum(rows, 1)).tolist()
+    return Lines(
+        "Change of the kept set", "rows", curve["rows"], {"newcomers in 1,000 rows": entered},
+        "features", colours=["purple"],
+        note="How many features entered the kept set; it settles when this falls to nothing.",
+    )  # fmt: skip
+
+
+def _sizes(record: dict[str, Any]) -> Section | None:
+    """The curve behind n_features="auto"."""
+    curve = record.get("size_curve") or {}
+    if len(curve) < 2:
+        return None
+    pairs = sorted((float(size), float(error)) for size, error in curve.items())
+    return Lines(
+        "Error against the number of kept features", "kept features", [p[0] for p in pairs],
+        {"error while learning": [p[1] for p in pairs]},
+        note=f"Sizes that ran side by side; {record['kept']:,} features are kept now.",
+    )  # fmt: skip
+
+
+def _kept(model: Any) -> Section:
+    weights = np.asarray(model.weights_)
+    strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=1)
+    order = np.lexsort((-strength, -model.confidence_))[:MOST_KEPT]
+    if weights.ndim == 1:
+        heads = [Column("weight", "number")]
+        cells = [[float(w)] for w in weights]
+    else:
+        heads = [Column(f"weight for {c}", "number") for c in model.classes_.tolist()]
+        cells = weights.tolist()
+    rows = [[model.names_[i], float(model.confidence_[i]), *cells[i]] for i in order.tolist()]
+    note = "The surest first."
+    if len(weights) > MOST_KEPT:
+        note += f" The first {MOST_KEPT:,} of {len(weights):,}; all are in features.npy."
+    columns = [Column("feature"), Column("confidence", "number"), *heads]
+    return Table("Kept features by confidence", columns, rows, note=note)
+
+
+def _asked(record: dict[str, Any]) -> Section:
+    rows: list[list[Any]] = [["method", record["method"]]]
+    rows += [[key, _text(value)] for key, value in record["parameters"].items()]
+    rows += [["classes", _text(record["classes"]["values"])]]
+    rows += [[what, count] for what, count in record["work"].items()]
+    rows += [[f"bad lines: {kind}", count] for kind, count in record.get("bad_lines", {}).items()]
+    columns = [Column("what"), Column("value")]
+    return Table("What was asked, and counted work", columns, rows)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _again(record: dict[str, Any]) -> str:
+    command = record.get("command") or "(learned in Python; see the parameters above)"
+    lines = [f"{name} {number}" for name, number in record["versions"].items()]
+    return "\n".join([command, "", *lines])

@@ -1,0 +1,118 @@
+"""Pages about models and comparisons, and a page of a million features."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sample_pages import a_run
+from sklearn.datasets import load_breast_cancer, load_wine
+
+import tamis
+from tamis import evaluate
+from tamis.core.errors import InputError
+from tamis.engine.model import save_model
+from tamis.report.html import as_html
+from tamis.report.page import Explorer, Ranks, Scatter
+from tamis.report.pages import page_of_folder
+from tamis.report.stream_run import page_of_run
+from tamis.sources.synthetic import SparseStream
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compare")
+    data = [
+        _stored(folder / f"{load.__name__}.npz", *load(return_X_y=True))
+        for load in (load_wine, load_breast_cancer)
+    ]
+    return evaluate.compare(
+        data, ["saola", "random", "all"], classifiers=["knn"], cv="1x3",
+        out=folder / "results", jobs=1,
+    ), folder / "results"  # fmt: skip
+
+
+def section(page, title):
+    return next(s for s in page.sections if s.title == title)
+
+
+def test_a_comparison_shows_ranks_tables_and_the_trade_off(results):
+    found, folder = results
+    page = page_of_folder(folder)
+    assert page.title == "tamis compare: 3 methods on 2 data sets"
+    ranks = section(page, "Average ranks with knn")
+    assert isinstance(ranks, Ranks)
+    summary = found.summary()["classifiers"]["knn"]
+    assert ranks.ranks == summary["ranks"]["average_ranks"]
+    table = section(page, "Accuracy with knn")
+    assert [row[0] for row in table.rows] == found.data
+    assert np.allclose([row[1:] for row in table.rows], summary["accuracy"], atol=1e-4)
+    trade = section(page, "Accuracy against size with knn")
+    assert isinstance(trade, Scatter)
+    for i in trade.best:
+        _, size, score, _ = trade.points[i]
+        assert not any(s < size and a > score for _, s, a, _ in trade.points)
+    assert as_html(page).startswith("<!doctype html>")
+
+
+def test_ranks_are_drawn_and_a_notebook_shows_means(results):
+    found, _ = results
+    [axes] = found.plot_ranks().axes
+    words = " ".join(text.get_text() for text in axes.texts)
+    assert "critical difference" in words
+    for method in found.methods:
+        assert method in words
+    assert "<th>saola</th>" in found._repr_html_()
+
+
+def test_one_data_set_has_no_ranks(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    data = [_stored(tmp_path / "w.npz", X, y)]
+    one = evaluate.compare(data, ["saola", "all"], classifiers=["knn"], cv="1x2", jobs=1)
+    with pytest.raises(InputError, match="no ranks to draw"):
+        one.plot_ranks()
+
+
+def _stored(path, X, y):
+    sp.save_npz(path, sp.csc_matrix(X))
+    np.save(path.with_suffix(".y.npy"), y)
+    return str(path)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_model_shows_error_churn_and_kept_features(tmp_path, classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 40)) * (rng.random((600, 40)) < 0.3)
+    y = (X[:, :classes].argmax(axis=1)) if classes > 2 else X[:, 1] > 0
+    clf = tamis.SOFS(n_features=5)
+    clf.fit_stream(tamis.open(X, y=y))
+    page = page_of_folder(save_model(clf, tmp_path / "model"))
+    assert page.summary.startswith("SOFS kept 5 of 40 features after 600 rows")
+    error = section(page, "Error over the rows")
+    assert error.x == clf.curve_["rows"]
+    assert len(error.x) > 5
+    kept = section(page, "Kept features by confidence")
+    assert len(kept.rows) == 5
+    assert len(kept.columns) == 3 if classes == 2 else 2 + classes
+    confidence = [row[1] for row in kept.rows]
+    assert confidence == sorted(confidence, reverse=True)
+    json.dumps(page.as_json(), allow_nan=False)
+
+
+def test_a_page_of_many_features_that_met_the_rule_is_small():
+    source = SparseStream(n_rows=200, n_columns=60_000)
+    run = tamis.select(source, tamis.SAOLA(tamis.MutualInformation(threshold=0.0)))
+    assert run.log.n_events > 10_000  # threshold 0 lets nearly everything meet the rule
+    html = as_html(page_of_run(run, "run"))
+    assert len(html.encode()) < 500_000
+
+
+def test_long_names_do_not_make_a_long_page():
+    names = [f"{k} " + "x" * 5_000 for k in range(400)]
+    run = a_run(400, names=names, measure="mutual_information", bound="max")
+    page = page_of_run(run, "run")
+    explorer = next(s for s in page.sections if isinstance(s, Explorer))
+    assert len(explorer.names) < 60
+    assert "are not on this page" in explorer.note
