@@ -86,9 +86,8 @@ class SparseRuns:
                 "without gaps"
             )
         if self._width > len(self._counts):
-            longer = np.zeros(self._width + self._width // 8, dtype=np.int32)
-            longer[: len(self._counts)] = self._counts
-            self._counts = longer
+            # In place where the system can, so that old and new are not held side by side.
+            self._counts.resize(self._width + self._width // 8, refcheck=False)
 
     def _spill(self) -> None:
         """Set what is held aside on disk; afterwards nothing is held."""
