@@ -22,6 +22,7 @@ from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.evaluate import compare, open_results
 from tamis.evaluate.cache import CellCache, finished, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
+from tamis.evaluate.data import read_one
 from tamis.evaluate.methods import make, parse_method, parse_methods, settle_level
 from tamis.evaluate.results import ROWS, SELECTIONS
 
@@ -170,12 +171,14 @@ def test_one_split_is_tested_over_its_rows(tmp_path):
 
 @pytest.fixture(scope="module")
 def plain():
-    """120 rows, more than the selectors of odd_selectors take for a warm-up."""
+    """One split with 80 rows to train on, more than the odd selectors take for a warm-up."""
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
     X = rng.normal(size=(120, 8))
     X[:, 3] += 2 * y
-    return {"d": (X, y)}
+    data = read_one((X, y), "d")
+    data.official = np.arange(80), np.arange(80, 120)
+    return {"d": data}
 
 
 def test_cells_that_exceed_caps_or_fail_are_reported(plain, tmp_path):
@@ -187,7 +190,7 @@ def test_cells_that_exceed_caps_or_fail_are_reported(plain, tmp_path):
         "dies": "odd_selectors:Broken:how=die",
     }
     caps = {"cell_seconds": 2.0, "cell_megabytes": 450.0}
-    results = compare(plain, methods, "knn", cv=2, out=tmp_path / "r", jobs=2, **caps)
+    results = compare(plain, methods, "knn", out=tmp_path / "r", jobs=2, **caps)
     said = {(r["method"], r["status"], r["note"].split(" it held")[0]) for r in results.problems()}
     assert said == {
         ("slow", "time cap", "stopped after 2 s"),
@@ -204,12 +207,12 @@ def test_cells_that_exceed_caps_or_fail_are_reported(plain, tmp_path):
     assert results.summary()["classifiers"]["knn"]["win_tie_loss"]["slow"] == [1, 0, 0]
     # Stopped cells are finished, a process that died is tried again.
     methods.pop("dies")
-    again = compare(plain, methods, "knn", cv=2, out=tmp_path / "r", **caps)
+    again = compare(plain, methods, "knn", out=tmp_path / "r", **caps)
     assert again.computed == 0
     # A larger cap is another chance.
     chance = {"slow": "odd_selectors:Slow:seconds=60"}
-    more = compare(plain, chance, "knn", cv=2, out=tmp_path / "r", jobs=2, cell_seconds=2.1)
-    assert more.computed == 2
+    more = compare(plain, chance, "knn", out=tmp_path / "r", jobs=1, cell_seconds=2.1)
+    assert more.computed == 1
 
 
 def test_when_a_step_is_finished():

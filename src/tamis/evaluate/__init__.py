@@ -1,10 +1,28 @@
-"""Compare selectors on your own data: protocol, metrics, stability, rank tests, results."""
+"""Compare selectors on your own data: protocol, metrics, stability, rank tests, results.
+
+Names are imported when first used: worker processes need few of them.
+"""
 
 from __future__ import annotations
 
-from tamis.evaluate.compare import compare
-from tamis.evaluate.results import Results, open_results
-from tamis.evaluate.streams import Curves, open_curves, over_orders, over_thresholds, over_time
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tamis.evaluate.comparison import compare
+    from tamis.evaluate.results import Results, open_results
+    from tamis.evaluate.streams import Curves, open_curves, over_orders, over_thresholds, over_time
+
+_WHERE = {
+    "compare": "tamis.evaluate.comparison",
+    "Results": "tamis.evaluate.results",
+    "open_results": "tamis.evaluate.results",
+    "Curves": "tamis.evaluate.streams",
+    "open_curves": "tamis.evaluate.streams",
+    "over_orders": "tamis.evaluate.streams",
+    "over_thresholds": "tamis.evaluate.streams",
+    "over_time": "tamis.evaluate.streams",
+}
 
 __all__ = [
     "Curves",
@@ -16,3 +34,11 @@ __all__ = [
     "over_thresholds",
     "over_time",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'tamis.evaluate' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value

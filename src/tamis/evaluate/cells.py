@@ -12,7 +12,7 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -213,10 +213,10 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     stops = [max(1, math.ceil(share * p - 1e-9)) for share in shares]
     seen: dict[int, Ints] = {}
 
-    def watched(examine: Callable[[Any], Any], blocks: Iterable[Any]) -> Iterator[Any]:
+    def watched(selector: Any, source: Any, width: int | None, report: Any) -> Iterator[Any]:
         """Note what is kept whenever a block has been absorbed that ends at a stop."""
-        for block in blocks:
-            yield examine(block)
+        for block in source.columns(width, report):
+            yield selector.examine(block)
             if selector.n_features_in_ in stops:
                 seen[selector.n_features_in_] = np.asarray(selector.kept_).copy()
 

@@ -190,15 +190,17 @@ class Pool:
         finished(task.about, step, record)
         task.done.append(step)
         left = [c for c in task.message["classifiers"] if c not in task.done]
-        fresh = _Process(self._threads, self._answers)
-        self._processes[self._processes.index(process)] = fresh
         if step != "selection" and left:
             kept = task.message["kept"] or task.about.kept()
-            fresh.give(Task(task.about, task.message | {"classifiers": left, "kept": kept}))
-            return
-        ended(task.about)
+            waiting.appendleft(Task(task.about, task.message | {"classifiers": left, "kept": kept}))
+        else:
+            ended(task.about)
+        place = self._processes.index(process)
         if waiting:
-            fresh.give(waiting.popleft())
+            self._processes[place] = _Process(self._threads, self._answers)
+            self._processes[place].give(waiting.popleft())
+        else:
+            del self._processes[place]
 
 
 def _death(code: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.core.markup import cell
 from tamis.core.params import Number, check
-from tamis.evaluate.compare import compare
+from tamis.evaluate.comparison import compare
 from tamis.evaluate.methods import Method, parse_method, parse_methods
 from tamis.evaluate.results import Results, put
 from tamis.sources.base import Report, silent

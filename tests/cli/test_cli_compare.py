@@ -1,0 +1,111 @@
+"""`tamis compare`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_digits
+
+
+@pytest.fixture
+def files(tmp_path) -> Path:
+    """Two small files of digits."""
+    X, y = load_digits(return_X_y=True)
+    for name, (a, b) in {"low.svm": (0, 1), "high.svm": (8, 9)}.items():
+        rows = np.isin(y, [a, b])
+        dump_svmlight_file(X[rows][:120], y[rows][:120], str(tmp_path / name), zero_based=False)
+    return tmp_path
+
+
+def test_a_comparison_is_printed_and_written(tamis, files) -> None:
+    done = tamis(
+        "compare", "--data", "low.svm", "high.svm", "--methods", "saola,all,random:n_features=3",
+        "--classifiers", "knn,nb", "--cv", "1x3", "--out", "results", "--control", "all",
+        "--thresholds", "alpha=0.001,0.05", "--jobs", "1",
+    )  # fmt: skip
+    assert done.code == 0, done
+    lines = done.out.splitlines()
+    assert lines[0] == "accuracy (knn)"
+    assert lines[1].split() == ["saola", "all", "random:n_features=3"]
+    assert re.fullmatch(r"low( +[01]\.\d{4}){3}", lines[2])
+    assert re.fullmatch(
+        r"average ranks \(1 = best\): saola [\d.]+, all [\d.]+, random:n_features=3 [\d.]+; "
+        r"critical difference 2\.344; Friedman p = .*", lines[4],
+    )  # fmt: skip
+    assert re.fullmatch(
+        r"wins/ties/losses of all: saola \d/\d/\d, random:n_features=3 \d/\d/\d", lines[5]
+    )
+    assert lines[-1] == (
+        "18 of 18 cells computed, the others were finished before; wrote results/summary.md"
+    )
+    assert {"over_thresholds.parquet", "results.parquet", "summary.md", "compare.json"} <= set(
+        os.listdir("results")
+    )
+    assert json.loads(Path("results/compare.json").read_text())["command"].startswith(
+        "tamis compare --data low.svm high.svm --methods"
+    )
+    again = tamis(
+        "compare", "low.svm", "high.svm", "--methods", "saola,all", "--classifiers", "nb",
+        "--cv", "3", "--out", "results", "--json",
+    )  # fmt: skip
+    assert json.loads(again.out)["methods"] == ["saola", "all"]
+    assert again.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "give data to compare on, as in --data a.svm b.svm"),
+        (("no.svm",), "no.svm does not exist; check the path"),
+        (("low.svm", "--cv", "ten"), "cv='ten' is not of the form REPEATSxFOLDS, such as 5x10 for "
+         "five times ten folds, or FOLDS, such as 10, with two folds or more"),
+        (("low.svm", "--control", "fcbf"), "the control 'fcbf' is none of the methods; give one of "
+         "saola"),
+        (("low.svm", "--thresholds", "alpha"), "--thresholds 'alpha' is not of the form "
+         "name=value,value, as in alpha=0.001,0.01"),
+        (("low.svm", "--classifiers", "j48"), "classifier 'j48' is not known; give one of knn1, "
+         "knn, svm, rbf, lr, tree, nb"),
+        (("broken.svm",), None),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_one_sentence(tamis, files, words, sentence) -> None:
+    (files / "broken.svm").write_text("1 1:0.5\n0 1:zero\n")
+    said = tamis("compare", *words, "--methods", "saola", "--out", "results").one_sentence()
+    if sentence is None:
+        assert "broken.svm" in said
+        assert "line 2" in said
+    else:
+        assert said == sentence
+    assert not (files / "results").exists()
+
+
+def test_ctrl_c_keeps_what_is_finished(files) -> None:
+    command = [
+        sys.executable, "-m", "tamis", "compare", "--data", "low.svm", "--methods",
+        "saola,osfs,fast-osfs,alpha-investing", "--classifiers", "knn,svm,rbf,lr,tree,nb",
+        "--cv", "20x5", "--out", "results", "--jobs", "1",
+    ]  # fmt: skip
+    program = subprocess.Popen(
+        command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + 120
+    while not list((files / "results" / "cells").rglob("[0-9a-f]*.json")):
+        assert program.poll() is None, program.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=60)
+    assert program.returncode == 130, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert err.splitlines()[-1].startswith("tamis: stopped; nothing was written but what")
+    assert os.listdir(files / "results") == ["cells"]
