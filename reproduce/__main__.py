@@ -31,7 +31,7 @@ def run_plan(plan: Plan, seconds: float, jobs: int | None) -> Results:
     with progress() as report:
         return compare(
             data, dict(plan.methods), list(plan.classifiers.values()), cv=plan.cv,
-            split="never" if plan.split == "never" else "official", out=OUT / plan.name,
+            split="never" if plan.split == "never" else "official", out=OUT / plan.paper,
             cell_seconds=seconds, cell_megabytes=4000.0, jobs=jobs, report=report, paired="t",
         )  # fmt: skip
 
@@ -53,14 +53,14 @@ def main(arguments: list[str] | None = None) -> int:
     found: dict[str, Results] = {}
     row_results: Any = None
     for plan in PLANS.values():
-        wanted = not asked.page and asked.only in (None, plan.name)
+        wanted = not asked.page and asked.only in (None, plan.paper)
         if wanted:
             begun = time.monotonic()
-            found[plan.name] = run_plan(plan, asked.cell_seconds, asked.jobs)
+            found[plan.paper] = run_plan(plan, asked.cell_seconds, asked.jobs)
             print(f"{plan.title}: {time.monotonic() - begun:.0f} s", flush=True)
         else:
             try:
-                found[plan.name] = open_results(OUT / plan.name)
+                found[plan.paper] = open_results(OUT / plan.paper)
             except SourceError:
                 continue
     if (not asked.page and asked.only in (None, "sofs")) or (OUT / "sofs").is_dir():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from reproduce.plans import Plan
 from tamis.evaluate import ranks
 from tamis.evaluate.results import Results
 
@@ -30,10 +31,11 @@ class Verdict:
 class Ours:
     """Our results under the names of the paper."""
 
-    def __init__(self, results: Results, methods: dict[str, str], classifiers: dict[str, str]):
+    def __init__(self, results: Results, plan: Plan) -> None:
         self.results = results
-        self._column = {name: results.methods.index(name) for name in methods}
-        self._judge = classifiers
+        self._column = {name: results.methods.index(name) for name in plan.methods}
+        self._ranked = [name for name in plan.methods if name not in plan.extra]
+        self._judge = plan.classifiers
         self.data = results.data
 
     def values(self, metric: str, method: str, judge: str | None = None) -> Any:
@@ -53,10 +55,10 @@ class Ours:
         return win, len(d) - win - loss, loss
 
     def ranks(self, judge: str) -> dict[str, float]:
-        """Average ranks, 1 = best."""
-        grid = np.round(self.results.grid("accuracy", self._judge[judge]), 12)
-        average = ranks.average_ranks(grid)
-        return {name: float(average[i]) for name, i in self._column.items()}
+        """Average ranks of the paper's methods, 1 = best."""
+        columns = [self.accuracy(name, judge) for name in self._ranked]
+        average = ranks.average_ranks(np.round(np.column_stack(columns), 12))
+        return dict(zip(self._ranked, average.tolist(), strict=True))
 
 
 def at_least_as_accurate(ours: Ours, a: str, b: str, judges: tuple[str, ...], text: str) -> Verdict:

@@ -28,6 +28,10 @@ class Plan:
         What a printed table holds: "KNN", ..., "kept" or "seconds", by its number.
     remarks : tuple of str
         Where our run is not the paper's.
+    split : {"official", "never"}
+        Whether official splits are used.
+    extra : tuple of str
+        Methods shown beside the paper's, which no claim is about.
     """
 
     paper: str
@@ -39,12 +43,7 @@ class Plan:
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     split: str = "official"
-    key: str = ""
-
-    @property
-    def name(self) -> str:
-        """The folder of its results."""
-        return self.key or self.paper
+    extra: tuple[str, ...] = ()
 
 
 SAOLA = Plan(
@@ -60,8 +59,10 @@ SAOLA = Plan(
         "Alpha-investing": "alpha-investing",
         "FCBF": "fcbf:measure=auto:threshold=0",
         "SAOLA-max": "saola:bound=max:threshold=0:alpha=0.01",
+        "SAOLA by z": "saola:measure=fisher_z:alpha=0.01",
     },
     classifiers={"KNN": "knn", "J48": "tree"},
+    extra=("SAOLA by z",),
     cv="1x3",
     tables={"KNN": ("III", "X", "XII"), "J48": ("II", "IX", "XII"), "kept": ("IV", "XIII"),
             "seconds": ("V", "XIII")},
@@ -69,6 +70,10 @@ SAOLA = Plan(
         "leukemia and thrombin: three folds, each trained on two thirds as in the paper; our "
         "thrombin is the 1,909 training rows of KDD Cup 2001, the paper's has 2,543.",
         "The k of KNN is not printed; ours is 3. J48 is replaced by an unpruned entropy tree.",
+        "The paper does not say which sets it took for discrete. dexter holds counts, which are "
+        "taken as categories here: one feature with many levels then says nearly all there is to "
+        "say about 300 rows, and SAOLA keeps it alone. The 21 features that the paper keeps "
+        "suggest Fisher's z, which is the last column.",
         "dorothea is tested on the 350 rows of its validation set, as the printed accuracies show.",
     ),
 )  # fmt: skip
@@ -106,8 +111,10 @@ SFS_FI = Plan(
         "Alpha-investing": "alpha-investing", "OSFS": "osfs:alpha=0.01",
         "Fast-OSFS": "fast-osfs:alpha=0.01", "SAOLA": "saola:alpha=0.01",
         "OFS-Density": "ofs-density", "OFS-A3M": "ofs-a3m",
+        "SFS-FI, program": "sfs-fi:variant=program:alpha=0.01",
     },
     classifiers={"KNN": "knn", "SVM": "svm"},
+    extra=("SFS-FI, program",),
     cv="1x5",
     tables={"KNN": ("III",), "SVM": ("IV",), "seconds": ("V",), "kept": ("VI",)},
     split="never",
@@ -116,6 +123,9 @@ SFS_FI = Plan(
         "spoken of.",
         "Grafting: the paper's lambda of 0.5 lets nothing in where the mean loss is minimised on "
         "standardised columns, so ours is at its default, 0.1.",
+        "SFS-FI by the paper's formula sums gains over all kept features, so the bar gamma means "
+        "less and less, and it keeps thousands; the authors' program takes the mean. The last "
+        "column is the program's way; it is in no rank.",
         "ada is its 4,147 training rows; the paper has 4,562.",
     ),
 )  # fmt: skip
@@ -139,4 +149,4 @@ FCBF = Plan(
     ),
 )  # fmt: skip
 
-PLANS = {plan.name: plan for plan in (SAOLA, OSFS, SFS_FI, FCBF)}
+PLANS = {plan.paper: plan for plan in (SAOLA, OSFS, SFS_FI, FCBF)}

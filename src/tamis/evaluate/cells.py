@@ -26,7 +26,7 @@ from tamis._version import __version__
 from tamis.core.errors import InputError, MissingDependencyError, TamisError
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.memory import peak_megabytes, start_peak
-from tamis.evaluate.methods import Method, canonical, make, settle_level
+from tamis.evaluate.methods import Method, canonical, make, settle_level, settle_measure
 from tamis.evaluate.metrics import METRICS, quality
 from tamis.sources.memory import MemorySource
 
@@ -263,7 +263,9 @@ def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            make(method, 0).fit(few, y[np.sort(rows)])
+            selector = make(method, 0)
+            settle_measure(selector, method, X, y)  # few rows may look like something else
+            selector.fit(few, y[np.sort(rows)])
         except Exception:  # the cell itself will say what is wrong
             return
 

@@ -23,6 +23,7 @@ from tamis.engine.select import make_selector
 from tamis.measures.auto import BY_NAME, choose
 from tamis.measures.base import Measure
 from tamis.selectors import BY_METHOD
+from tamis.selectors.measured import Measured
 from tamis.sources.memory import MemorySource
 
 #: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.
@@ -191,7 +192,13 @@ def make(method: Method, seed: int) -> Any:
 
 def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:
     """Give the measure that "auto" picks for these columns the level that was asked for."""
-    if not method.level:
+    if method.level:
+        settle_measure(selector, method, X, y)
+
+
+def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
+    """Put the measure that "auto" picks for these columns in its place."""
+    if getattr(selector, "measure", None) != "auto" or not isinstance(selector, Measured):
         return
     source, target = MemorySource(X), Target.of(y)
     measure, _ = choose(
