@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tamis.selectors.batch.cfs import CFS
     from tamis.selectors.batch.consistency import Consistency
     from tamis.selectors.batch.fcbf import FCBF
+    from tamis.selectors.batch.fgm import FGM
+    from tamis.selectors.batch.gdm import GDM
     from tamis.selectors.batch.hiton_pc import HITONPC
     from tamis.selectors.batch.l1_svm import L1SVM
     from tamis.selectors.batch.lars import LARS
@@ -65,6 +67,8 @@ _WHERE = {
     "HITONPC": "tamis.selectors.batch.hiton_pc",
     "Consistency": "tamis.selectors.batch.consistency",
     "NaiveBoosting": "tamis.selectors.batch.naive_boosting",
+    "FGM": "tamis.selectors.batch.fgm",
+    "GDM": "tamis.selectors.batch.gdm",
     "AlphaInvesting": "tamis.selectors.features.alpha_investing",
     "Grafting": "tamis.selectors.features.grafting",
     "GroupSAOLA": "tamis.selectors.features.group_saola",
@@ -104,7 +108,9 @@ __all__ = [
     "AROW",
     "CFS",
     "FCBF",
+    "FGM",
     "FOFS",
+    "GDM",
     "HITONPC",
     "L1SVM",
     "LARS",
