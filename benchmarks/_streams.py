@@ -105,7 +105,7 @@ class Stream:
         """Rows first to last - 1 as svmlight text, indices from 1, six decimals."""
         with path.open("wb") as file:
             for lot in self.lots(first, last):
-                _write_text(file, lot)
+                write_text(file, lot)
 
     def write_store(self, path: Path, first: int, last: int) -> None:
         """Rows first to last - 1 as a row store."""
@@ -123,7 +123,8 @@ X1_RARE = Stream("X1, informative features rare", 100_000, 10_000, 100, 190, rar
 X2_RARE = Stream("X2, informative features rare", 100_000, 20_000, 200, 380, rare=True)
 
 
-def _write_text(file: BinaryIO, block: RowBlock) -> None:
+def write_text(file: BinaryIO, block: RowBlock) -> None:
+    """Append rows to a file as svmlight text, indices from 1, up to six decimals."""
     rows: Any = block.values
     out = np.empty(len(rows.places) * 24 + 4 * len(rows), np.uint8)
     n = _as_text(rows.pointers, rows.places, rows.values, block.y, out)
@@ -214,7 +215,7 @@ def _digits(number, least, out, at):
 
 @numba.njit(nogil=True, cache=True)
 def _as_text(pointers, places, values, y, out):
-    """Rows as svmlight text with six decimals; gives the bytes written."""
+    """Rows as svmlight text, whole numbers or six decimals; gives the bytes written."""
     n = 0
     for r in range(len(y)):
         if y[r] < 0:
@@ -232,8 +233,9 @@ def _as_text(pointers, places, values, y, out):
                 out[n] = 45
                 n += 1
             n = _digits(millionths // 1_000_000, 1, out, n)
-            out[n] = 46
-            n = _digits(millionths % 1_000_000, 6, out, n + 1)
+            if millionths % 1_000_000:
+                out[n] = 46
+                n = _digits(millionths % 1_000_000, 6, out, n + 1)
         out[n] = 10
         n += 1
     return n
