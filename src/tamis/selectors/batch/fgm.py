@@ -41,7 +41,7 @@ class FGM(TabledBatchSelector):
     ----------
     n_per_cut : int, default=10
         B above.
-    max_cuts : int, default=10
+    max_cuts : int, default=5
         Cuts at most, so that at most n_per_cut * max_cuts features are kept.
     C : float, default=10.0
         What errors cost.
@@ -89,7 +89,7 @@ class FGM(TabledBatchSelector):
     cuts_: int
 
     def __init__(
-        self, n_per_cut: int = 10, max_cuts: int = 10, C: float = 10.0, tol: float = 0.01
+        self, n_per_cut: int = 10, max_cuts: int = 5, C: float = 10.0, tol: float = 0.01
     ) -> None:
         self.n_per_cut = n_per_cut
         self.max_cuts = max_cuts

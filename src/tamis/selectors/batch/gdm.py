@@ -37,7 +37,7 @@ class GDM(FGM):
     ----------
     n_per_cut : int, default=10
         B above: support features in a cut.
-    max_cuts : int, default=10
+    max_cuts : int, default=5
         Cuts at most.
     C : float, default=10.0
         What errors cost.
@@ -90,7 +90,7 @@ class GDM(FGM):
     def __init__(
         self,
         n_per_cut: int = 10,
-        max_cuts: int = 10,
+        max_cuts: int = 5,
         C: float = 10.0,
         tol: float = 0.01,
         min_correlation: float = 0.8,
