@@ -28,7 +28,7 @@ from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabyt
 URL_ROWS, URL_COLUMNS, URL_DRAWS = 20_000, 3_231_961, 4_200
 #: Of the memory that scipy takes, the budget given to ours: what the source has in flight comes on
 #: top, and both together are to stay below a tenth.
-SHARE = 0.068
+SHARE = 0.072
 _AT_A_TIME = 500
 
 
@@ -205,22 +205,33 @@ def reading(folder: str) -> dict[str, Any]:
     from tamis.sources.transpose import write_store
 
     store = write_store(f"{folder}/read.cols", RowStore(f"{folder}/store.rows"))
-    stored = sum(1 for _ in store.columns()) and store.info().details["bytes"]
-    start = time.perf_counter()
-    for block in store.columns():
-        values: Any = block.values
-        values.places.sum(dtype=np.int64), values.values.sum()
-    seconds = time.perf_counter() - start
-    start = time.perf_counter()
-    columns = sum(block.width for block in store.columns(1 << 20))
-    passed = time.perf_counter() - start
+    stored = store.info().details["bytes"]
+
+    def summed() -> int:
+        total = 0
+        for block in store.columns():
+            values: Any = block.values
+            total += int(values.places.sum(dtype=np.int64)) + int(values.values.sum())
+        return total
+
+    def mapped() -> int:
+        return sum(block.width for block in store.columns(1 << 20))
+
+    seconds, passed = (min(_cpu_seconds(job) for _ in range(3)) for job in (summed, mapped))
+    columns = store.n_columns
     shutil.rmtree(store.path)
     return {
-        "columns": columns, "MB": stored / 1e6, "seconds": seconds,
+        "columns": columns, "MB": stored / 1e6, "CPU s": seconds,
         "GB/s, summed": stored / 1e9 / seconds,
         "million columns/s, summed": columns / 1e6 / seconds,
         "million columns/s, mapped": columns / 1e6 / passed,
     }  # fmt: skip
+
+
+def _cpu_seconds(job: Callable[[], object]) -> float:
+    begun = time.process_time()
+    job()
+    return time.process_time() - begun
 
 
 def main() -> None:
@@ -247,7 +258,7 @@ def main() -> None:
             rates.append(
                 {"set": name, **in_own_process("benchmarks.column_store", "reading", folder)}
             )
-    report.table("Reading the store, from the page cache", rates)
+    report.table("Reading the store, from the page cache, by CPU time", rates)
     report.note("Target: tamis, rows within 2 times of scipy's CPU time at a tenth of its memory.")
     report.save()
 

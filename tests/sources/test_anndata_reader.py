@@ -20,6 +20,7 @@ from tamis.sources.anndata import AnnDataSource
 h5py = pytest.importorskip("h5py")
 DATA = Path(__file__).parent / "data"
 CELLS = np.load(DATA / "cells.npz")
+GENES = ["g0", "g1", "g2"]
 #: Layer -> how it lies, and by what the kept matrix is multiplied.
 LAYERS = {None: ("csc", 1), "rows": ("csr", 2), "dense": ("dense", 3), "raw": ("csr", 4)}
 
@@ -128,6 +129,30 @@ def test_gaps_stay_gaps(tmp_path):
     write_by_hand(tmp_path / "a.h5ad", X, "ab")
     (block,) = AnnDataSource(tmp_path / "a.h5ad").columns()
     assert np.isnan(block.values.values).tolist() == [False, True, False]
+
+
+def test_files_from_before_anndata_0_7(tmp_path):
+    """Tables as one array of records, categories in `uns`, `raw.X`: as scanpy still ships one."""
+    X = sp.random(4, 3, 0.5, "csr", rng=np.random.default_rng(1))
+    obs = np.array(
+        [(b"c0", 1, 2.5), (b"c1", 0, 3.5), (b"c2", 1, 4.5), (b"c3", 2, 5.5)],
+        dtype=[("index", "S2"), ("kind", "i1"), ("size", "<f4")],
+    )
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["obs"], file["X"] = obs, X.toarray()
+        file["var"] = np.array([(b"g0",), (b"g1",), (b"g2",)], dtype=[("index", "S2")])
+        file["raw.var"] = np.array([(b"r0",), (b"r1",), (b"r2",)], dtype=[("index", "S2")])
+        file["uns/kind_categories"] = np.array([b"a", b"b", b"c"])
+        group = file.create_group("raw.X")
+        group.attrs["h5sparse_format"], group.attrs["h5sparse_shape"] = "csr", X.shape
+        group["data"], group["indices"], group["indptr"] = X.data, X.indices, X.indptr
+    source = AnnDataSource(tmp_path / "old.h5ad", "kind", "raw")
+    assert source.target().tolist() == ["b", "a", "b", "c"]
+    assert list(source.names()) == ["r0", "r1", "r2"]
+    assert np.array_equal(source.load()[0].toarray(), X.toarray())
+    source = AnnDataSource(tmp_path / "old.h5ad", "size")
+    assert (source.target().tolist(), list(source.names())) == ([2.5, 3.5, 4.5, 5.5], GENES)
+    assert "its columns are kind, size" in sentence(tmp_path / "old.h5ad", "age")
 
 
 def sentence(*args, **options):

@@ -2,7 +2,7 @@
 
 A table (`obs`, `var`) is a group of columns. A column is an array, or a group of codes and
 categories, or a group of values and a mask. A matrix is an array, or a group of the three arrays of
-compressed rows or columns.
+compressed rows or columns. Before anndata 0.7 a table was one array of records.
 """
 
 from __future__ import annotations
@@ -118,14 +118,17 @@ def _in_order(
     return Compressed(pointers.astype(np.int64, copy=False), places, values)
 
 
-def column(path: str, table: Any, where: str, name: str) -> npt.NDArray[Any]:
+def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:
     """One column of a table as values; gaps are refused."""
+    table = root[where]
     node = table[name]
     missing = None
     if is_array(node):
         values = _values(node)
-        if "__categories" in table and name in table["__categories"]:  # anndata 0.7
-            values, missing = _decoded(values, _values(table["__categories"][name]))
+        # Where anndata kept the categories before 0.8, and before 0.7.
+        for kept, key in ((f"{where}/__categories", name), ("uns", f"{name}_categories")):
+            if kept in root and key in root[kept] and values.dtype.kind == "i":
+                values, missing = _decoded(values, _values(root[kept][key]))
     elif "codes" in node:
         values, missing = _decoded(_values(node["codes"]), _values(node["categories"]))
     else:
@@ -142,13 +145,18 @@ def column(path: str, table: Any, where: str, name: str) -> npt.NDArray[Any]:
 
 def index_names(table: Any) -> Names:
     """The names of the rows of a table: of `var`, the names of the features."""
-    index = table[str(table.attrs["_index"])]
+    if is_array(table):
+        index = table["index" if "index" in table.dtype.names else table.dtype.names[0]]
+    else:
+        index = table[str(table.attrs["_index"])]
     values = _values(index if is_array(index) else index["values"])
     return Names.of(values.tolist())
 
 
 def column_names(table: Any) -> list[str]:
     """Names of the columns of a table, in the order in which they were written."""
+    if is_array(table):
+        return [str(name) for name in table.dtype.names if name != "index"]
     order = table.attrs.get("column-order")
     if order is None:
         return sorted(set(table) - {table.attrs.get("_index"), "__categories"})

@@ -71,9 +71,9 @@ class AnnDataSource(Source):
         self._y: npt.NDArray[Any] | None = None
         with file.opened(self.path) as root:
             self._matrix = _find_matrix(self.path, root, layer)
-            self._names = file.index_names(root["raw/var" if layer == "raw" else "var"])
+            self._names = file.index_names(root[_var_of(self._matrix.where)])
             if target is not None:
-                self._y = self._find_target(root["obs"], target)
+                self._y = self._find_target(root, target)
         found = (self.n_rows if self._y is None else len(self._y), len(self._names))
         if found != self._matrix.shape:
             raise SourceError(
@@ -190,21 +190,21 @@ class AnnDataSource(Source):
         stored = self._matrix.stored
         return 8 * self.n_rows * self.n_columns if stored is None else 16 * stored
 
-    def _find_target(self, obs: Any, name: str) -> npt.NDArray[Any]:
-        if file.is_array(obs):
+    def _find_target(self, root: Any, name: str) -> npt.NDArray[Any]:
+        there = file.column_names(root["obs"])
+        if name not in there:
             raise SourceError(
-                f"{self.path} was written by anndata before 0.7; read it with anndata and write it "
-                "again"
+                f"{self.path} has no column {name!r} in obs; its columns are "
+                f"{', '.join(there) or 'none'}"
             )
-        if name not in obs:
-            there = ", ".join(file.column_names(obs)) or "none"
-            raise SourceError(f"{self.path} has no column {name!r} in obs; its columns are {there}")
-        return file.column(self.path, obs, "obs", name)
+        return file.column(self.path, root, "obs", name)
 
 
 def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
-    layers = list(root["layers"]) if "layers" in root else []
-    choices = [*layers, "raw"] if "raw" in root else layers
+    choices = {name: f"layers/{name}" for name in root.get("layers", ())}
+    raw = "raw/X" if "raw" in root else "raw.X"  # before anndata 0.7
+    if raw in root:
+        choices["raw"] = raw
     others = f"its layers are {', '.join(sorted(choices))}" if choices else "it has no layers"
     if layer is None:
         if "X" not in root:
@@ -212,8 +212,12 @@ def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
         return file.Matrix(path, "X", root["X"])
     if layer not in choices:
         raise SourceError(f"{path} has no layer {layer!r}; {others}")
-    where = f"layers/{layer}" if layer in layers else "raw/X"
-    return file.Matrix(path, where, root[where])
+    return file.Matrix(path, choices[layer], root[choices[layer]])
+
+
+def _var_of(where: str) -> str:
+    """The table that names the columns of a matrix; only `raw` has one of its own."""
+    return where.removesuffix("X") + "var" if where.startswith("raw") else "var"
 
 
 def _files(path: str) -> Iterator[str]:
