@@ -157,8 +157,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "evaluate":  # a module, for tamis.evaluate.compare
-        return importlib.import_module("tamis.evaluate")
+    if name in ("encode", "evaluate"):  # modules, for tamis.encode.MDLP, tamis.evaluate.compare
+        return importlib.import_module(f"tamis.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'tamis' has no attribute {name!r}")
     module, _, attribute = _WHERE[name].partition(":")

@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import tamis
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.kinds import GAP
@@ -209,6 +210,7 @@ def test_what_cannot_be_is_told():
 
 
 def test_words_of_encoders():
+    assert tamis.encode.MDLP is MDLP
     assert list(BY_NAME) == ["mdlp", "equal-width", "equal-frequency", "kmeans"]
     assert [type(resolve(word)) for word in BY_NAME] == list(BY_NAME.values())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from streams import many_classes, streams
 
 import tamis
 from tamis.core.errors import ParameterError
+from tamis.selectors.intake import of_sparse
 from tamis.selectors.sizes import SIZES, Recent, stretches
+from tamis.selectors.state import arrays_of, restore
 
 SOME = (1, 2, 3, 5, 9)
 LEARNERS = [tamis.SOFS, tamis.PET, tamis.FOFS]
@@ -163,3 +166,35 @@ def test_wrong_sizes_are_told(parameters, sentence):
     with pytest.raises(ParameterError) as told:
         tamis.SOFS(**parameters).fit(np.eye(4), [0, 1, 0, 1])
     assert str(told.value) == sentence
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_state_put_away_goes_on_to_the_same_model(learner):
+    X, y, _ = known_stream(12, rows=600, columns=60, others=5)
+    half = learner("auto", sizes=SOME).partial_fit(X[:250], y[:250], [False, True])
+    state = {name: array.copy() for name, array in arrays_of(half._model).items()}
+    other = learner("auto", sizes=SOME).partial_fit(X[:3], y[:3], [False, True])
+    restore(other._model, state)
+    other.partial_fit(X[250:], y[250:])
+    whole = learner("auto", sizes=SOME).fit(X, y)
+    assert other.size_curve_ == whole.size_curve_
+    assert other.work_ == whole.work_
+    assert np.array_equal(other.weights_, whole.weights_)
+
+
+def test_work_is_that_of_the_sizes_that_led():
+    X, y, _ = known_stream(12, rows=900, columns=200, others=20)
+    model = tamis.SOFS("auto", sizes=SOME)
+    wrong, lead, told = 0, 0, []
+    for row in range(len(y)):
+        alone = model._model.models[lead] if row else None
+        if alone is not None:
+            wrong += (alone.scores(model._ready(of_sparse(X[row])))[0, 0] > 0) != y[row]
+        else:
+            wrong += bool(y[row])  # nothing is known yet, and a score of 0 says the first class
+        model.partial_fit(X[row], y[row : row + 1], [False, True])
+        told.append(model.work_["mistakes"])
+        if (row + 1) & row == 0:
+            lead = model._model.recent.first_good()
+    assert told[-1] == wrong
+    assert all(b - a in (0, 1) for a, b in pairwise(told))
