@@ -14,9 +14,9 @@ import pyarrow as pa
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.target import Target
-from tamis.engine.archive import STATE, Archive, is_living, new_archive
+from tamis.engine.archive import STATE, Archive, is_living, names_in, new_archive
 from tamis.engine.axis import columns_for_now
-from tamis.engine.durable import Record, locked, read_head
+from tamis.engine.durable import Record, clear_others, locked, read_head
 from tamis.engine.feeding import Fed, Feeding
 from tamis.engine.folders import reason
 from tamis.engine.opening import (
@@ -33,7 +33,7 @@ from tamis.engine.run import Run
 from tamis.engine.select import describe_run, make_selector
 from tamis.engine.stock import Stock, can_be_put_away
 from tamis.engine.withdrawal import WITHDRAWN, withdraw
-from tamis.selectors import FeatureStreamSelector
+from tamis.selectors import BY_METHOD, FeatureStreamSelector
 from tamis.sources import Source
 from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
@@ -145,7 +145,7 @@ class Selection:
             archive.refresh()
 
         publish(write, folder, force=force)
-        return cls.open(folder)
+        return cls.open(folder, None if BY_METHOD.get(chosen.method) is type(chosen) else chosen)
 
     @classmethod
     def open(
@@ -341,6 +341,7 @@ class Selection:
         try:
             with locked(self.folder / STATE, wait=wait, say=say):
                 self._catch_up()
+                clear_others(self.folder / STATE, names_in(self._archive.head))
                 yield
         except TamisError:
             self._stale = True

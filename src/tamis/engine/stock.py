@@ -15,7 +15,7 @@ from tamis.core.target import Target
 from tamis.engine.kept_columns import KeptColumns
 from tamis.engine.ledger import Hashes, Ledger, hashes_of
 from tamis.engine.rows import as_keys
-from tamis.measures.auto import BY_NAME
+from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
 from tamis.selectors.base import ColumnSelector, Examining, FeatureStreamSelector
 from tamis.sources.base import Report, Source
@@ -89,8 +89,10 @@ def stock_for(selector: Any, source: Source, target: Target) -> Stock | None:
 def can_be_put_away(selector: FeatureStreamSelector) -> bool:
     """Tell whether a selector says what its state is, in words that a file can hold."""
     measures = [p for p in selector.get_params(deep=False).values() if isinstance(p, Measure)]
-    known = all(type(measure) is BY_NAME.get(measure.name) for measure in measures)
-    return known and type(selector)._each is not FeatureStreamSelector._each
+    return (
+        all(map(known_by_name, measures))
+        and type(selector)._each is not FeatureStreamSelector._each
+    )
 
 
 class _Noting:

@@ -17,6 +17,7 @@ from tamis.measures.base import Measure
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.measures.information import MutualInformation, SymmetricUncertainty
+from tamis.measures.pairwise_deletion import PairwiseDeletion
 
 #: Levels are counted on at most this many columns, spread over all of them.
 LOOK_AT = 1024
@@ -28,6 +29,10 @@ CONTINUOUS = FisherZ(alpha=0.01)
 BY_NAME: dict[str, type[Measure]] = {
     m.name: m for m in (MutualInformation, SymmetricUncertainty, GSquared, FisherZ)
 }
+
+
+#: Measures that a file may name.
+_IN_FILES: dict[str, type[Measure]] = {**BY_NAME, PairwiseDeletion.name: PairwiseDeletion}
 
 
 def resolve(measure: Measure | str) -> Measure | None:
@@ -46,19 +51,32 @@ def resolve(measure: Measure | str) -> Measure | None:
 
 def named(measure: Measure) -> dict[str, Any]:
     """A measure as its name and its parameters, for a file."""
-    if type(measure) is not BY_NAME.get(measure.name):
+    if not known_by_name(measure):
         raise ParameterError(
             f"the measure {measure!r} is not known by name, so it cannot be written to a file; "
             f"use one of {', '.join(BY_NAME)}"
         )
-    return {"name": measure.name, "parameters": measure.get_params()}
+    parameters = {
+        key: named(value) if isinstance(value, Measure) else value
+        for key, value in measure.get_params().items()
+    }
+    return {"name": measure.name, "parameters": parameters}
+
+
+def known_by_name(measure: Measure) -> bool:
+    """Tell whether a measure can be written to a file and read again."""
+    return type(measure) is _IN_FILES.get(measure.name)
 
 
 def from_name(name: str, parameters: Mapping[str, Any]) -> Measure:
     """The measure that `named` told of."""
-    if name not in BY_NAME:
+    if name not in _IN_FILES:
         raise ParameterError(f"the measure {name!r} is not known; use the tamis that wrote it")
-    return BY_NAME[name](**parameters)
+    given = {
+        key: from_name(**value) if isinstance(value, dict) else value
+        for key, value in parameters.items()
+    }
+    return _IN_FILES[name](**given)
 
 
 def choose(

@@ -1,0 +1,105 @@
+"""The commands of living selections."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def week(tmp_path):
+    """Columns of three days on 200 rows with an id; the rows of each file in another order."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    better = np.where(rng.random(200) < 0.9, y, 1 - y)
+    good = np.where(rng.random(200) < 0.9, better, 1 - better)
+    noise = rng.integers(0, 2, (200, 3))
+    days = {
+        "monday": {"good": good, "noise1": noise[:, 0], "y": y},
+        "tuesday": {"better": better, "noise2": noise[:, 1]},
+        "wednesday": {"noise3": noise[:, 2], "copy": better},
+    }
+    for day, columns in days.items():
+        table = pd.DataFrame({"id": np.arange(200), **columns}).iloc[rng.permutation(200)]
+        table.to_parquet(tmp_path / f"{day}.parquet", index=False)
+    return tmp_path
+
+
+def test_a_week_on_the_command_line(tamis, week):
+    asked = ("--target", "y", "--key", "id", "--measure", "mutual_information", "--alpha", "0.01")
+    assert tamis("select", "monday.parquet", *asked, "--out", "run", "--quiet").code == 0
+    fed = tamis("feed", "run", "tuesday.parquet")
+    assert fed.out == (
+        "tuesday.parquet: 2 columns taken, 1 of them kept, 1 older ones evicted\n"
+        "1 features are kept; see run/selected.csv\n"
+    )
+    assert "2 were fed before and were skipped" in tamis("feed", "run", "tuesday.parquet").out
+    assert tamis("feed", "run", "wednesday.parquet", "--quiet").out == ""
+    status = json.loads(tamis("status", "run", "--json").out)
+    assert (status["features"], status["kept"], status["key"]) == (6, 1, "id")
+    assert "kept        1\n" in tamis("status", "run").out
+    since = tamis("log", "run", "--since", "last").out
+    assert since.count("\n") == 1
+    assert "copy was dropped as redundant" in since
+    assert json.loads(tamis("log", "run", "--since", "1", "--json").out)["feature"] == "copy"
+    assert tamis("drop", "run", "better").out == (
+        "better was withdrawn; it had displaced good and copy, which may be fed again\n"
+    )
+    assert tamis("why", "run", "better").out == (
+        "better was kept until it was withdrawn: it no longer exists upstream\n"
+    )
+    assert "1 of them kept" in tamis("feed", "run", "wednesday.parquet").out
+    assert tamis("info", "run").code == 0
+
+
+def test_a_folder_is_watched_once(tamis, week):
+    (week / "in").mkdir()
+    tamis("select", "monday.parquet", "--target", "y", "--key", "id", "--out", "run", "--quiet")
+    for day in ("wednesday", "tuesday"):
+        (week / f"{day}.parquet").rename(week / "in" / f"{day}.parquet")
+    (week / "in" / "bad.csv").write_text("id,a\n1\n")
+    said = tamis("watch", "run", "in", "--once", "--settle", "0")
+    assert [line.partition(".")[0] for line in said.out.splitlines()] == [
+        "bad", "tuesday", "wednesday",
+    ]  # fmt: skip
+    assert "bad.csv was not fed: " in said.out
+    assert tamis("watch", "run", "in", "--once", "--settle", "0").out == ""
+    assert "refused     bad.csv: " in tamis("status", "run").out
+
+
+def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
+    (week / "in").mkdir()
+    tamis("select", "monday.parquet", "--target", "y", "--key", "id", "--out", "run", "--quiet")
+
+    def stops(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tamis.engine.watching.time.sleep", stops)
+    said = tamis("watch", "run", "in")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.endswith("stopped; what was fed is committed\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("feed", "nothing", "tuesday.parquet"), "nothing is no selection; make one with tamis"),
+        (("feed", "run", "nothing.parquet"), "nothing.parquet does not exist; check the path"),
+        (("feed", "fcbf", "tuesday.parquet"), "fcbf cannot go on: fcbf decides when it has seen"),
+        (("drop", "run", "height"), "no feature is called 'height' among the 2 seen"),
+        (("log", "run", "--since", "soon"), "since='soon' is no date such as 2026-11-01"),
+        (("status", "nothing"), "nothing is no selection; make one with tamis select or"),
+        (("watch", "run", "nothing"), "nothing cannot be watched (No such file or directory)"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_sentence(tamis, week, words, said):
+    asked = ("--target", "y", "--key", "id", "--quiet")
+    tamis("select", "monday.parquet", *asked, "--out", "run")
+    tamis("select", "monday.parquet", *asked, "--out", "fcbf", "--method", "fcbf")
+    outcome = tamis(*words)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert said in outcome.err

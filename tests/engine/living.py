@@ -1,0 +1,47 @@
+"""Small selections and the columns that are fed to them, for the tests of living selections."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tamis import SAOLA, MutualInformation, Selection
+
+ROWS, COLUMNS = 150, 60
+
+
+def target() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 2, ROWS)
+
+
+def table(seed: int = 1, columns: int = COLUMNS, prefix: str = "c") -> pd.DataFrame:
+    """Three levels each; some follow the class, some of those follow each other."""
+    rng, y = np.random.default_rng(seed), target()
+    X = rng.integers(0, 3, (ROWS, columns)).astype(float)
+    for j in range(2, columns, 5):
+        X[:, j] = np.where(rng.random(ROWS) < rng.random() * 0.8, y, X[:, j])
+    for j in range(7, columns, 15):
+        X[:, j] = np.where(rng.random(ROWS) < 0.1, X[:, j], X[:, j - 5])
+    return pd.DataFrame(X, columns=[f"{prefix}{j}" for j in range(columns)])
+
+
+def selector() -> SAOLA:
+    return SAOLA(MutualInformation(alpha=0.01))
+
+
+def fresh(folder: Path, **options: object) -> Selection:
+    return Selection.create(folder / "run", target(), selector(), **options)
+
+
+def expected_log(data: pd.DataFrame):
+    return selector().fit(data, target()).log_
+
+
+@pytest.fixture
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system write to the disk when it likes: no test loses power."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)

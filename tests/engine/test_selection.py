@@ -1,0 +1,336 @@
+"""Living selections: fed over time they decide as if all had come at once."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from living import COLUMNS, ROWS, expected_log, fresh, quick_disk, selector, table, target  # noqa: F401 - a fixture
+
+import tamis
+from tamis import Selection
+from tamis.checks.data import assert_same_log
+from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
+from tamis.engine import archive, feeding
+from tamis.engine.select import select
+from tamis.kernels.threads import threads
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("width", [1, 7, None])
+def test_a_selection_fed_in_parts_ends_like_one_fit(tmp_path, monkeypatch, width, n_threads):
+    monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
+    data = table()
+    selection = fresh(tmp_path)
+    with threads(n_threads, least_work=1):
+        for lo, hi in ((0, 20), (20, 21), (21, COLUMNS)):
+            selection.feed(data.iloc[:, lo:hi], width=width)
+    for found in (selection.run, Selection.open(tmp_path / "run").run):
+        assert_same_log(found.log, expected_log(data), "fed")
+    run = tamis.open_run(tmp_path / "run")
+    assert_same_log(run.log, expected_log(data), "opened as a run")
+    assert [row["name"] for row in run.kept()] == selection.kept
+    assert list(pd.read_csv(tmp_path / "run" / "selected.csv")["name"]) == selection.kept
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: d,
+        pl.DataFrame,
+        lambda d: d.to_numpy(),
+        lambda d: sp.csc_matrix(d.to_numpy()),
+        lambda d: sp.csr_matrix(d.to_numpy()),
+    ],
+)
+def test_every_kind_of_data_can_be_fed(tmp_path, make):
+    data = table()
+    selection = fresh(tmp_path)
+    selection.feed(make(data.iloc[:, :30]), names=list(data.columns[:30]))
+    fed = selection.feed(make(data.iloc[:, 30:]), names=list(data.columns[30:]))
+    assert (fed.taken, fed.skipped) == (30, 0)
+    assert_same_log(selection.run.log, expected_log(data), "fed")
+
+
+def test_a_column_is_known_in_every_layout(tmp_path):
+    data = table()
+    selection = fresh(tmp_path)
+    selection.feed(data)
+    assert selection.feed(sp.csr_matrix(data.to_numpy()), names=list(data.columns)).skipped == 60
+    assert selection.feed(data["c3"]).skipped == 1
+    assert selection.feed(data["c3"].to_numpy(), names=["c3"]).skipped == 1
+
+
+def test_a_run_of_select_goes_on(tmp_path):
+    data, y = table(), target()
+    run = select(data.iloc[:, :40], selector(), y)
+    tamis.save_run(run, tmp_path / "run")
+    assert_same_log(tamis.open_run(tmp_path / "run").log, run.log, "saved")
+    selection = Selection.open(tmp_path / "run")
+    assert selection.feed(data).skipped == 40
+    assert_same_log(selection.run.log, expected_log(data), "selected, then fed")
+
+
+def test_columns_without_names_go_on_with_the_numbering_and_are_known_as_a_whole(tmp_path):
+    data = table().to_numpy()
+    selection = fresh(tmp_path, name_prefix="", name_base=1)
+    selection.feed(data[:, :30])
+    assert str(selection.feed(data[:, :30])) == "the data was fed before; nothing was taken"
+    selection.feed(data[:, 30:])
+    assert selection.run.log.names[59] == "60"
+    assert_same_log(selection.run.log, expected_log(table()), "numbered")
+    with pytest.raises(InputError, match="the column '7' has the name by which a column that"):
+        selection.feed(pd.DataFrame({"7": data[:, 0]}))
+
+
+def test_other_values_under_a_known_name_are_refused_or_replace(tmp_path):
+    data = table()
+    selection = fresh(tmp_path)
+    selection.feed(data)
+    kept = selection.kept
+    changed = data.assign(**{kept[0]: target() * 1.0, "c1": data["c0"]})
+    with pytest.raises(InputError) as refused:
+        selection.feed(changed)
+    assert str(refused.value) == (
+        "the data: the column 'c1' was fed before with other values; rename it, or use --replace "
+        "(replace=True) to put it in place of the old one"
+    )
+    assert (selection.kept, len(selection.run.log)) == (kept, COLUMNS)
+    fed = selection.feed(changed, replace=True)
+    assert (fed.taken, fed.skipped, sorted(fed.replaced)) == (2, 58, sorted([kept[0], "c1"]))
+    assert selection.kept == [kept[0]]  # it is the class itself now
+    old = data.columns.get_loc(kept[0])
+    assert selection.why(old) == (
+        f"{kept[0]} was kept until it was replaced: other values came under the same name"
+    )
+    assert "is kept" in selection.why(kept[0])
+    selection.feed(changed)  # what the old one had displaced may come again
+    assert selection.feed(changed).skipped == 60
+    assert Selection.open(tmp_path / "run").kept == [kept[0]]
+
+
+@pytest.mark.filterwarnings("ignore:OSFS. there are too few rows", "ignore:FastOSFS. there are")
+@pytest.mark.parametrize(
+    "chosen",
+    ["saola", "osfs", "fast-osfs", "alpha-investing", "grafting", "ofs-a3m", "ofs-density",
+     "sfs-fi", "group-saola"],
+)  # fmt: skip
+def test_a_feature_that_was_dropped_is_as_if_it_had_gone_and_the_rest_goes_on(tmp_path, chosen):
+    data = table()
+    selection = Selection.create(tmp_path / "run", target(), chosen)
+    selection.feed(data.iloc[:, :40])
+    gone = selection.kept[0]
+    selection.drop(gone)
+    assert gone not in selection.kept
+    again = Selection.open(tmp_path / "run")
+    assert again.kept == selection.kept
+    again.feed(data.iloc[:, 40:])
+    assert_same_log(Selection.open(tmp_path / "run").run.log, again.run.log, "opened after a drop")
+    with pytest.raises(InputError, match=f"{gone} was withdrawn before"):
+        again.drop(gone)
+
+
+def test_what_a_dropped_feature_had_displaced_is_told_and_may_come_again(tmp_path):
+    y = target()
+    weak = np.where(np.random.default_rng(3).random(ROWS) < 0.5, y, 1 - y)
+    data = pd.DataFrame({"good": y, "copy": y, "noise": weak}) * 1.0
+    selection = fresh(tmp_path)
+    selection.feed(data)
+    assert selection.kept == ["good"]
+    assert selection.drop("good") == ["copy"]
+    assert selection.kept == []
+    fed = selection.feed(data[["copy", "noise"]])
+    assert (fed.taken, fed.skipped, fed.kept) == (1, 1, ["copy"])
+    assert selection.why("good") == (
+        "good was kept until it was withdrawn: it no longer exists upstream"
+    )
+    selection.drop("noise")
+    assert selection.why("noise") == (
+        "noise was withdrawn: it no longer exists upstream; it was not kept"
+    )
+    with pytest.raises(InputError, match="no feature is called 'height'"):
+        selection.drop("height")
+
+
+def test_rows_are_put_in_order_by_their_keys(tmp_path):
+    data, order = table(), np.random.default_rng(5).permutation(ROWS)
+    ids = pd.Series([f"r{i}" for i in range(ROWS)], name="id")
+    selection = fresh(tmp_path, key=ids)
+    selection.feed(data.iloc[:, :20].assign(id=ids))
+    selection.feed(data.iloc[:, 20:40].assign(id=ids).iloc[order])
+    matrix = sp.csc_matrix(data.iloc[order, 40:].to_numpy())
+    selection.feed(matrix, names=list(data.columns[40:]), keys=ids.iloc[order])
+    assert_same_log(selection.run.log, expected_log(data), "by key")
+    assert selection.status()["key"] == "id"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t.drop(columns="id"), "the table has no column 'id' to tell which row is"),
+        (lambda t: t.iloc[1:], "the data has no row with the key 0, which is in the selection"),
+        (lambda t: pd.concat([t, t.iloc[:1].assign(id=999)]), "has a row with the key 999, which"),
+        (lambda t: pd.concat([t, t.iloc[:1]]), "the data: the key 0 names two rows; keys must be"),
+        (lambda t: t.assign(id=t["id"] + 1), "the data has no row with the key 0, which is in"),
+    ],
+)
+def test_keys_that_do_not_fit_are_told(tmp_path, change, said):
+    selection = fresh(tmp_path, key=np.arange(ROWS), key_name="id")
+    with pytest.raises(InputError, match=said):
+        selection.feed(change(table().assign(id=np.arange(ROWS))))
+    assert len(Selection.open(tmp_path / "run").run.log) == 0
+
+
+def test_rows_that_do_not_match_are_told(tmp_path):
+    selection = fresh(tmp_path)
+    with pytest.raises(InputError, match=r"the data has 149 rows but the selection has 150; feed"):
+        selection.feed(table().iloc[1:])
+    np.save(tmp_path / "more.y.npy", 1 - target())
+    sp.save_npz(tmp_path / "more.npz", sp.csc_matrix(table().to_numpy()))
+    with pytest.raises(InputError, match=r"more.npz brings a target that is not the one of the"):
+        selection.feed(tmp_path / "more.npz")
+    np.save(tmp_path / "more.y.npy", target())
+    assert selection.feed(tmp_path / "more.npz").taken == COLUMNS
+
+
+def test_a_file_that_cannot_be_fed_leaves_nothing_behind(tmp_path):
+    selection = fresh(tmp_path)
+    spoilt = table()
+    spoilt.iloc[3, 50] = np.nan
+    before = (tmp_path / "run" / "state" / "HEAD.json").read_bytes()
+    with pytest.raises(InputError, match="c50"):
+        selection.feed(spoilt, width=7)
+    with pytest.raises(InputError, match=r"the data has two columns named 'a'; rename one of"):
+        selection.feed(np.eye(ROWS)[:, :3], names=["a", "b", "a"])
+    assert (tmp_path / "run" / "state" / "HEAD.json").read_bytes() == before
+    selection.feed(table())
+    assert_same_log(selection.run.log, expected_log(table()), "after two refusals")
+
+
+def test_odd_names_are_names(tmp_path):
+    odd = ['say "hi"', "two\nlines", "a,b;c", "<b>&amp;</b>", "🧬 gène", "", " ", "{name}"]
+    data = table(columns=len(odd))
+    data.columns = odd
+    selection = fresh(tmp_path)
+    selection.feed(data.iloc[:, :4])
+    Selection.open(tmp_path / "run").feed(data)
+    opened = Selection.open(tmp_path / "run")
+    assert [opened.run.log.names[i] for i in range(len(odd))] == odd
+    assert opened.feed(data).skipped == len(odd)
+    assert pq.read_table(tmp_path / "run" / "log.parquet")["name"].to_pylist() == odd
+
+
+def test_two_selections_on_one_folder_see_each_other(tmp_path):
+    data = table()
+    one = fresh(tmp_path)
+    two = Selection.open(tmp_path / "run")
+    one.feed(data.iloc[:, :30])
+    two.feed(data.iloc[:, 30:])
+    assert one.kept == two.kept
+    assert_same_log(one.run.log, expected_log(data), "fed by two")
+
+
+def test_a_long_log_is_not_written_anew_for_a_few_columns(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "SHORT", 10)
+    data, folder = table(), tmp_path / "run"
+    selection = fresh(tmp_path)
+    selection.feed(data.iloc[:, :55])
+    log = (folder / "log.parquet").read_bytes()
+    selection.feed(data.iloc[:, 55:58])
+    assert (folder / "log.parquet").read_bytes() == log
+    recent = pq.read_table(folder / "recent.parquet").to_pydict()
+    assert set(recent["feature"]) >= {55, 56, 57}
+    whole = selection.run.log.columns()
+    for feature, at in zip(recent["feature"], recent["at"], strict=True):
+        assert whole["at"][feature] == at
+    assert_same_log(tamis.open_run(folder).log, selection.run.log, "in segments")
+    assert json.loads((folder / "run.json").read_text())["log_shows"] == 55
+    monkeypatch.setattr(archive, "MOST_SEGMENTS", 1)
+    Selection.open(folder).feed(data)
+    assert not (folder / "recent.parquet").exists()
+    assert pq.read_metadata(folder / "log.parquet").num_rows == COLUMNS
+    assert_same_log(tamis.open_run(folder).log, expected_log(data), "folded")
+
+
+def test_files_of_columns_stay_few_and_hold_what_is_kept(tmp_path):
+    y, rng = target(), np.random.default_rng(7)
+    selection = fresh(tmp_path)
+    for i in range(25):
+        flip = rng.random(ROWS) < 0.45 - 0.01 * i  # each better than those before
+        selection.feed(pd.DataFrame({f"better{i}": np.where(flip, 1 - y, y) * 1.0}))
+    files = [n for n in os.listdir(tmp_path / "run" / "state") if n.startswith("columns-")]
+    assert len(files) <= 6
+    assert Selection.open(tmp_path / "run").kept == selection.kept
+
+
+def test_the_log_tells_what_happened_since(tmp_path):
+    data = table()
+    selection = fresh(tmp_path)
+    selection.feed(data.iloc[:, :30])
+    selection.feed(data.iloc[:, 30:])
+    everything = selection.log()
+    assert [e["sentence"] for e in everything] == [
+        selection.run.log.explain(d) for d in selection.run.log.events()
+    ]
+    last = selection.log("last")
+    assert last == selection.log(1)
+    assert last == everything[-len(last) :]
+    assert 0 < len(last) < len(everything)
+    assert {e["time"] for e in last} == {selection.history[-1]["time"]}
+    assert selection.log(selection.history[-1]["time"]) == last
+    assert (selection.log("2020-01-01"), selection.log("2100-01-01")) == (everything, [])
+    with pytest.raises(ParameterError, match="since='soon' is no date such as 2026-11-01, no"):
+        selection.log("soon")
+
+
+def test_what_can_go_on_and_what_cannot_is_told(tmp_path):
+    with pytest.raises(ParameterError, match="fcbf decides when it has seen every column, so"):
+        Selection.create(tmp_path / "run", target(), tamis.FCBF())
+    tamis.save_run(select(table(), "fcbf", target()), tmp_path / "batch")
+    with pytest.raises(SourceError, match="batch cannot go on: fcbf decides when it has seen"):
+        Selection.open(tmp_path / "batch")
+    with pytest.raises(SourceError, match="is no selection; make one with tamis select or"):
+        Selection.open(tmp_path)
+    old = select(table(), "saola", target())
+    old.stock = None
+    tamis.save_run(old, tmp_path / "old")
+    with pytest.raises(SourceError, match=r"holds no state to go on from \(an older tamis wrote"):
+        Selection.open(tmp_path / "old")
+    fresh(tmp_path)
+    with pytest.raises(OutputError, match="run is there already; choose another folder"):
+        fresh(tmp_path)
+    assert fresh(tmp_path, force=True).kept == []
+
+
+class Mine(tamis.SAOLA):
+    """A selector that tamis does not know."""
+
+    method = "mine"
+
+
+def test_a_selector_of_ones_own_is_given_when_the_folder_is_opened(tmp_path):
+    Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
+    with pytest.raises(ParameterError, match="the method 'mine' is not known here; give the sel"):
+        Selection.open(tmp_path / "run")
+    given = Mine(tamis.MutualInformation(alpha=0.01))
+    Selection.open(tmp_path / "run", given).feed(table())
+    assert_same_log(
+        Selection.open(tmp_path / "run", given).run.log, expected_log(table()), "my own"
+    )
+
+
+def test_words_and_dates_can_be_targets(tmp_path: Path):
+    y = np.where(target() == 1, "yes", "no")
+    for i, labels in enumerate((y, y.astype(object), list(y), pd.Series(y), target() == 1)):
+        selection = Selection.create(tmp_path / f"run{i}", labels, selector())
+        selection.feed(table())
+        assert_same_log(selection.run.log, expected_log(table()), f"target {i}")

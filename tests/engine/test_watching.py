@@ -1,0 +1,152 @@
+"""The folder watcher: every file exactly once, when it is complete, across restarts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from living import expected_log, fresh, quick_disk, table  # noqa: F401 - a fixture
+
+from tamis import Selection
+from tamis.checks.data import assert_same_log
+from tamis.core.errors import OutputError, SourceError
+from tamis.engine import archive, feeding, watching
+from tamis.engine.watching import Watcher, look
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+def put(folder: Path, name: str, lo: int, hi: int) -> None:
+    table().iloc[:, lo:hi].to_parquet(folder / name, index=False)
+
+
+@pytest.fixture
+def incoming(tmp_path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path / "in"
+
+
+def test_files_are_fed_by_name_each_once_across_restarts(tmp_path, incoming):
+    fresh(tmp_path)
+    said: list[str] = []
+    put(incoming, "b.parquet", 20, 40)
+    put(incoming, "a.parquet", 0, 20)
+
+    def watcher() -> Watcher:
+        return Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=said.append)
+
+    assert watcher().once() == 2
+    assert [s.partition(":")[0] for s in said] == ["a.parquet", "b.parquet"]
+    assert watcher().once() == 0
+    put(incoming, "c.parquet", 40, 60)
+    again = watcher()
+    assert (again.once(), again.once()) == (1, 0)
+    opened = Selection.open(tmp_path / "run")
+    assert_same_log(opened.run.log, expected_log(table()), "watched")
+    assert sum(line["action"] == "feed" for line in opened.history) == 3
+
+
+def test_a_file_is_taken_only_when_it_has_stopped_changing(tmp_path, incoming, monkeypatch):
+    fresh(tmp_path)
+    watcher = Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0)
+    put(tmp_path, "whole.parquet", 0, 60)
+    data = (tmp_path / "whole.parquet").read_bytes()
+    (incoming / "a.parquet").write_bytes(data[:100])
+
+    def grows(seconds):
+        with (incoming / "a.parquet").open("ab") as file:
+            file.write(data[100:])
+
+    monkeypatch.setattr(watching.time, "sleep", grows)
+    assert watcher.once() == 0
+    monkeypatch.setattr(watching.time, "sleep", lambda seconds: None)
+    assert watcher.once() == 1
+    assert watcher.selection.status()["refused"] == {}
+
+
+def test_unfinished_and_hidden_names_are_left_alone(incoming):
+    for name in (".a.parquet", "_SUCCESS", "a.parquet.part", "a.tmp", "a.csv~", "b.CRDOWNLOAD"):
+        (incoming / name).touch()
+    (incoming / "nowhere.csv").symlink_to(incoming / "nothing")
+    (incoming / "loop.csv").symlink_to(incoming / "loop.csv")
+    assert look(incoming) == set()
+    (incoming / "a.csv").touch()
+    assert [file.name for file in look(incoming)] == ["a.csv"]
+    with pytest.raises(SourceError, match=r"cannot be watched \(No such file or directory\)"):
+        look(incoming / "not")
+
+
+def test_a_bad_file_is_told_once_and_passed_over(tmp_path, incoming):
+    fresh(tmp_path)
+    said: list[str] = []
+    (incoming / "bad.parquet").write_bytes(b"PAR1 no such thing")
+    put(incoming, "good.parquet", 0, 60)
+    for _ in range(2):
+        Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=said.append).once()
+    assert len(said) == 2
+    assert said[0].startswith("bad.parquet was not fed: ")
+    assert said[1].startswith("good.parquet: 60 columns taken")
+    status = Selection.open(tmp_path / "run").status()
+    assert list(status["refused"]) == ["bad.parquet"]
+    shutil.copy(incoming / "good.parquet", incoming / "bad.parquet")  # mended
+    Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=said.append).once()
+    assert said[2] == (
+        "bad.parquet: 0 columns taken, 0 of them kept; 60 were fed before and were skipped"
+    )
+
+
+class Stop(BaseException):
+    """Stands for the end of the process."""
+
+
+def test_a_watcher_that_ends_in_the_middle_of_a_file_goes_on_there(tmp_path, incoming, monkeypatch):
+    monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
+    expected = expected_log(table())
+    real = archive.write_head
+    put(incoming, "a.parquet", 0, 60)
+    for end in range(1, 9):
+        place = tmp_path / str(end)
+        place.mkdir()
+        fresh(place)
+        heads = iter(range(10**6))
+
+        def ends(*given, heads=heads, end=end):
+            if next(heads) == end // 2:
+                if end % 2:
+                    real(*given)
+                raise Stop
+            return real(*given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(archive, "write_head", ends)
+            watcher = Watcher(Selection.open(place / "run"), incoming, settle=0.0)
+            patch.setattr(watcher.selection, "feed", _narrow(watcher.selection.feed))
+            with pytest.raises(Stop):
+                watcher.once()
+        again = Watcher(Selection.open(place / "run"), incoming, settle=0.0)
+        again.once()
+        assert_same_log(Selection.open(place / "run").run.log, expected, f"ended at {end}")
+        done = [line for line in again.selection.history if line.get("done")]
+        assert len(done) == 1
+
+
+def _narrow(feed):
+    return lambda *given, **named: feed(*given, **{**named, "width": 10})
+
+
+def test_a_folder_that_cannot_be_written_stops_the_watcher(tmp_path, incoming, monkeypatch):
+    fresh(tmp_path)
+    put(incoming, "a.parquet", 0, 60)
+    watcher = Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0)
+
+    def full(*given):
+        raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "write_file", full)
+        with pytest.raises(OutputError, match="No space left on device"):
+            watcher.once()
+    assert watcher.once() == 1
+    assert_same_log(watcher.selection.run.log, expected_log(table()), "after a full disk")
