@@ -59,6 +59,11 @@ from tamis.sources import Source
 @click.option(
     "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
 )
+@click.option(
+    "--cluster", metavar="ADDRESS",
+    help="Examine columns elsewhere: tcp://host:8786 of a Dask cluster, or local:2 for two "
+    "processes here. Cannot change the answer.",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 @live_option
@@ -75,6 +80,7 @@ def command(
     memory: int,
     n_threads: int | None,
     width: int | None,
+    cluster: str | None,
     force: bool,
     quiet: bool,
     live: bool,
@@ -133,7 +139,7 @@ def command(
         _need_target(columns, data)
         run = select(
             columns, selector, width=width, n_threads=n_threads, report=report, watch=watch,
-            command=shlex.join(["tamis", *sys.argv[1:]]), **encoding,
+            cluster=cluster, command=shlex.join(["tamis", *sys.argv[1:]]), **encoding,
         )  # fmt: skip
         _named(run, name)
         run.seconds = {"columns": converted - begun, **run.seconds}
