@@ -261,8 +261,9 @@ def _patient() -> Iterator[Callable[[], Any]]:
         if came:
             raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():
-        yield step  # Ctrl-C comes to the main thread only
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield step  # Ctrl-C comes to the main thread only, and not to a job in the background
         return
     old = signal.signal(signal.SIGINT, hear)
     try:
