@@ -18,6 +18,8 @@ from tamis.sources._text import TextFile
 LONGEST_LINE = 8_000_000
 #: Bytes of text looked through at a time on the way to the parser.
 _PIECE = 1 << 20
+#: Bytes that Arrow parses at a time to begin with; it reads some thirty of these ahead.
+_BLOCK = 1 << 20
 
 _COLUMNS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): (.*)")
@@ -29,6 +31,10 @@ class NotANumberError(Exception):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
+
+
+class LongRecordError(Exception):
+    """A record is longer than what is parsed at a time; more will be, so read again."""
 
 
 class CsvText:
@@ -66,11 +72,21 @@ class CsvText:
         known = pyarrow.csv.ConvertOptions().null_values
         self._gaps = [*known, "NA", "N/A", *gaps]
         self.names: list[str] = []
-        with self._told(), self._open({}, None, _Lines(self.file, longest_line)) as reader:
-            schema = reader.schema
+        self._block = min(_BLOCK, longest_line)
+        schema = self._schema()
         prefix = "" if header else "x"
         names = [name if header else f"{prefix}{i}" for i, name in enumerate(schema.names)]
         self.names, self.guessed = names, dict(zip(names, schema.types, strict=True))
+
+    def _schema(self) -> Any:
+        """Names and types as the first lines tell them."""
+        while True:
+            try:
+                text = _Lines(self.file, self.longest_line)
+                with self._told(), self._open({}, None, text) as reader:
+                    return reader.schema
+            except LongRecordError:
+                continue
 
     def batches(self, types: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
         """Stream record batches of some columns, of the types given.
@@ -79,6 +95,8 @@ class CsvText:
         ------
         NotANumberError
             If a column of numbers holds something else.
+        LongRecordError
+            If a record is longer than expected; another try expects longer ones.
         """
         text, n_rows = _Lines(self.file, self.longest_line), 0
         with self._told(), self._open(types, names, text) as reader:
@@ -95,7 +113,7 @@ class CsvText:
 
         reading = pyarrow.csv.ReadOptions(
             use_threads=False,  # Arrow tells the row of a fault only then, and is as fast
-            block_size=self.longest_line,
+            block_size=self._block,
             column_names=self.names if self.names and not self.header else None,
             autogenerate_column_names=not self.header and not self.names,
         )
@@ -128,6 +146,9 @@ class CsvText:
                 raise NotANumberError(name) from error
             return f"{self.path}{where}, column {name!r}: {match[4]}; save the file as UTF-8"
         if "straddles" in said or "straddling" in said:
+            if self._block < self.longest_line:
+                self._block = min(4 * self._block, self.longest_line)
+                raise LongRecordError from error
             return (
                 f"{self.path} has a value of more than {self.longest_line:,} bytes over several "
                 "lines; look for a quote that is never closed"

@@ -15,7 +15,7 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._by_columns import columns_by_disk, work_folder
-from tamis.sources._csv_text import LONGEST_LINE, CsvText, NotANumberError
+from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
 from tamis.sources._matrix import whole_numbers
 from tamis.sources._roles import Roles, names_of
 from tamis.sources._tables import MemoryTable
@@ -225,6 +225,8 @@ class CsvSource(Source):
                 return
             except NotANumberError as found:  # not numbers after all, and not in the first lines
                 self._types[found.name] = pa.large_string()
+            except LongRecordError:
+                continue
 
     def _guess(self, name: str) -> Any:
         """How to read a column, by its first lines."""
