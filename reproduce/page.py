@@ -20,9 +20,8 @@ INTRO = """# Reproduction
 Written by `make reproduce` from the real data sets beside the project; do not edit. Each cell of a
 table is *printed / ours*; `-` is a number that is not there. Accuracies of ours are means over
 folds with selection inside each training fold. Seconds are not comparable between machines, only
-within a column of ours. Nothing was tuned to this page, and the rule behind each verdict
-(`reproduce/claims.py`) was written before the run. Seconds include none of the compiling, but
-other work went on on the machine.
+within a column of ours; they include no compiling, but other work went on on the machine. Nothing
+was tuned to this page. The rule behind each verdict is in `reproduce/claims.py`.
 """
 
 

@@ -191,3 +191,17 @@ def test_names_of_files_that_are_the_same(tmp_path):
         dump_svmlight_file(np.eye(6), y, str(tmp_path / folder / "x.svm"), zero_based=False)
     sets = read_all([tmp_path / "a" / "x.svm", tmp_path / "b" / "x.svm"])
     assert [one.name for one in sets] == ["x", "x (2)"]
+
+
+def test_files_of_several_formats_with_options_that_some_readers_have(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(12, 3)), columns=["a", "b", "c"])
+    frame["label"] = ["ill", "well"] * 6
+    frame.to_parquet(tmp_path / "t.parquet")
+    dump_svmlight_file(np.eye(6), np.arange(6) % 2, str(tmp_path / "x.svm"), zero_based=False)
+    table, rows = read_all([tmp_path / "t.parquet", tmp_path / "x.svm"], {"target": "label"})
+    assert table.classes.tolist() == ["ill", "well"]
+    assert [table.name_of(i) for i in range(3)] == ["a", "b", "c"]
+    assert np.array_equal(table.X, frame[["a", "b", "c"]].to_numpy())
+    assert rows.X.shape == (6, 6)

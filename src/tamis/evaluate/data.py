@@ -25,7 +25,7 @@ from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
-from tamis.sources import Source, open_source
+from tamis.sources import Source, format_of, open_source, reader
 
 Ints = npt.NDArray[np.int64]
 
@@ -149,11 +149,10 @@ def read_one(
 
 def _open(path: str, reading: Mapping[str, Any]) -> Source:
     """Open a file with those options that its reader has."""
-    format = reading.get("format")
-    options = {k: v for k, v in reading.items() if k != "format"}
-    if options:
-        known = inspect.signature(type(open_source(path, format))).parameters
-        options = {k: v for k, v in options.items() if k in known}
+    format = reading.get("format") or format_of(path)
+    known = inspect.signature(reader(format)).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    options = {k: v for k, v in reading.items() if k != "format" and (takes_all or k in known)}
     return open_source(path, format, **options)
 
 

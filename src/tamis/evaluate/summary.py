@@ -283,10 +283,14 @@ def _stability(results: Results) -> str:
             s = results.stability(data, method)
             words.append(
                 "-" if math.isnan(s.nogueira)
-                else f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {s.kuncheva:.2f}"
+                else f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {_or_dash(s.kuncheva)}"
             )  # fmt: skip
         lines.append(f"| {cell(data)} | " + " | ".join(words) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _or_dash(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def _problems(results: Results, most: int = 20) -> str:
