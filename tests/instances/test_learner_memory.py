@@ -50,6 +50,18 @@ def test_zeros_grow_and_are_put_away_small() -> None:
     assert np.count_nonzero(again.view) == 2
 
 
+def test_a_growing_stream_copies_seldom() -> None:
+    """Each block has a higher number than all before; the table is made anew a few times only."""
+    model, tables = tamis.SOFS(10), set()
+    for n in range(1, 200):
+        model.partial_fit(rows_at([n, 1000 + n]), classes=[0, 1])
+        tables.add(id(model._model.marks._table))
+    assert len(tables) == 1
+    assert model.n_features_in_ == 1000 + 199 + 1
+    known = tamis.SOFS(10, n_columns=5000).partial_fit(rows_at([1, 2]), classes=[0, 1])
+    assert len(known._model.marks._table) == 5000
+
+
 PROGRAM = """
 import sys
 import numpy as np

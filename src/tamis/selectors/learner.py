@@ -363,7 +363,7 @@ class InstanceLearner(RowScorer, Selector):
             # Rows rise, so the last entry of each is its highest; an empty row repeats another's.
             ends = rows.pointers[1:][rows.pointers[1:] > rows.pointers[:-1]]
             needed = max(needed, int(rows.places[ends - 1].max()) + 1) if len(ends) else needed
-        self._model.reach(needed)
+        self._model.reach(needed, more_may_come=self._open and self.n_columns is None)
         if self._open:
             self.n_features_in_ = max(self.n_features_in_, needed)
 

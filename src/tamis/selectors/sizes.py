@@ -99,10 +99,10 @@ class SideBySide:
         self.lead = np.zeros(1, dtype=np.int64)
         self.work = np.zeros(heap.N_COUNTS, dtype=np.int64)
 
-    def reach(self, n_columns: int) -> None:
+    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Make room for features 0 to n_columns - 1."""
         for model in self.models:
-            model.reach(n_columns)
+            model.reach(n_columns, more_may_come=more_may_come)
 
     def learn_first_order(
         self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool

@@ -47,21 +47,29 @@ class Zeros:
         """Bytes that may be written to, room to spare included."""
         return self._table.nbytes
 
-    def reach(self, height: int) -> None:
-        """Have at least so many rows."""
+    def reach(self, height: int, *, more_may_come: bool = False) -> None:
+        """Have at least so many rows; where more may come, twice as many, which costs nothing yet.
+
+        Without room to spare every new highest number would copy the table, and two are held then.
+        """
         if height > len(self._table):
-            # The first size is taken as it is; who grows once will grow again.
-            room = height if self._height == 0 else max(height, 2 * len(self._table))
-            try:
-                bigger = np.zeros((room, self._table.shape[1]), dtype=self._table.dtype)
-            except MemoryError as error:
-                raise InputError(
-                    f"there is no room for {room:,} features; give n_bits= (for example 28) to "
-                    "share the room among them by hashing"
-                ) from error
+            rooms = [2 * height, height] if more_may_come or self._height else [height]
+            bigger = self._zeros(rooms)
             copy_filled(self._table.reshape(-1), bigger.reshape(-1))
             self._table = bigger
         self._height = max(self._height, height)
+
+    def _zeros(self, rooms: list[int]) -> npt.NDArray[Any]:
+        """A table of the first size that the system grants."""
+        for room in rooms:
+            try:
+                return np.zeros((room, self._table.shape[1]), dtype=self._table.dtype)
+            except (MemoryError, ValueError, OverflowError):
+                continue
+        raise InputError(
+            f"there is no room for {rooms[-1]:,} features; give n_bits= (for example 28) to "
+            "share the room among them by hashing"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         flat = self.view.reshape(-1)
@@ -96,9 +104,9 @@ class KeptWeights:
         self.counts = np.zeros(heap.N_COUNTS, dtype=np.int64)
         self.scale = np.array([1.0, 0.0, 0.0])
 
-    def reach(self, n_columns: int) -> None:
+    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Make room for features 0 to n_columns - 1."""
-        self.marks.reach(n_columns)
+        self.marks.reach(n_columns, more_may_come=more_may_come)
 
     def learn_first_order(
         self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
@@ -179,11 +187,11 @@ class FullWeights:
         self.held = Zeros(blocks, np.float32) if second_order else None
         self.counts = np.zeros(heap.N_COUNTS, dtype=np.int64)
 
-    def reach(self, n_columns: int) -> None:
+    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Make room for features 0 to n_columns - 1."""
-        self.weight.reach(n_columns)
+        self.weight.reach(n_columns, more_may_come=more_may_come)
         if self.held is not None:
-            self.held.reach(n_columns)
+            self.held.reach(n_columns, more_may_come=more_may_come)
 
     def learn_first_order(
         self, rows: Compressed, codes: Ints, eta: float, decay: bool, uniform: bool
