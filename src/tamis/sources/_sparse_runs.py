@@ -72,8 +72,7 @@ class SparseRuns:
         kernel.count_places(places, self._counts)
         if self._exact == np.float32 and not _fits_float32(rows.values):
             self._exact = np.dtype(np.float64)
-        most = max(int(_HELD * self.memory) // _ENTRY, len(places))
-        self._held.add(rows, most, wide=self._width >= 2**31)
+        self._held.add(rows, int(_HELD * self.memory), wide=self._width >= 2**31)
         self.n_rows += len(rows)
 
     def _make_room(self, width: int) -> None:
@@ -222,19 +221,19 @@ class _Held:
         """What more rows would take."""
         return 16 * len(rows) + _ENTRY * len(rows.places)
 
-    def add(self, rows: Any, most: int, *, wide: bool) -> None:
-        """Copy rows behind those that are held, into arrays for `most` entries."""
+    def add(self, rows: Any, memory: int, *, wide: bool) -> None:
+        """Copy rows behind those that are held; what is made for them is not held until filled."""
         lo, hi = self.entries, self.entries + len(rows.places)
         place_type = np.int64 if wide else np.int32
         if hi > len(self.places) or self.places.dtype != place_type:
-            self.places = _moved(self.places[:lo], max(most, hi), place_type)
-        if not self.has_values and not np.all(rows.values == 1.0):
-            self.has_values = True
-            if len(self.values) < len(self.places):
-                self.values = np.empty(len(self.places))
-            self.values[:lo] = 1.0
-        if self.has_values and hi > len(self.values):
-            self.values = _moved(self.values[:lo], len(self.places), np.float64)
+            self.places = _moved(self.places[:lo], max(memory // 4, hi), place_type)
+        was_ones = not self.has_values
+        self.has_values = not (was_ones and np.all(rows.values == 1.0))
+        if self.has_values:
+            if hi > len(self.values):
+                self.values = _moved(self.values[:lo], max(memory // _ENTRY, hi), np.float64)
+            if was_ones:
+                self.values[:lo] = 1.0
         self.places[lo:hi] = rows.places
         if self.has_values:
             self.values[lo:hi] = rows.values
