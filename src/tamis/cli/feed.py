@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from tamis.cli.live import followed, live_option, showing
 from tamis.cli.options import source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
 from tamis.engine.selection import Selection
 from tamis.kernels.threads import threads
+from tamis.report.stream_run import page_of_run
 
 
 @click.command("feed")
@@ -28,6 +30,7 @@ from tamis.kernels.threads import threads
     "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
 )
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@live_option
 def command(
     run: str,
     files: tuple[str, ...],
@@ -37,6 +40,7 @@ def command(
     n_threads: int | None,
     width: int | None,
     quiet: bool,
+    live: bool,
 ) -> None:
     """Feed the columns of each FILE to the selection in RUN, which goes on where it stopped.
 
@@ -62,6 +66,9 @@ def command(
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
         report = stack.enter_context(progress(quiet))
+        page = stack.enter_context(followed(live, f"tamis: {run}"))
+        if page is not None:
+            report = showing(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
             fed = selection.feed(
                 file, replace=replace, wait=not no_wait, width=width, report=report, say=say,
@@ -69,5 +76,7 @@ def command(
             )  # fmt: skip
             if not quiet:
                 click.echo(one_line(str(fed)))
+        if page is not None:
+            page.show(page_of_run(selection.run, run))
     if not quiet:
         click.echo(one_line(f"{len(selection.kept):,} features are kept; see {run}/selected.csv"))

@@ -11,13 +11,15 @@ from typing import Any
 
 import click
 
+from tamis.cli.live import followed, live_option
 from tamis.cli.options import parameters, source_options
 from tamis.cli.progress import progress, short
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.engine.learn import LEARNERS, Learned, learn, make_learner
-from tamis.engine.model import check_free
+from tamis.engine.model import check_free, snapshot
 from tamis.engine.tune import GRID, tune
+from tamis.report.learned import page_of_model, page_so_far
 from tamis.selectors.training import Training
 
 
@@ -68,7 +70,8 @@ from tamis.selectors.training import Training
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
-def command(data: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> None:
+@live_option
+def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Learn from the rows of DATA, one or more files, keeping few features.
 
     DATA is svmlight text (.svm, also .gz, .bz2, .zst), a row store (.rows), or any other file that
@@ -99,7 +102,15 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> 
         if not quiet:
             click.echo(one_line(sentence), err=True)
 
-    with progress(quiet, watched.note) as report:
+    asked = shlex.join(["tamis", *sys.argv[1:]])
+    with progress(quiet, watched.note) as report, followed(live, "tamis learn") as page:
+
+        def watch(training: Training) -> None:
+            watched(training)
+            if page is not None:
+                model, curve = training.learner, training.curve
+                page.offer(lambda: page_so_far(snapshot(model), curve.table(), asked))
+
         if given["tune_rows"] is not None:
             if given["out"] is not None:
                 check_free(given["out"], force=given["force"])  # before the rows are gone over
@@ -112,9 +123,10 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, **given: Any) -> 
             say(f"tuned: {tuned}")
             options["facts"] = {"tuned": {"rows": tuned.rows, "table": tuned.table}}
         done = learn(
-            list(data), learner, report=report, say=say, watch=watched,
-            command=shlex.join(["tamis", *sys.argv[1:]]), **options,
-        )  # fmt: skip
+            list(data), learner, report=report, say=say, watch=watch, command=asked, **options
+        )
+        if page is not None and done.folder is not None:
+            page.show(page_of_model(done.folder))
     if as_json:
         click.echo(json.dumps(_facts(done), indent=1, ensure_ascii=False))
     elif not quiet:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from tamis.report.live import LivePage
+from tamis.selectors.base import SETTLED
+from tamis.sources.base import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,6 +22,17 @@ def live_option(command: F) -> F:
         "--live", is_flag=True,
         help="Open a page that follows the run; it can be closed at any time.",
     )(command)  # fmt: skip
+
+
+def showing(report: Report, show: Callable[[], None]) -> Report:
+    """Progress that also lets somebody look, whenever features have been settled."""
+
+    def both(what: str, done: int, total: int | None) -> None:
+        report(what, done, total)
+        if what == SETTLED:  # told by the thread that decides, between two decisions
+            show()
+
+    return both
 
 
 @contextmanager

@@ -121,6 +121,12 @@ def open_model(folder: str | os.PathLike[str]) -> SavedModel:
     )
 
 
+def snapshot(learner: InstanceLearner) -> SavedModel:
+    """What a saved model would be now, without saving it."""
+    record, arrays, names = _content(learner)
+    return SavedModel.of(record, arrays, learner.classes_, names)
+
+
 def _content(
     learner: InstanceLearner,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], list[str] | None]:
@@ -147,7 +153,6 @@ def _content(
         "open": bool(learner._open),
         "kept": len(kept),
         "n_features": getattr(learner, "n_features_", None),
-        "size_curve": getattr(learner, "size_curve_", None),
         "work": learner.work_,
         "curve": getattr(learner, "curve_", None),
         "bad_lines": getattr(learner, "bad_lines_", {}),

@@ -23,12 +23,17 @@ def page_of_model(folder: str | os.PathLike[str]) -> Page:
     return _page(model, model.record, size)
 
 
+def page_so_far(model: Any, curve: dict[str, list[float]], command: str) -> Page:
+    """Tell a model that is still learning."""
+    return _page(model, model.record | {"curve": curve, "command": command}, None)
+
+
 def is_model(folder: str | os.PathLike[str]) -> bool:
     """True for a folder that `tamis learn` wrote."""
     return os.path.isfile(os.path.join(folder, MODEL))
 
 
-def _page(model: Any, record: dict[str, Any], size: int) -> Page:
+def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     work = record["work"]
     error = work["mistakes"] / max(work["rows"], 1)
     name = _data_name(record)
@@ -54,7 +59,7 @@ def _data_name(record: dict[str, Any]) -> str:
     return ", ".join(str(file.get("name", "")) for file in record.get("source") or [])
 
 
-def _facts(record: dict[str, Any], error: float, size: int) -> Section:
+def _facts(record: dict[str, Any], error: float, size: int | None) -> Section:
     items = [
         ("rows", f"{record['work']['rows']:,}"),
         ("kept", f"{record['kept']:,}"),
@@ -65,7 +70,9 @@ def _facts(record: dict[str, Any], error: float, size: int) -> Section:
     bad = sum(record.get("bad_lines", {}).values())
     if bad:
         items.append(("bad lines passed over", f"{bad:,}"))
-    return Facts("At a glance", [*items, ("model size", f"{size / 1000:,.0f} kB")])
+    if size is not None:
+        items.append(("model size", f"{size / 1000:,.0f} kB"))
+    return Facts("At a glance", items)
 
 
 def _error(record: dict[str, Any]) -> Section | None:

@@ -69,7 +69,7 @@ def _facts(run: Run) -> Section:
         ("features seen", f"{len(run.log):,}"),
         ("kept", f"{counts['kept']:,}"),
         ("rows", f"{run.source['n_rows']:,}"),
-        ("seconds", show(run.seconds["select"])[0]),
+        ("seconds", show(run.seconds.get("select", sum(run.seconds.values())))[0]),
         ("most memory", f"{run.peak_megabytes:,.0f} MB"),
     ]
     return Facts("At a glance", items)
