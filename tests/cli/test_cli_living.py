@@ -55,6 +55,20 @@ def test_a_week_on_the_command_line(tamis, week):
     assert tamis("info", "run").code == 0
 
 
+def test_the_target_is_never_fed_and_keys_survive_a_column_store(tamis, week):
+    table = pd.read_parquet("monday.parquet")
+    table.to_csv("monday.csv", index=False)
+    asked = ("--target", "y", "--key", "id", "--measure", "mutual_information", "--alpha", "0.01")
+    assert tamis("select", "monday.csv", *asked, "--out", "run", "--quiet").code == 0
+    assert tamis("feed", "run", "monday.csv").one_sentence() == (
+        "monday.csv: the column 'y' is the target of the selection, not a feature; leave it out, "
+        "or say so with --target y (target='y')"
+    )
+    assert "2 were fed before" in tamis("feed", "run", "monday.csv", "--target", "y").out
+    assert "1 older ones evicted" in tamis("feed", "run", "tuesday.parquet").out
+    assert json.loads(tamis("status", "run", "--json").out)["key"] == "id"
+
+
 def test_a_folder_is_watched_once(tamis, week):
     (week / "in").mkdir()
     tamis("select", "monday.parquet", "--target", "y", "--key", "id", "--out", "run", "--quiet")

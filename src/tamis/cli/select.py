@@ -142,6 +142,8 @@ def command(
             cluster=cluster, command=shlex.join(["tamis", *sys.argv[1:]]), **encoding,
         )  # fmt: skip
         _named(run, name)
+        if run.stock is not None:
+            run.stock.know_rows(source)  # a column store forgets what they are called
         run.seconds = {"columns": converted - begun, **run.seconds}
         save_run(run, out, force=force)
         if page is not None:

@@ -17,7 +17,6 @@ the log is so long that this would cost more than the feed.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +26,7 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import ParameterError, SourceError, TamisError
+from tamis.core.errors import SourceError, TamisError
 from tamis.core.log_arrays import Mark, append_names, arrays_since, extend, names_since
 from tamis.core.names import NameBook
 from tamis.core.target import Target
@@ -50,13 +49,12 @@ from tamis.engine.durable import (
     write_head,
 )
 from tamis.engine.folders import reason
+from tamis.engine.known_selectors import parameters_of, selector_from
 from tamis.engine.log_files import describe_log, read_log, write_events, write_log
 from tamis.engine.run import Run
 from tamis.engine.stock import Stock, labels_of
 from tamis.engine.views import RUN_FIELDS, run_json, write_selected
-from tamis.measures.auto import from_name, named
-from tamis.measures.base import Measure
-from tamis.selectors import BY_METHOD, FeatureStreamSelector
+from tamis.selectors import FeatureStreamSelector
 
 FORMAT, VERSION = "tamis-selection", 1
 STATE = "state"
@@ -80,34 +78,6 @@ def is_living(folder: Path) -> bool:
 def now() -> str:
     """The time, for the history."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-# --- parameters ------------------------------------------------------------------------------
-
-
-def parameters_of(selector: FeatureStreamSelector) -> dict[str, Any]:
-    """The parameters of a selector as numbers and words."""
-    return {
-        key: {"measure": named(value)} if isinstance(value, Measure) else value
-        for key, value in selector.get_params(deep=False).items()
-    }
-
-
-def selector_from(method: str, parameters: Mapping[str, Any]) -> FeatureStreamSelector:
-    """The selector that `parameters_of` told of; only methods of tamis are known."""
-    kind = BY_METHOD.get(method)
-    if kind is None or not issubclass(kind, FeatureStreamSelector):
-        raise ParameterError(
-            f"the method {method!r} is not known here; give the selector with "
-            "tamis.Selection.open(folder, selector=...)"
-        )
-    given = {
-        key: from_name(**value["measure"]) if isinstance(value, dict) else value
-        for key, value in parameters.items()
-    }
-    chosen = kind(**given)
-    chosen._check_parameters()
-    return chosen
 
 
 # --- the folder ------------------------------------------------------------------------------
@@ -310,6 +280,7 @@ def new_archive(folder: Path, selector: FeatureStreamSelector, stock: Stock, run
         "selector_parameters": parameters_of(selector),
         "key": stock.key,
         "target": stock.target.fingerprint,
+        "target_name": stock.target_name,
         **dict.fromkeys(("log", "events", "ledger", "selector")),
         "rows": write_file(state, "rows.npz", rows),
         "segments": [],
@@ -379,6 +350,7 @@ def _read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
     if target.fingerprint != head["target"]:
         raise SourceError("the target is not the one that the selection was made with")
     stock = Stock.of(target, rows["keys"], head["key"])
+    stock.target_name = head["target_name"]
     stock.ledger.add_arrays(unpack(read_file(state, head["ledger"])))
     stored = []
     for record in head["columns"]:

@@ -29,6 +29,7 @@ from tamis.engine.prefetch import ahead
 from tamis.engine.rows import Places, aligned, as_keys, rearranged
 from tamis.engine.withdrawal import REPLACED, withdraw
 from tamis.kernels.threads import thread_count
+from tamis.selectors.base import SETTLED
 from tamis.sources.base import Report, Source
 
 #: Seconds between two commits.
@@ -207,6 +208,12 @@ class Feeding:
                 "one"
             )
         self._refuse_numbered(block.names)
+        goal = archive.stock.target_name
+        if goal is not None and block.names.find(goal) is not None:
+            raise InputError(
+                f"{self.name}: the column {goal!r} is the target of the selection, not a feature; "
+                f"leave it out, or say so with --target {goal} (target={goal!r})"
+            )
         return np.flatnonzero(found & same), [int(features[i]) for i in changed]
 
     def _refuse_numbered(self, names: Names) -> None:
@@ -233,6 +240,7 @@ class Feeding:
                 archive.selector.absorb(examined)
                 archive.stock.take(block, hashes, archive.selector)
                 self.fed.taken += block.width
+            self.report(SETTLED, end, len(take))
             if time.monotonic() - committed >= COMMIT_EVERY and end < len(take):
                 archive.commit(self._line(end, done=False), last=False)
                 committed = time.monotonic()

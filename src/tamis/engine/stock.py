@@ -25,7 +25,8 @@ from tamis.sources.base import Report, Source
 class Stock:
     """The rows (their target, and their keys if they have any), kept columns, and names seen.
 
-    `key` is the name of the column that holds the keys of the rows in files that are fed.
+    `key` is the name of the column that holds the keys of the rows in files that are fed;
+    `target_name` that of the target, which must never be fed as a feature.
     """
 
     target: Target
@@ -33,11 +34,19 @@ class Stock:
     ledger: Ledger
     keys: npt.NDArray[Any] | None = None
     key: str | None = None
+    target_name: str | None = None
 
     @classmethod
     def of(cls, target: Target, keys: Any = None, key: str | None = None) -> Stock:
         """An empty stock for some rows."""
         return cls(target, KeptColumns(target.n_rows), Ledger(), keys, key)
+
+    def know_rows(self, source: Source) -> None:
+        """Remember what a source calls its rows and its target."""
+        named = source.keys()
+        if named is not None:
+            self.key, self.keys = named[0], as_keys(named[1], self.target.n_rows, named[0])
+        self.target_name = getattr(getattr(source, "_roles", None), "target", self.target_name)
 
     def filled(self, selector: FeatureStreamSelector, examining: Examining) -> Examining:
         """The same examining; what the selector keeps of each block goes into stock on the way."""
@@ -80,10 +89,9 @@ def stock_for(selector: Any, source: Source, target: Target) -> Stock | None:
         labels_of(target)
     except InputError:
         return None
-    key, keys = source.keys() or (None, None)
-    if keys is not None and key is not None:
-        keys = as_keys(keys, target.n_rows, key)
-    return Stock.of(target, keys, key)
+    stock = Stock.of(target)
+    stock.know_rows(source)
+    return stock
 
 
 def can_be_put_away(selector: FeatureStreamSelector) -> bool:

@@ -1,0 +1,36 @@
+"""Selectors as a word and parameters in a file, and back: only what tamis knows by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tamis.core.errors import ParameterError
+from tamis.measures.auto import from_name, named
+from tamis.measures.base import Measure
+from tamis.selectors import BY_METHOD, FeatureStreamSelector
+
+
+def parameters_of(selector: FeatureStreamSelector) -> dict[str, Any]:
+    """The parameters of a selector as numbers and words."""
+    return {
+        key: {"measure": named(value)} if isinstance(value, Measure) else value
+        for key, value in selector.get_params(deep=False).items()
+    }
+
+
+def selector_from(method: str, parameters: Mapping[str, Any]) -> FeatureStreamSelector:
+    """The selector that `parameters_of` told of; only methods of tamis are known."""
+    kind = BY_METHOD.get(method)
+    if kind is None or not issubclass(kind, FeatureStreamSelector):
+        raise ParameterError(
+            f"the method {method!r} is not known here; give the selector with "
+            "tamis.Selection.open(folder, selector=...)"
+        )
+    given = {
+        key: from_name(**value["measure"]) if isinstance(value, dict) else value
+        for key, value in parameters.items()
+    }
+    chosen = kind(**given)
+    chosen._check_parameters()
+    return chosen
