@@ -1,6 +1,6 @@
 """Whether n_features="auto" finds the informative count on the paper's generated X1 and X2.
 
-X1 has 100 informative features of 10,000, X2 200 of 20,000 (see benchmarks/instances.py). Each
+X1 has 100 informative features of 10,000, X2 200 of 20,000 (see benchmarks/_streams.py). Each
 learner runs with the sizes it tries unless told, and with sizes close to each other around the
 truth; gamma or eta is what `tamis.tune` picks from the first fifth of the rows with 500 features,
 so that the truth is told to nobody. Beside it the accuracy of the true size on rows not learned.
@@ -15,11 +15,9 @@ import numpy as np
 
 import tamis
 from benchmarks._harness import Report
-from benchmarks.instances import generated
+from benchmarks._streams import X1, X2
 
 ROWS, TEST_ROWS = 100_000, 10_000
-#: Columns, informative features, other features of a row.
-SETS = {"X1": (10_000, 100, 200), "X2": (20_000, 200, 400)}
 LEARNERS = ("SOFS", "PET", "FOFS")
 
 
@@ -51,8 +49,9 @@ def one(model: Any, what: str, train: Any, test: Any, good: Any) -> dict[str, An
 
 def main() -> None:
     report = Report("auto_size", __doc__)
-    for name, (columns, informative, others) in SETS.items():
-        X, y, good = generated(ROWS + TEST_ROWS, columns, informative, others)
+    for stream in (X1, X2):
+        name, informative, good = stream.name, stream.informative, stream.good
+        X, y = stream.matrix(0, ROWS + TEST_ROWS)
         train, test = (X[:ROWS], y[:ROWS]), (X[ROWS:], y[ROWS:])
         lines, curves = [], []
         for learner in LEARNERS:
@@ -68,7 +67,7 @@ def main() -> None:
                 if sizes == {"n_features": "auto"}:
                     shown = {str(k): f"{100 * v:.2f}" for k, v in model.size_curve_.items()}
                     curves.append({"learner": learner, **shown})
-        report.table(f"{name}: {informative} informative features of {columns:,}", lines)
+        report.table(f"{name}: {informative} informative features of {stream.columns:,}", lines)
         report.table(f"{name}: progressive error in % by size", curves)
     report.save()
 
