@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from tamis.cli.live import followed, live_option
 from tamis.cli.options import Size, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
@@ -19,8 +20,10 @@ from tamis.core.errors import ParameterError
 from tamis.evaluate import Results, compare, over_orders, over_thresholds, over_time
 from tamis.evaluate.classifiers import CLASSIFIERS
 from tamis.evaluate.paired import PAIRED_TESTS
+from tamis.evaluate.so_far import Line
 from tamis.evaluate.streams import threshold_variants
 from tamis.evaluate.summary import rank_summary, table_lines, win_tie_loss
+from tamis.report.comparison import page_of, page_so_far
 from tamis.selectors import BY_METHOD
 
 
@@ -74,6 +77,7 @@ from tamis.selectors import BY_METHOD
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@live_option
 def command(
     more: tuple[str, ...],
     data: tuple[str, ...],
@@ -86,6 +90,7 @@ def command(
     thresholds: str | None,
     as_json: bool,
     quiet: bool,
+    live: bool,
     reading: dict[str, Any],
     **options: Any,
 ) -> None:
@@ -118,17 +123,26 @@ def command(
     name, values = _values(thresholds) if thresholds else ("", [])
     if values:
         threshold_variants(methods, name, values)  # what is wrong is said before hours of work
-    with progress(quiet or as_json) as report:
+    asked = shlex.join(["tamis", *sys.argv[1:]])
+    with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
+
+        def watch(so_far: Callable[[], list[Line]]) -> None:
+            if page is not None:
+                page.offer(lambda: page_so_far(so_far(), asked))
+
         settings = {
             **options,
             "out": out,
             "cell_megabytes": None if cell_memory is None else cell_memory / 1024**2,
             "reading": reading,
             "report": report,
-            "command": shlex.join(["tamis", *sys.argv[1:]]),
+            "watch": watch,
+            "command": asked,
         }
         results = compare(paths, methods, classifiers, **settings)
         _also(paths, methods, classifiers, settings, over_time, orders, name, values)
+        if page is not None:
+            page.show(page_of(results))
     if as_json:
         click.echo(json.dumps(results.summary(), ensure_ascii=False))
     elif not quiet:

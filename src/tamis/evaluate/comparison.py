@@ -10,7 +10,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -31,8 +31,12 @@ from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
 from tamis.evaluate.pool import Pool, Task
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
 from tamis.evaluate.results import Results, check_place, gather
+from tamis.evaluate.so_far import Line, so_far
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import Report, silent
+
+#: Given a function that tells what has been found so far, after every cell.
+Watch = Callable[[Callable[[], list[Line]]], None]
 
 #: Classifiers that judge unless others are asked for: those of the papers.
 DEFAULT_CLASSIFIERS = ("knn", "svm", "tree", "nb")
@@ -69,6 +73,7 @@ def compare(
     shares: Sequence[float] = (1.0,),
     reading: Mapping[str, Any] | None = None,
     report: Report = silent,
+    watch: Watch | None = None,
     command: str = "",
 ) -> Results:
     """Compare selectors on data sets, with selection inside each training fold.
@@ -108,6 +113,8 @@ def compare(
         see `over_time`.
     reading : mapping, optional
         How files are read, as the options of ``tamis.open``.
+    report, watch : callable, optional
+        Told of progress; given, after each cell, a function that tells what is found so far.
 
     Examples
     --------
@@ -152,7 +159,10 @@ def compare(
         cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
-        _run(Pool(jobs or thread_count(), caps), tasks, len(states), cells, report)
+        _run(
+            Pool(jobs or thread_count(), caps), tasks, len(states), cells, report,
+            lambda: None if watch is None else watch(lambda: so_far(states, judges)),
+        )  # fmt: skip
     results = gather(asked, states, sets, len(tasks))
     if out is not None:
         results.save(out)
@@ -229,7 +239,14 @@ def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
         _write_fold(task.about.fold, work)
 
 
-def _run(pool: Pool, tasks: list[Task], total: int, cells: CellCache, report: Report) -> None:
+def _run(
+    pool: Pool,
+    tasks: list[Task],
+    total: int,
+    cells: CellCache,
+    report: Report,
+    watch: Callable[[], None],
+) -> None:
     """Do the tasks; what is finished is kept at once."""
     done = total - len(tasks)
     report("comparing", done, total)
@@ -245,6 +262,7 @@ def _run(pool: Pool, tasks: list[Task], total: int, cells: CellCache, report: Re
         nonlocal done
         done += 1
         report("comparing", done, total)
+        watch()
 
     pool.run(tasks, finished, ended)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.evaluate.results import Results, open_results
+from tamis.evaluate.so_far import Line
 from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
 
 
@@ -15,6 +16,29 @@ def page_of_results(folder: str | os.PathLike[str]) -> Page:
     """Tell a folder of results."""
     results = open_results(folder)
     return page_of(results)
+
+
+def page_so_far(lines: list[Line], command: str) -> Page:
+    """Tell a comparison that goes on."""
+    finished, folds = sum(line.finished for line in lines), sum(line.folds for line in lines)
+    columns = [
+        Column("data"), Column("method"), Column("classifier"), Column("folds finished"),
+        Column("mean accuracy", "number"), Column("features kept", "number"),
+        Column("seconds", "number"),
+    ]  # fmt: skip
+    rows = [
+        [one.data, one.method, one.classifier, f"{one.finished} of {one.folds}", one.accuracy,
+         one.kept, one.seconds]
+        for one in lines
+    ]  # fmt: skip
+    return Page(
+        "tamis compare",
+        f"{finished:,} of {folds:,} folds are finished.",
+        [
+            Table("So far", columns, rows, note="Means over the finished folds."),
+            Code("What was asked", command),
+        ],
+    )
 
 
 def is_results(folder: str | os.PathLike[str]) -> bool:
