@@ -5,12 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 from sample_pages import ODD, a_run, an_odd_run
 
+import tamis
+from tamis import evaluate
+from tamis.engine.model import save_model
 from tamis.report.live import LivePage
+from tamis.report.pages import page_of_folder
 from tamis.report.stream_run import page_of_run
 from tamis.report.write import write_page
 
@@ -106,6 +112,37 @@ def test_names_that_try_to_break_out_are_shown_as_text(look, tmp_path, width, sc
     assert kept <= set(shown)
     assert any(ODD[0] in name for name in kept)
     assert page.locator("main script").count() == 0
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 60)) * (rng.random((900, 60)) < 0.3)
+    clf = tamis.SOFS(n_features=12)
+    clf.fit_stream(tamis.open(X, y=X[:, :3].argmax(axis=1)))
+    return save_model(clf, tmp_path_factory.mktemp("model") / "model")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    data = {"wine": load_wine(return_X_y=True), "cancer": load_breast_cancer(return_X_y=True)}
+    folder = tmp_path_factory.mktemp("compare") / "results"
+    evaluate.compare(data, "saola,fcbf,random,all", "knn,nb", cv="1x3", out=folder)
+    return folder
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+@pytest.mark.parametrize("kind", ["model", "results"])
+def test_models_and_comparisons_look_right_too(look, kind, request, tmp_path, width, scheme):
+    folder = request.getfixturevalue(kind)
+    path = write_page(page_of_folder(folder), tmp_path / "page.html")
+    page = look(path.as_uri(), width, scheme, picture=kind)
+    if kind == "model":
+        assert page.locator(".uplot canvas").count() == 2
+    else:
+        assert page.locator("svg[aria-label^='Critical-difference']").count() == 2
+        assert page.locator("svg circle").count() == 8  # four methods, two classifiers
+    assert page.locator("main section").count() >= 5
 
 
 def test_a_live_page_follows_the_run_and_hears_its_end(look, run):
