@@ -55,7 +55,7 @@ def command(out: str, columns: int) -> None:
     for name, run, found in (("digits", real, accuracy), ("stream", stream, verdict)):
         save_run(run, folder / name, force=True)
         page = page_of_run(run, str(folder / name))
-        page = replace(page, summary=f"{page.summary} It {found}.")
+        page = replace(page, summary=f"{page.summary} {found[0].upper()}{found[1:]}.")
         write_page(page, folder / f"{name}.html")
     click.echo(f"Ask about any feature: tamis why {folder / 'digits'} pixel_3_4")
     click.echo(f"A report of the stream is {folder / 'stream.html'}")
@@ -67,13 +67,14 @@ def _real() -> tuple[Run, str]:
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
     source = MemorySource(X, y, names=Names.of(names))
     run = select(source, SAOLA(), command="tamis demo")
+    run.source["name"] = "handwritten digits"
     kept = run.log.replay()
     rng = np.random.default_rng(0)
     chance = [_accuracy(X[:, rng.choice(64, len(kept), replace=False)], y) for _ in range(10)]
     return run, (
-        f"kept {len(kept)} of 64 pixels; 3 nearest neighbours get {_accuracy(X, y, SAOLA()):.1%} "
-        f"right with them (5-fold, selection inside each fold), {_accuracy(X, y):.1%} with all 64, "
-        f"and {np.mean(chance):.1%} with {len(kept)} taken at random"
+        f"3 nearest neighbours get {_accuracy(X, y, SAOLA()):.1%} right with the {len(kept)} kept "
+        f"pixels (5-fold, selection inside each fold), {_accuracy(X, y):.1%} with all 64, and "
+        f"{np.mean(chance):.1%} with {len(kept)} taken at random"
     )
 
 
@@ -93,6 +94,7 @@ def _generated(columns: int) -> tuple[Run, str]:
         run = select(
             source, SAOLA(measure), report=report, command=f"tamis demo --columns {columns}"
         )
+    run.source["name"] = f"a generated stream of {columns:,} features"
     kept, planted = set(run.log.replay()), set(source.planted.tolist())
     rate = len(run.log) / run.seconds["select"]
     return run, (

@@ -116,7 +116,7 @@ function ranks(section, box) {
   box.append(place);
   whenSized(box, (width) => {
     const n = section.names.length, half = Math.ceil(n / 2), row = 20, bar = 12;
-    const levels = section.groups.length, axisY = 46, firstRow = axisY + 16 + levels * bar;
+    const levels = section.groups.length, axisY = 52, firstRow = axisY + 16 + levels * bar;
     const height = firstRow + half * row + 14, side = Math.min(190, width * 0.3);
     const least = 1, most = Math.max(n, 2);
     const px = (rank) => side + ((rank - least) / (most - least)) * (width - 2 * side);
@@ -129,8 +129,8 @@ function ranks(section, box) {
     }
     if (section.critical_difference) {
       const end = px(least + section.critical_difference);
-      picture.append(draw("line", { x1: px(least), x2: end, y1: 14, y2: 14, stroke: colour("red"), "stroke-width": 3 }),
-        draw("text", { x: end + 6, y: 18 }, `critical difference ${number(section.critical_difference)}`));
+      picture.append(draw("line", { x1: px(least), x2: end, y1: 19, y2: 19, stroke: colour("red"), "stroke-width": 3 }),
+        draw("text", { x: px(least), y: 12 }, `critical difference ${number(section.critical_difference)}`));
     }
     order.forEach((i, place) => {
       const onLeft = place < half, x = px(section.ranks[i]), y = firstRow + (onLeft ? place : n - 1 - place) * row;
