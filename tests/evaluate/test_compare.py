@@ -22,7 +22,7 @@ import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.evaluate import compare, open_results
 from tamis.evaluate.cache import CellCache, finished, missing
-from tamis.evaluate.cells import Caps, Cell, judge_key
+from tamis.evaluate.cells import Caps, Cell, judge_key, select_features
 from tamis.evaluate.data import read_one
 from tamis.evaluate.methods import make, parse_method, parse_methods, settle_level
 from tamis.evaluate.results import ROWS, SELECTIONS
@@ -358,6 +358,16 @@ def test_methods_by_words():
     assert instance[1].label == "BestBy(k=2)"
 
 
+def test_numbers_are_cut_at_places_learned_from_the_training_rows(data):
+    X, y = data["cancer"]
+    method = parse_method("fcbf:encode=mdlp")
+    got = select_features(method, 0, X[:300], y[:300], (1.0,))["kept"][0]["features"]
+    codes = tamis.encode.MDLP().fit(X[:300], y[:300]).transform(X[:300])
+    assert got == tamis.FCBF().fit(codes, y[:300]).kept_.tolist()
+    assert len(got) > 2  # one, where every number is a category of its own
+    assert parse_method("fcbf").identity() != method.identity()
+
+
 def test_a_level_goes_to_the_measure_that_the_data_asks_for():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -385,6 +395,7 @@ def test_a_level_goes_to_the_measure_that_the_data_asks_for():
         ("saola:measure=su:alpha=1", "the measure 'su' is not known; give one of"),
         ("odd_selectors:Nobody", "there is no selector odd_selectors:Nobody to import"),
         ("os:path", "os:path is no selector: it is not a class with fit"),
+        ("fcbf:encode=knife", "knife"),
         ("saola:bound=max:x", "'x' is not of the form name=value"),
     ],
 )

@@ -37,7 +37,7 @@ from tamis.selectors import BY_METHOD
 @click.option(
     "--methods", required=True, metavar="METHOD,...",
     help=f"Of {', '.join(sorted(BY_METHOD))}, or package.module:Class; parameters follow after "
-    "colons, as in saola:alpha=0.05.",
+    "colons, as in saola:alpha=0.05 or fcbf:encode=mdlp.",
 )  # fmt: skip
 @click.option(
     "--classifiers", default="knn,svm,tree,nb", show_default=True, metavar="NAME,...",

@@ -26,7 +26,7 @@ from tamis._version import __version__
 from tamis.core.errors import InputError, MissingDependencyError, TamisError
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.memory import peak_megabytes, start_peak
-from tamis.evaluate.methods import Method, canonical, make, settle_level, settle_measure
+from tamis.evaluate.methods import Method, canonical, encoded, make, settle_level, settle_measure
 from tamis.evaluate.metrics import METRICS, quality
 from tamis.sources.memory import MemorySource
 
@@ -120,10 +120,11 @@ def select_features(
 ) -> dict[str, Any]:
     """Select from training rows; give what was kept after each share of the features, and the cost.
 
-    The clock runs while the selector does: columns are laid out before.
+    The clock runs while the selector does: columns are laid out, and cut into categories, before.
     """
     order = _arrival(method, X.shape[1])
     X = X if order is None else X[:, order]
+    X = encoded(method, X, y)
     selector = make(method, seed)
     settle_level(selector, method, X, y)
     shares = list(shares)
@@ -264,7 +265,9 @@ def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 1
         warnings.simplefilter("ignore")
         try:
             selector = make(method, 0)
-            settle_measure(selector, method, X, y)  # few rows may look like something else
+            few = encoded(method, few, y[np.sort(rows)])
+            # A few rows may look like something else: the measure is that of all of them.
+            settle_measure(selector, method, encoded(method, X, y), y)
             selector.fit(few, y[np.sort(rows)])
         except Exception:  # the cell itself will say what is wrong
             return

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
+from tamis.encode import resolve as resolve_encoder
 from tamis.engine.select import make_selector
 from tamis.measures.auto import BY_NAME, choose
 from tamis.measures.base import Measure
@@ -48,6 +49,8 @@ class Method:
         Seed of a random order of arrival; None is the order of the columns.
     family : str
         The label without the order: what runs over several orders are gathered by.
+    encode : str or None
+        How numbers become categories before the selector sees them, learned from the training rows.
     """
 
     label: str
@@ -56,6 +59,7 @@ class Method:
     level: Mapping[str, float]
     order: int | None = None
     family: str = ""
+    encode: str | None = None
 
     def identity(self) -> dict[str, Any]:
         """What decides its answer, as JSON; the label is only a name."""
@@ -64,6 +68,7 @@ class Method:
             "params": dict(self.params),
             "level": dict(self.level),
             "order": self.order,
+            "encode": self.encode,
             "code": _code_of(self.where),
         }
 
@@ -126,8 +131,10 @@ def parse_method(text: str, label: str | None = None) -> Method:
     else:
         make_selector(where)  # which says what is known
         raise AssertionError
-    params, level = _with_measure(kind, params, where)
     known = list(inspect.signature(kind).parameters)
+    encode = None if "encode" in known else params.pop("encode", None)
+    resolve_encoder(encode)  # which says what is known
+    params, level = _with_measure(kind, params, where)
     for name in params:
         if name not in known:
             raise ParameterError(f"{where} has no parameter {name!r}; it has {', '.join(known)}")
@@ -136,7 +143,7 @@ def parse_method(text: str, label: str | None = None) -> Method:
         made._check_parameters()
     spec = _spec(made)
     given = {name: spec["params"][name] for name in params}
-    return Method(label or text, spec["class"], given, level)
+    return Method(label or text, spec["class"], given, level, encode=encode)
 
 
 def _pairs(words: Sequence[str], text: str) -> dict[str, Any]:
@@ -188,6 +195,12 @@ def make(method: Method, seed: int) -> Any:
         if name in inspect.signature(kind).parameters and name not in params:
             params[name] = seed % 2**31
     return kind(**params)
+
+
+def encoded(method: Method, X: Any, y: Any) -> Any:
+    """Training columns as the method wants them."""
+    encoder = resolve_encoder(method.encode)
+    return X if encoder is None else encoder.fit(X, y).transform(X)
 
 
 def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:
