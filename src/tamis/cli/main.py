@@ -22,6 +22,7 @@ from tamis.core.errors import TamisError
 #: does. Modules are imported when needed, so that help does not wait for the numeric libraries.
 COMMANDS = {
     "select": ("tamis.cli.select", "Select features from a file; write what was kept, and why."),
+    "resume": ("tamis.cli.resume", "Go on with a selection that was stopped."),
     "report": ("tamis.cli.report", "Write one page about a run, to look at."),
     "learn": ("tamis.cli.learn", "Learn from rows as they stream; write a small model."),
     "predict": ("tamis.cli.predict", "Predict rows with a model that was learned."),

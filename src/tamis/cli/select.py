@@ -20,12 +20,14 @@ from tamis.cli.progress import progress
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
+from tamis.engine.encoded import Encoding
 from tamis.engine.record import check_free, save_run
+from tamis.engine.resuming import EVERY, begin, can_resume, resume
 from tamis.engine.run import Run
 from tamis.engine.select import make_selector, select
 from tamis.measures.auto import BY_NAME
 from tamis.report.stream_run import page_of_run
-from tamis.selectors import BY_METHOD
+from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.sources import Source
 
 
@@ -64,6 +66,12 @@ from tamis.sources import Source
     help="Examine columns elsewhere: tcp://host:8786 of a Dask cluster, or local:2 for two "
     "processes here. Cannot change the answer.",
 )  # fmt: skip
+@click.option(
+    "--checkpoint", is_flag=False, flag_value=EVERY, type=click.FloatRange(min=0, min_open=True),
+    metavar="[SECONDS]",
+    help="Commit what is decided every so often (2 s), so that tamis resume goes on after a kill. "
+    "With --cluster that is done anyway, where the method decides as columns come.",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 @live_option
@@ -81,6 +89,7 @@ def command(
     n_threads: int | None,
     width: int | None,
     cluster: str | None,
+    checkpoint: float | None,
     force: bool,
     quiet: bool,
     live: bool,
@@ -107,6 +116,7 @@ def command(
       tamis select genes.npz --out run/ --measure fisher_z --alpha 0.001
       tamis select data.svm.gz --out run/ --threshold 0 --param bound=max
       tamis select patients.csv --target sick --out run/ --encode mdlp --missing category
+      tamis select genes.cols --out run/ --cluster tcp://host:8786
     """  # noqa: D301  (click wants the backspace itself)
     begun = time.perf_counter()
     check_free(out, force=force)
@@ -137,20 +147,66 @@ def command(
         )  # fmt: skip
         converted = time.perf_counter()
         _need_target(columns, data)
-        run = select(
-            columns, selector, width=width, n_threads=n_threads, report=report, watch=watch,
-            cluster=cluster, command=shlex.join(["tamis", *sys.argv[1:]]), **encoding,
-        )  # fmt: skip
-        _named(run, name)
-        if run.stock is not None:
-            run.stock.know_rows(source)  # a column store forgets what they are called
-        run.seconds = {"columns": converted - begun, **run.seconds}
-        save_run(run, out, force=force)
+        every = _commits_every(checkpoint, cluster, selector, columns, encoding)
+        how: Any = {
+            "cluster": cluster, "width": width, "n_threads": n_threads, "report": report,
+            "watch": watch,
+        }  # fmt: skip
+        asked: Any = {
+            "name": name, "rows": source, "command": shlex.join(["tamis", *sys.argv[1:]]),
+            "seconds": {"columns": converted - begun}, "force": force,
+        }  # fmt: skip
+        if every is not None:
+            begin(out, columns, selector, reading if columns is source else {}, **asked)
+            run = resume(out, every=every, **how)
+        else:
+            run = _at_once(out, columns, selector, how | encoding, **asked)
         if page is not None:
             page.show(page_of_run(run, out))
     if not quiet:
-        for line in _summary(run, out, time.perf_counter() - begun):
+        for line in summary(run, out, time.perf_counter() - begun):
             click.echo(one_line(line))
+
+
+def _at_once(
+    out: str,
+    columns: Source,
+    selector: ColumnSelector,
+    how: dict[str, Any],
+    *,
+    name: str,
+    rows: Source,
+    command: str,
+    seconds: dict[str, float],
+    force: bool,
+) -> Run:
+    """Select, and write everything at the end."""
+    run = _named(select(columns, selector, command=command, **how), name)
+    if run.stock is not None:
+        run.stock.know_rows(rows)  # a column store forgets what they are called
+    run.seconds = {**seconds, **run.seconds}
+    save_run(run, out, force=force)
+    return run
+
+
+def _commits_every(
+    checkpoint: float | None,
+    cluster: str | None,
+    selector: ColumnSelector,
+    columns: Source,
+    encoding: dict[str, Any],
+) -> float | None:
+    """Seconds between commits; None where all is written at the end."""
+    encoded = not Encoding(**encoding).idle
+    if checkpoint is None:
+        able = can_resume(selector) and not encoded and hasattr(columns, "path")
+        return EVERY if cluster is not None and able else None
+    if encoded:
+        raise ParameterError(
+            "--checkpoint does not go with --encode or --missing, which are not done to columns "
+            "that come later; leave one of them out"
+        )
+    return checkpoint
 
 
 def _named(run: Run, name: str) -> Run:
@@ -208,7 +264,8 @@ def _known(method: str, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _summary(run: Run, out: str, seconds: float) -> list[str]:
+def summary(run: Run, out: str, seconds: float) -> list[str]:
+    """What is said at the end."""
     counts, source = run.log.counts(), run.source
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
     return [

@@ -272,7 +272,7 @@ class Feeding:
             if len(picks) == 0:
                 yield at, None
                 continue
-            yield at, replace(_picks_of(block, picks), first=number)
+            yield at, replace(picks_of(block, picks), first=number)
             number += len(picks)
 
     def _line(self, columns: int, *, done: bool) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class Feeding:
         }  # fmt: skip
 
 
-def _picks_of(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ColumnBlock:
+def picks_of(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ColumnBlock:
     """Some columns of a block."""
     if len(picks) == block.width:
         return block

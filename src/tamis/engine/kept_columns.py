@@ -24,6 +24,9 @@ class KeptColumns:
     def __len__(self) -> int:
         return len(self._columns)
 
+    def __contains__(self, feature: int) -> bool:
+        return feature in self._columns
+
     def take(self, block: ColumnBlock, kept: Ints) -> None:
         """Hold those columns of an absorbed block that are kept, and let go of what is not.
 

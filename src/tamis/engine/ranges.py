@@ -58,8 +58,7 @@ def packed(selector: ColumnSelector, source: Source) -> bytes:
         return pickle.dumps((selector, source if isinstance(source, Ranged) else None))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InputError(
-            f"{type(selector).__name__} cannot be sent to workers ({error}); run it without "
-            "cluster="
+            f"the selector cannot be sent to workers ({error}); run it without cluster="
         ) from error
 
 
@@ -70,7 +69,7 @@ def tasks(source: Source, width: int | None, report: Report) -> Iterator[Task]:
             yield Task(block.first, block.first + block.width, block)
         return
     most = width or source.usual_width
-    step, lo = width or min(FIRST, most), 0
+    step, lo = width or min(FIRST, most), source.first_column
     while lo < source.n_columns:
         hi = min(lo + step, source.n_columns)
         yield Task(lo, hi)

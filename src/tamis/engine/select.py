@@ -28,7 +28,7 @@ from tamis.kernels.threads import threads
 from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.selectors.base import SETTLED
 from tamis.sources import open_source
-from tamis.sources.base import Report, Source, describe_target, silent
+from tamis.sources.base import Ranged, Report, Source, describe_target, silent
 
 #: Given a function that makes the run as it stands, which costs something only when called.
 Watch = Callable[[Callable[[], Run]], None]
@@ -125,11 +125,13 @@ def select(
             columns = encoded = EncodedSource(columns, encoding, target)
         examining = stack.enter_context(examiner(cluster))
         stock = stock_for(chosen, source, target) if encoding.idle else None
-        if stock is not None and cluster is None:
-            examining = stock.filled(chosen, examining)
-        chosen.run(columns, target, examining, width, _watched(report, watch, so_far))
-        if stock is not None and cluster is not None:
-            stock.gather(chosen, columns, width)  # what it keeps was read elsewhere
+        # Workers do not send columns that they read themselves; the few kept ones are read here.
+        at_hand = cluster is None or not isinstance(columns, Ranged)
+        if stock is not None:
+            examining = stock.filled(chosen, examining, at_hand=at_hand)
+        chosen.run(columns, target, examining, width, watched(report, watch, so_far))
+        if stock is not None and isinstance(columns, Ranged) and not at_hand:
+            stock.fetch(chosen, columns)
         if reason:
             chosen.measure_reason_ = reason
         done = encoding.record(encoded, chosen.kept_)
@@ -142,7 +144,7 @@ def select(
     return run
 
 
-def _watched(report: Report, watch: Watch | None, so_far: Callable[[], Run]) -> Report:
+def watched(report: Report, watch: Watch | None, so_far: Callable[[], Run]) -> Report:
     """Let somebody look at the run whenever the rule says how far it is."""
     if watch is None:
         return report

@@ -283,7 +283,7 @@ class Selection:
         """Where the selection stands, as a dict of plain values."""
         archive = self._now()
         log, history = archive.log, archive.history
-        latest = {(h["source"], h["fingerprint"]): h for h in history if h["action"] == "feed"}
+        latest = {(h["source"], h["fingerprint"]): h for h in history if "done" in h}
         return {
             "folder": str(self.folder),
             "method": archive.head["method"],

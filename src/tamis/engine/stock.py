@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
+from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.engine.kept_columns import KeptColumns
 from tamis.engine.ledger import Hashes, Ledger, hashes_of
@@ -18,7 +19,7 @@ from tamis.engine.rows import as_keys
 from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
 from tamis.selectors.base import ColumnSelector, Examining, FeatureStreamSelector
-from tamis.sources.base import Report, Source
+from tamis.sources.base import Ranged, Report, Source
 
 
 @dataclass
@@ -48,24 +49,39 @@ class Stock:
             self.key, self.keys = named[0], as_keys(named[1], self.target.n_rows, named[0])
         self.target_name = getattr(getattr(source, "_roles", None), "target", self.target_name)
 
-    def filled(self, selector: FeatureStreamSelector, examining: Examining) -> Examining:
-        """The same examining; what the selector keeps of each block goes into stock on the way."""
+    def filled(
+        self,
+        selector: FeatureStreamSelector,
+        examining: Examining,
+        *,
+        blank: FeatureStreamSelector | None = None,
+        at_hand: bool = True,
+    ) -> Examining:
+        """The same examining; what the selector keeps of each block goes into stock on the way.
+
+        `blank` examines instead of a selector that has seen much, and would be long to send. Blocks
+        that are not at hand stay where they are read; `fetch` gets what is kept of them.
+        """
 
         def examining_and_taking(
             _: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Iterator[Any]:
-            noting: Any = _Noting(selector, self)
-            for block, hashes, examined in examining(noting, source, width, report):
-                yield examined
+            noting: Any = _Noting(blank or selector, at_hand)
+            for noted in examining(noting, source, width, report):
+                yield noted.examined
                 # The reader comes back for the next one when it has taken this one in.
-                self.take(block, hashes, selector)
+                self._know(noted.first, noted.names, noted.hashes)
+                if noted.block is not None:
+                    self.columns.take(noted.block, selector.kept_)
 
         return examining_and_taking
 
-    def gather(self, selector: FeatureStreamSelector, source: Source, width: int | None) -> None:
-        """Read a source again and take what is to be held of it."""
-        for block in source.columns(width):
-            self.take(block, self.hashes(block), selector)
+    def fetch(self, selector: FeatureStreamSelector, source: Ranged) -> None:
+        """Read those kept columns that are not held yet, each by itself: they are few."""
+        kept = selector.kept_
+        for feature in kept.tolist():
+            if feature not in self.columns:
+                self.columns.take(source.between(feature, feature + 1), kept)
 
     @staticmethod
     def hashes(block: ColumnBlock) -> Hashes | None:
@@ -76,9 +92,12 @@ class Stock:
         self, block: ColumnBlock, hashes: Hashes | None, selector: FeatureStreamSelector
     ) -> None:
         """Take what is to be held of a block that a selector has absorbed."""
-        if block.names is not None and hashes is not None:
-            self.ledger.add(block.first, block.names, hashes)
+        self._know(block.first, block.names, hashes)
         self.columns.take(block, selector.kept_)
+
+    def _know(self, first: int, names: Names | None, hashes: Hashes | None) -> None:
+        if names is not None and hashes is not None:
+            self.ledger.add(first, names, hashes)
 
 
 def stock_for(selector: Any, source: Source, target: Target) -> Stock | None:
@@ -103,14 +122,28 @@ def can_be_put_away(selector: FeatureStreamSelector) -> bool:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Noted:
+    """What there is to know about a block, and the block itself if it is at hand."""
+
+    first: int
+    names: Names | None
+    hashes: Hashes | None
+    examined: Any
+    block: ColumnBlock | None
+
+
 class _Noting:
-    """Examines blocks for a selector, and gives each with what it became."""
+    """Examines blocks for a selector, and notes what the stock wants to know of each."""
 
-    def __init__(self, selector: FeatureStreamSelector, stock: Stock) -> None:
-        self._selector, self._stock = selector, stock
+    def __init__(self, selector: FeatureStreamSelector, at_hand: bool) -> None:
+        self._selector, self._at_hand = selector, at_hand
 
-    def examine(self, block: ColumnBlock) -> tuple[ColumnBlock, Hashes | None, Any]:
-        return block, self._stock.hashes(block), self._selector.examine(block)
+    def examine(self, block: ColumnBlock) -> _Noted:
+        return _Noted(
+            block.first, block.names, Stock.hashes(block), self._selector.examine(block),
+            block if self._at_hand else None,
+        )  # fmt: skip
 
 
 def labels_of(target: Target) -> npt.NDArray[Any]:

@@ -207,6 +207,16 @@ class ColumnSelector(Selector):
         """Select from a whole source, whose blocks come examined, in order."""
         self._start(y, source.name_prefix, source.name_base)
         self.look_at(source.columns(), source.n_columns)
+        return self.go_on(source, examining, width, report)
+
+    def go_on(
+        self,
+        source: Source,
+        examining: Examining = in_turn,
+        width: int | None = None,
+        report: Report = silent,
+    ) -> Self:
+        """Take all blocks of a source, which come examined, in order."""
         if source.n_columns is not None:
             self.log_.reserve(source.n_columns)
         # What examines is this selector as it is now, which is small: it has seen nothing yet.

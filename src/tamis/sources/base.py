@@ -63,6 +63,8 @@ class Source(ABC):
     axis: ClassVar[Literal["columns", "rows"]]
     name_prefix: str = "x"
     name_base: int = 0
+    #: The first column that `columns` gives; another than 0 where those before it are done.
+    first_column: int = 0
 
     @property
     @abstractmethod

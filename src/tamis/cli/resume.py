@@ -1,0 +1,61 @@
+"""`tamis resume`: goes on with a selection whose process was stopped."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from tamis.cli.progress import progress
+from tamis.cli.select import summary
+from tamis.cli.text import one_line
+from tamis.engine.resuming import EVERY, resume
+
+
+@click.command("resume")
+@click.argument("run", type=click.Path())
+@click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
+@click.option(
+    "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
+)
+@click.option(
+    "--cluster", metavar="ADDRESS",
+    help="Examine columns elsewhere, as in tamis select; need not be where the run began.",
+)  # fmt: skip
+@click.option(
+    "--checkpoint", default=EVERY, show_default=True, metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True), help="Commit what is decided every so often.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    run: str,
+    n_threads: int | None,
+    width: int | None,
+    cluster: str | None,
+    checkpoint: float,
+    quiet: bool,
+) -> None:
+    """Go on with the selection in RUN that was killed or stopped, behind its last commit.
+
+    RUN was begun by tamis select with --checkpoint or --cluster. The log ends as that of a run
+    that was never stopped. The data must be where it was, and unchanged.
+
+    \b
+    Examples:
+      tamis resume run/
+      tamis resume run/ --cluster local:2
+    """  # noqa: D301  (click wants the backspace itself)
+
+    def say(sentence: str) -> None:
+        if not quiet:
+            click.echo(one_line(sentence), err=True)
+
+    begun = time.perf_counter()
+    with progress(quiet) as report:
+        done = resume(
+            run, cluster=cluster, width=width, n_threads=n_threads, every=checkpoint,
+            report=report, say=say,
+        )  # fmt: skip
+    if not quiet:
+        for line in summary(done, run, time.perf_counter() - begun):
+            click.echo(one_line(line))

@@ -1,0 +1,337 @@
+"""A selection that survives the death of its driver: begun in a folder, committed as it goes on.
+
+The folder is that of a living selection from the first moment on. Its history says what is being
+selected from; whoever opens it later goes on behind the last committed block, here or on a cluster,
+and ends with the log of a run that was never stopped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.decisions import DecisionLog
+from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.target import Target
+from tamis.engine.archive import Archive, new_archive
+from tamis.engine.durable import Record
+from tamis.engine.executors import examiner
+from tamis.engine.feeding import picks_of
+from tamis.engine.opening import cannot_go_on
+from tamis.engine.record import publish
+from tamis.engine.run import Run
+from tamis.engine.select import Watch, describe_run, peak_megabytes, watched
+from tamis.engine.selection import Selection
+from tamis.engine.stock import can_be_put_away, stock_for
+from tamis.kernels.threads import threads
+from tamis.selectors import FeatureStreamSelector
+from tamis.selectors.base import ColumnSelector, Examining
+from tamis.sources import open_source
+from tamis.sources.base import Ranged, Report, Source, SourceInfo, silent
+
+#: Seconds between two commits.
+EVERY = 2.0
+
+
+def can_resume(selector: ColumnSelector) -> bool:
+    """Tell whether a method decides as columns come, and can be put away in between."""
+    return isinstance(selector, FeatureStreamSelector) and can_be_put_away(selector)
+
+
+def begin(
+    folder: str | os.PathLike[str],
+    source: Source,
+    selector: ColumnSelector,
+    reading: dict[str, Any] | None = None,
+    *,
+    rows: Source | None = None,
+    name: str = "",
+    command: str = "",
+    seconds: dict[str, float] | None = None,
+    force: bool = False,
+) -> None:
+    """Make a folder from which `resume` selects; nothing is decided yet.
+
+    Parameters
+    ----------
+    folder : path
+        Where the run will be.
+    source : Source
+        Columns on disk, at the place that `tamis.open` was given.
+    selector : selector
+        What decides (a copy of it): one for feature streams.
+    reading : dict, optional
+        How the source was opened.
+    rows : Source, optional
+        What the columns were made from, which may know more about its rows.
+    name, command, seconds : str, str, dict
+        What the data is called, how the run was asked for, and the time that went before.
+    force : bool
+        Replace a run that is there.
+    """
+    if not isinstance(selector, FeatureStreamSelector) or not can_be_put_away(selector):
+        raise ParameterError(
+            f"{cannot_go_on(selector.method)}; without --checkpoint it runs, and begins again "
+            "when it is stopped"
+        )
+    target = Target.of(source.target())
+    target.refuse_constant()
+    chosen = clone(selector).start(
+        target, name_prefix=source.name_prefix, name_base=source.name_base
+    )
+    stock = stock_for(chosen, source, target)
+    if stock is None:
+        raise InputError(
+            "the classes of the target cannot be written to a file, so the run cannot be resumed; "
+            "make words of them, or leave --checkpoint out"
+        )
+    if rows is not None:
+        stock.know_rows(rows)
+    info = source.info()
+    line = _line(name, info.fingerprint, 0) | {"asked": _asked(source, reading or {})}
+
+    def write(work: Path) -> None:
+        # The log begins with the first column; until then there is nothing in it.
+        facts = asdict(info) | {"name": name}
+        empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
+        archive = new_archive(
+            work, chosen, stock, describe_run(chosen, empty, facts, target, seconds, command)
+        )
+        archive.commit(line, last=True)
+        archive.refresh()
+
+    publish(write, folder, force=force)
+
+
+def _asked(source: Source, reading: dict[str, Any]) -> dict[str, Any]:
+    """Where the columns are, so that another process finds them from wherever it is started."""
+    path = getattr(source, "path", None)
+    if path is None:
+        raise InputError(
+            "only columns in a file or a folder can be selected from resumably; write them to one "
+            "with tamis convert, or leave --checkpoint out"
+        )
+    if "y" in reading:
+        reading = reading | {"y": os.path.abspath(reading["y"])}
+    return {"path": os.path.abspath(path), "reading": {"format": source.format, **reading}}
+
+
+def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> Record:
+    """What the history says."""
+    return {
+        "action": "select", "source": name, "fingerprint": fingerprint, "columns": columns,
+        "taken": columns, "done": done,
+    }  # fmt: skip
+
+
+def resume(
+    folder: str | os.PathLike[str],
+    *,
+    cluster: Any = None,
+    width: int | None = None,
+    n_threads: int | None = None,
+    every: float = EVERY,
+    report: Report = silent,
+    watch: Watch | None = None,
+    say: Callable[[str], object] = lambda sentence: None,
+) -> Run:
+    """Go on with a run that was stopped, behind the last block that it committed.
+
+    Parameters
+    ----------
+    folder : path
+        What ``tamis select --checkpoint`` or ``--cluster`` left.
+    cluster, width, n_threads, report, watch
+        As for `tamis.select`; they may differ from those the run began with, and cannot change the
+        answer.
+    every : float
+        Seconds between two commits.
+    say : callable, optional
+        Told a sentence about where it goes on.
+    """
+    selection = Selection.open(folder)
+    line, asked = _last_line(selection.history, folder)
+    if line["done"]:
+        say(f"{folder} is finished; nothing is left to do")
+        return selection.run
+    begun, source = time.perf_counter(), open_source(asked["path"], **asked["reading"])
+    if source.info().fingerprint != line["fingerprint"]:
+        raise SourceError(
+            f"{asked['path']} is not what it was when {folder} was begun; run tamis select again"
+        )
+    with contextlib.ExitStack() as stack:
+        if n_threads is not None:
+            stack.enter_context(threads(n_threads))
+        examining = stack.enter_context(examiner(cluster))
+        stack.enter_context(selection._writing(False, say))
+        archive = selection._archive
+        line, _ = _last_line(archive.history, folder)
+        if archive.selector.n_features_in_ != line["columns"]:
+            raise SourceError(
+                f"{folder} holds columns of something else behind those of {line['source']}; run "
+                "tamis select again"
+            )
+        if line["columns"]:
+            say(f"going on behind column {line['columns']:,} of {line['source']}")
+        going = _Going(archive, source, line, every)
+        going(examining, width, report, watch, elsewhere=cluster is not None)
+        archive.head["run"]["seconds"]["select"] += time.perf_counter() - begun
+        archive.head["run"]["peak_megabytes"] = peak_megabytes()
+        archive.commit(going.line(done=True), last=True)
+        archive.refresh()
+        run = archive.run()
+        run.selector = archive.selector
+    return run
+
+
+def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, Any]]:
+    """The last line about the selection, and what it was asked for."""
+    lines = [line for line in history if line["action"] == "select"]
+    if not lines or "asked" not in history[0]:
+        raise SourceError(
+            f"{folder} was not begun by tamis select --checkpoint or --cluster, so there is "
+            "nothing to resume; feed it with tamis feed"
+        )
+    return lines[-1], history[0]["asked"]
+
+
+class _Going:
+    """One process on the way through what is left of a source."""
+
+    def __init__(self, archive: Archive, source: Source, line: Record, every: float) -> None:
+        self._archive, self._source, self._last, self._every = archive, source, line, every
+        self._begun = time.perf_counter()
+        archive.head["run"]["seconds"].setdefault("select", 0.0)
+
+    def __call__(
+        self,
+        examining: Examining,
+        width: int | None,
+        report: Report,
+        watch: Watch | None,
+        *,
+        elsewhere: bool,
+    ) -> None:
+        """Take all columns that are left."""
+        archive, source, done = self._archive, self._source, self._last["columns"]
+        selector, stock = archive.selector, archive.stock
+        # Workers get a selector that has seen nothing: examining depends on no more than that.
+        blank = clone(selector).start(
+            stock.target, name_prefix=source.name_prefix, name_base=source.name_base
+        )
+        blank.look_at(source.columns(), source.n_columns)
+        selector.look_at(source.columns(), source.n_columns)
+        at_hand = not (elsewhere and isinstance(source, Ranged))
+        noted = stock.filled(
+            selector, self._committing(examining, at_hand), blank=blank, at_hand=at_hand
+        )
+        selector.go_on(rest_of(source, done), noted, width, watched(report, watch, archive.run))
+        self._fetch(at_hand)
+
+    def _committing(self, examining: Examining, at_hand: bool) -> Examining:
+        """The same examining; what was taken of it is committed now and then."""
+
+        def committed(
+            selector: ColumnSelector, source: Source, width: int | None, report: Report
+        ) -> Iterator[Any]:
+            last = time.monotonic()
+            for examined in examining(selector, source, width, report):
+                yield examined
+                # The reader comes back for the next one when it has taken this one in.
+                if time.monotonic() - last >= self._every:
+                    self._fetch(at_hand)
+                    self._archive.commit(self.line(), last=False)
+                    last = time.monotonic()
+
+        return committed
+
+    def _fetch(self, at_hand: bool) -> None:
+        """Have the values of what is kept, which workers have read and not sent."""
+        if not at_hand:
+            assert isinstance(self._source, Ranged)
+            self._archive.stock.fetch(self._archive.selector, self._source)
+
+    def line(self, *, done: bool = False) -> Record:
+        """What the history says now."""
+        columns = self._archive.selector.n_features_in_
+        return _line(self._last["source"], self._last["fingerprint"], columns, done=done)
+
+
+# --- what is left of a source ----------------------------------------------------------------
+
+
+def rest_of(source: Source, done: int) -> Source:
+    """A source without its first columns; the others keep their numbers."""
+    if done == 0:
+        return source
+    return (_RangedRest if isinstance(source, Ranged) else _Rest)(source, done)
+
+
+class _Rest(Source):
+    """Columns of a source from a number on."""
+
+    axis: ClassVar[Literal["columns", "rows"]] = "columns"
+
+    def __init__(self, source: Source, done: int) -> None:
+        self._source, self.first_column = source, done
+        self.format = source.format  # type: ignore[misc]
+        self.name_prefix, self.name_base = source.name_prefix, source.name_base
+
+    @property
+    def n_rows(self) -> int:
+        return self._source.n_rows
+
+    @property
+    def n_columns(self) -> int | None:
+        return self._source.n_columns
+
+    def target(self) -> npt.NDArray[Any] | None:
+        return self._source.target()
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        for block in self._source.columns(width, report):
+            if block.first >= self.first_column:
+                yield block
+            elif block.first + block.width > self.first_column:
+                picks = np.arange(self.first_column - block.first, block.width)
+                yield replace(picks_of(block, picks), first=self.first_column)
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        raise NotImplementedError("the rest of a source is read by columns")
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        raise NotImplementedError("the rest of a source is read by columns")
+
+    def info(self) -> SourceInfo:
+        return self._source.info()
+
+
+class _RangedRest(_Rest):
+    """The same where columns can be read without those before them."""
+
+    _source: Any
+
+    @property
+    def usual_width(self) -> int:
+        return int(self._source.usual_width)
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        block: ColumnBlock = self._source.between(lo, hi)
+        return block
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        last, step = self._source.n_columns, width or self.usual_width
+        for lo in range(self.first_column, last, step):
+            hi = min(lo + step, last)
+            yield self.between(lo, hi)
+            report("reading columns", hi, last)

@@ -1,0 +1,188 @@
+"""A selection whose driver dies goes on behind its last commit, to the log of one that did not."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from living import quick_disk  # noqa: F401 - a fixture
+
+import tamis
+from tamis import Selection
+from tamis.checks.data import assert_same_log, cases
+from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.engine.record import open_run
+from tamis.engine.resuming import begin, can_resume, rest_of, resume
+from tamis.selectors import BY_METHOD
+from tamis.sources import open_source
+from tamis.sources.base import Ranged
+from tamis.sources.memory import MemorySource
+from tamis.sources.transpose import write_store
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+METHODS = sorted(name for name, kind in BY_METHOD.items() if can_resume(kind()))
+
+
+class DiedError(Exception):
+    """Stands for the end of the process: nothing after it is done."""
+
+
+def dies_after(calls):
+    """A report that ends the run at its so many-th call."""
+    left = calls
+
+    def report(what, done, total):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise DiedError
+
+    return report
+
+
+def until_done(folder, calls=4, **how):
+    """Resume until the end, dying every few reports; give the run and how often it died."""
+    deaths = 0
+    while True:
+        try:
+            return resume(folder, every=1e-9, report=dies_after(calls + deaths), **how), deaths
+        except DiedError:
+            deaths += 1
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    return [
+        write_store(
+            folder / f"{n}.cols", MemorySource(sp.csc_matrix(case.X) if n % 2 else case.X, case.y)
+        )
+        for n, case in enumerate(cases())
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
+@pytest.mark.parametrize("method", METHODS)
+def test_every_stream_selector_dies_and_goes_on(method, stores, tmp_path):
+    for n, store in enumerate(stores):
+        expected = tamis.select(store, method)
+        begin(tmp_path / str(n), store, BY_METHOD[method](), name="data")
+        run, deaths = until_done(tmp_path / str(n), width=7, n_threads=1)
+        assert deaths > 1
+        assert_same_log(run.log, expected.log, f"{method}, store {n}, {deaths} deaths")
+        assert_same_log(open_run(tmp_path / str(n)).log, expected.log, "as it was written")
+
+
+def test_columns_that_must_be_read_from_the_start(tmp_path):
+    """Not every source can read a column without those before it; blocks are cut then."""
+    case = cases()[1]
+    np.savez(tmp_path / "X.npz", **_csc(case.X))
+    np.save(tmp_path / "X.y.npy", case.y)
+    source = open_source(tmp_path / "X.npz")
+    assert not isinstance(source, Ranged)
+    begin(tmp_path / "run", source, BY_METHOD["saola"](), name="X.npz")
+    with pytest.raises(DiedError):
+        resume(tmp_path / "run", width=10, every=1e-9, report=dies_after(4), n_threads=1)
+    assert Selection.open(tmp_path / "run").status()["features"] > 0
+    run = resume(tmp_path / "run", width=7)
+    assert_same_log(run.log, tamis.select(source, "saola").log, "from a matrix file")
+    left = [(b.first, b.width) for b in rest_of(source, 13).columns(10)]
+    assert left[0] == (13, 7)
+    assert sum(width for _, width in left) == source.n_columns - 13
+
+
+def _csc(X):
+    matrix = sp.csc_matrix(X)
+    return {
+        "data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr,
+        "shape": np.array(matrix.shape), "format": np.array(b"csc"),
+    }  # fmt: skip
+
+
+def test_a_cluster_goes_on_where_a_process_stopped_and_the_other_way(stores, tmp_path, client):
+    expected = tamis.select(stores[1], "saola")
+    begin(tmp_path / "run", stores[1], BY_METHOD["saola"](), name="data")
+    with pytest.raises(DiedError):
+        resume(tmp_path / "run", cluster=client, width=9, every=1e-9, report=dies_after(5))
+    half = Selection.open(tmp_path / "run").status()
+    assert 0 < half["features"] < stores[1].n_columns
+    assert half["unfinished"] == [f"data after {half['features']} columns"]
+    with pytest.raises(DiedError):
+        resume(tmp_path / "run", width=9, every=1e-9, report=dies_after(3), n_threads=1)
+    run = resume(tmp_path / "run", cluster=client)
+    assert_same_log(run.log, expected.log, "here and there")
+    # What is kept can be fed on, so its values were fetched.
+    assert "1 columns taken" in str(Selection.open(tmp_path / "run").feed(cases()[1].y))
+
+
+def test_a_killed_driver_is_resumed(tmp_path):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 100)
+    X = (rng.random((100, 10_000)) < 0.2).astype(float)
+    X[:, ::40] *= rng.random((100, 250)) < 0.5 + 0.5 * y[:, None]
+    store = write_store(tmp_path / "wide.cols", MemorySource(sp.csc_matrix(X), y))
+    out, tamis_command = tmp_path / "run", [sys.executable, "-m", "tamis"]
+    asked = ["select", "wide.cols", "--out", "run", "--checkpoint", "0.01", "--width", "20"]
+    history = out / "state" / "history.jsonl"
+    driver = subprocess.Popen([*tamis_command, *asked, "--quiet"], cwd=tmp_path)
+    try:
+        while driver.poll() is None:
+            if history.exists() and history.read_bytes().count(b"\n") > 4:
+                break
+            time.sleep(0.005)
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    assert driver.returncode == -signal.SIGKILL
+    last = Selection.open(out).history[-1]  # a line that no head names yet does not count
+    assert 0 < last["columns"] < 10_000
+    assert last["done"] is False
+    told = subprocess.run(
+        [*tamis_command, "resume", str(out)], capture_output=True, text=True, check=True
+    )
+    assert f"going on behind column {last['columns']:,} of wide.cols" in told.stderr
+    assert_same_log(open_run(out).log, tamis.select(store, "saola").log, "after kill -9")
+
+
+# --- what is said ------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_resumed_is_told(stores, tmp_path):
+    with pytest.raises(ParameterError, match=r"fcbf decides when it has seen every column"):
+        begin(tmp_path / "run", stores[0], BY_METHOD["fcbf"]())
+    with pytest.raises(InputError, match="only columns in a file or a folder"):
+        begin(tmp_path / "run", MemorySource(cases()[0].X, cases()[0].y), BY_METHOD["saola"]())
+    Selection.create(tmp_path / "fed", cases()[0].y)
+    with pytest.raises(SourceError, match="was not begun by tamis select --checkpoint"):
+        resume(tmp_path / "fed")
+
+
+def test_a_finished_run_says_so(stores, tmp_path):
+    begin(tmp_path / "run", stores[0], BY_METHOD["saola"](), name="data")
+    first, said = resume(tmp_path / "run"), []
+    again = resume(tmp_path / "run", say=said.append)
+    assert said == [f"{tmp_path / 'run'} is finished; nothing is left to do"]
+    assert_same_log(again.log, first.log, "resumed when finished")
+
+
+def test_other_data_and_other_columns_are_refused(stores, tmp_path):
+    shutil.copytree(stores[0].path, tmp_path / "data.cols")
+    begin(tmp_path / "run", open_source(tmp_path / "data.cols"), BY_METHOD["saola"](), name="data")
+    shutil.rmtree(tmp_path / "data.cols")
+    with pytest.raises(SourceError, match=r"data\.cols"):
+        resume(tmp_path / "run")
+    shutil.copytree(stores[1].path, tmp_path / "data.cols")
+    with pytest.raises(SourceError, match="is not what it was when"):
+        resume(tmp_path / "run")
+    shutil.rmtree(tmp_path / "data.cols")
+    shutil.copytree(stores[0].path, tmp_path / "data.cols")
+    Selection.open(tmp_path / "run").feed(np.arange(stores[0].n_rows) % 2)
+    with pytest.raises(SourceError, match="holds columns of something else"):
+        resume(tmp_path / "run")
