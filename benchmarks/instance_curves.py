@@ -157,6 +157,15 @@ def many_classes() -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
     return found
 
 
+def text_classes() -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
+    """A text set of 23 classes, if it is here: rows of length 1, and numbers of features."""
+    if not (SHARED / "ohsumed_23").is_dir():
+        return {}
+    X, y, _ = load("ohsumed_23")
+    X = normalize(X.tocsr().astype(np.float64))
+    return {"ohsumed_23": (X, y, (100, 500, 1000, 5000, X.shape[1]))}
+
+
 def figure_5(X: Any, y: Any, sizes: Sequence[int]) -> list[dict[str, Any]]:
     """Lines of the table: a number of features, the learners, and features drawn at random."""
     parts = splits(X, y, int(0.7 * len(y)))
@@ -196,7 +205,8 @@ def plot(tables: dict[str, list[dict[str, Any]]], name: str) -> None:
     except ImportError:
         return
     figure = Figure(figsize=(4.2 * len(tables), 3.6), layout="constrained")
-    for axes, (title, lines) in zip(figure.subplots(1, len(tables)), tables.items(), strict=True):
+    places = figure.subplots(1, len(tables), squeeze=False)[0]
+    for axes, (title, lines) in zip(places, tables.items(), strict=True):
         for method in list(lines[0])[1:]:
             shown = [(line["kept"], float(line[method])) for line in lines if line[method] != "-"]
             if shown:
@@ -217,10 +227,15 @@ def main() -> None:
         tables[name] = two_classes(name)
         report.table(f"{name}: test accuracy %", tables[name])
         report.note(f"best of the three at each size: {leaders(tables[name], list(METHODS)[:3])}")
-    classes = {name: figure_5(*given) for name, given in many_classes().items()}
-    for name, lines in classes.items():
-        report.table(f"{name}: test accuracy %", lines)
-    plot(classes, "instance_curves_classes")
+    for page_part, sets in (("classes", many_classes()), ("text classes", text_classes())):
+        classes = {}
+        for name, given in sets.items():
+            classes[name] = figure_5(*given)
+            report.table(f"{name}: test accuracy %", classes[name])
+        if classes:
+            plot(classes, f"instance_curves_{page_part.replace(' ', '_')}")
+            shown = [f"**{name}**\n\n{table(lines)}\n" for name, lines in classes.items()]
+            fill("instance-streams.md", page_part, "\n".join(shown))
     if tables:
         plot(tables, "instance_curves")
         text = [f"**{name}**\n\n{table(lines)}\n" for name, lines in tables.items()]
@@ -230,8 +245,6 @@ def main() -> None:
             for name, lines in tables.items()
         ]
         fill("instance-streams.md", "curves", "\n".join(text))
-    shown = [f"**{name}**\n\n{table(lines)}\n" for name, lines in classes.items()]
-    fill("instance-streams.md", "classes", "\n".join(shown))
     report.save()
 
 
