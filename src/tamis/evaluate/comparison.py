@@ -26,11 +26,12 @@ from tamis.evaluate.cache import CellCache, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
 from tamis.evaluate.classifiers import check_classifiers
 from tamis.evaluate.data import DataSet, read_all
+from tamis.evaluate.gather import gather
 from tamis.evaluate.methods import Method, parse_methods
 from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
 from tamis.evaluate.pool import Pool, Task
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
-from tamis.evaluate.results import Results, check_place, gather
+from tamis.evaluate.results import Results, check_place
 from tamis.evaluate.so_far import Line, so_far
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import Report, silent

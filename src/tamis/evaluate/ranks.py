@@ -144,8 +144,8 @@ def nemenyi_p(average: npt.ArrayLike, n_data: int) -> Floats:
 def cliques(average: npt.ArrayLike, difference: float) -> list[list[int]]:
     """Largest groups of methods whose average ranks lie within the critical difference.
 
-    >>> cliques([3.143, 2.0, 2.893, 1.964], 1.25)
-    [[3, 1, 2], [1, 2, 0]]
+    >>> cliques([3.143, 2.0, 2.893, 1.964], 1.12)
+    [[3, 1, 2], [2, 0]]
     """
     mean = np.asarray(average, dtype=np.float64)
     order = np.argsort(mean, kind="stable")
