@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -104,12 +105,9 @@ class ParquetTable:
                 batch.validate(full=True)
                 yield batch
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to the file, not the open file."""
-        return {"path": self.path}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["path"])  # type: ignore[misc]
+        return type(self), (os.path.abspath(self.path),)
 
     def _open(self) -> Any:
         import pyarrow.parquet as pq
@@ -148,6 +146,10 @@ class ArrowTable:
                 self.schema = reader.schema
             with pa.memory_map(path) as raw, self._open(raw, self.schema.names[:1]) as reader:
                 self.n_rows = sum(batch.num_rows for batch in self._each(reader))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the way to the file."""
+        return type(self), (os.path.abspath(self.path),)
 
     def _open(self, raw: Any, names: Sequence[str] | None = None) -> Any:
         """Open the mapped file; only the fields of the named columns are decompressed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -69,6 +70,7 @@ class AnnDataSource(Source):
         if not os.path.isdir(self.path):
             TextFile(self.path)  # says in one sentence if it is not there
         self._y: npt.NDArray[Any] | None = None
+        self._pointers: npt.NDArray[np.int64] | None = None
         with file.opened(self.path) as root:
             self._matrix = _find_matrix(self.path, root, layer)
             self._names = file.index_names(root[_var_of(self._matrix.where)])
@@ -171,15 +173,29 @@ class AnnDataSource(Source):
                 digest.update(TextFile(path).fingerprint().encode())
         return digest.hexdigest()
 
-    def _stored_columns(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
-        matrix = self._matrix
-        width = width or default_width(self.n_rows, self.n_columns, matrix.stored)
+    @property
+    def usual_width(self) -> int:
+        """Columns in a block that fits well in memory."""
+        return default_width(self.n_rows, self.n_columns, self._matrix.stored)
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        """Columns lo to hi - 1 of a matrix in CSC layout, without reading others."""
         with file.opened(self.path) as root:
-            pointers = matrix.bounds(root)
-            for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-                vectors = matrix.vectors(root, pointers, lo, hi)
-                yield self._named(lo, vectors.widened().without_zeros())
-                report("reading columns", hi, self.n_columns)
+            if self._pointers is None:
+                self._pointers = self._matrix.bounds(root)
+            vectors = self._matrix.vectors(root, self._pointers, lo, hi)
+        return self._named(lo, vectors.widened().without_zeros())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the way to it."""
+        how = partial(type(self), memory=self.memory)
+        return how, (os.path.abspath(self.path), self._column, self.layer)
+
+    def _stored_columns(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
+        width = width or self.usual_width
+        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
+            yield self.between(lo, hi)
+            report("reading columns", hi, self.n_columns)
 
     def _named(self, lo: int, values: Any) -> ColumnBlock:
         hi = lo + (values.shape[1] if isinstance(values, np.ndarray) else len(values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +17,15 @@ from tamis.sources._beside import TargetBeside
 from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._matrix import block_ranges
 from tamis.sources._text import TextFile
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.base import (
+    Report,
+    Source,
+    SourceInfo,
+    as_path,
+    default_width,
+    describe_target,
+    silent,
+)
 from tamis.sources.memory import refuse_rounding
 from tamis.sources.transpose import MEMORY
 
@@ -90,9 +99,23 @@ class NpySource(Source):
             yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
             return
         for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-            values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
-            yield ColumnBlock(lo, self.n_rows, values)
+            yield self.between(lo, hi)
             report("reading columns", hi, self.n_columns)
+
+    @property
+    def usual_width(self) -> int:
+        """Columns in a block that fits well in memory."""
+        return default_width(self.n_rows, self.n_columns, None)
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        """Columns lo to hi - 1, without reading others."""
+        values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
+        return ColumnBlock(lo, self.n_rows, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the way to it, not the mapped array; the target goes along."""
+        how = partial(type(self), y=self.target(), memory=self.memory, work=self.work)
+        return how, (os.path.abspath(self.path),)
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""

@@ -14,7 +14,7 @@ from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._matrix import block_ranges
-from tamis.sources._roles import Roles
+from tamis.sources._roles import Roles, row_labels
 from tamis.sources._tables import TableFile
 from tamis.sources._words import as_words, coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, default_width, describe_target, silent
@@ -46,7 +46,8 @@ class TableSource(Source):
     def __init__(self, file: TableFile, roles: Roles) -> None:
         self.path, self.format = file.path, file.format  # type: ignore[misc]
         self._file, self._roles = file, roles
-        self._features = roles.features(file.path, list(file.schema.names))
+        self._row_labels = row_labels(file.schema)
+        self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
         self._names = Names.of(self._features)
         self._is_words = np.zeros(len(self._features), dtype=np.bool_)
         for j, name in enumerate(self._features):
@@ -86,13 +87,26 @@ class TableSource(Source):
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; only these are read and held."""
         for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-            table = self._file.read(self._features[lo:hi])
-            values = np.empty((self.n_rows, hi - lo), order="F")
-            words = np.zeros(hi - lo, dtype=np.bool_)
-            for j, name in enumerate(self._features[lo:hi]):
-                values[:, j], words[j] = self._whole(table, name, lo + j)
-            yield ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), words=words)
+            yield self.between(lo, hi)
             report("reading columns", hi, self.n_columns)
+
+    @property
+    def usual_width(self) -> int:
+        """Columns in a block that fits well in memory."""
+        return default_width(self.n_rows, self.n_columns, None)
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        """Columns lo to hi - 1, without reading others."""
+        table = self._file.read(self._features[lo:hi])
+        values = np.empty((self.n_rows, hi - lo), order="F")
+        words = np.zeros(hi - lo, dtype=np.bool_)
+        for j, name in enumerate(self._features[lo:hi]):
+            values[:, j], words[j] = self._whole(table, name, lo + j)
+        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), words=words)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the way to it; a target from elsewhere goes along."""
+        return _again, (type(self), self._file, self._roles, self._y)
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; words need a pass over their columns first."""
@@ -120,6 +134,9 @@ class TableSource(Source):
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
         details = self._file.details() | {"columns_of_words": int(self._is_words.sum())}
+        passed_over = [n for n in self._row_labels if n not in {*self._features, *self._roles.aside}]
+        if passed_over:
+            details["row_labels_passed_over"] = ", ".join(map(repr, passed_over))
         return SourceInfo(
             self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
             describe_target(self.target()), self.fingerprint(), details,
@@ -178,6 +195,14 @@ class TableSource(Source):
         if name not in self._words:
             self._words[name] = sorted_words(as_words(self._file.read([name]).column(0)))
         return self._words[name]
+
+
+def _again(
+    kind: type[TableSource], file: TableFile, roles: Roles, y: npt.NDArray[Any] | None
+) -> TableSource:
+    source = kind(file, roles)
+    source.give_target(y)
+    return source
 
 
 def target_values(column: Any) -> npt.NDArray[Any]:

@@ -1,0 +1,113 @@
+"""Sources any of whose columns can be read alone, by workers that were only told where they are."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tamis
+from tamis.checks.data import assert_same_log
+from tamis.sources import open_source
+from tamis.sources.base import Ranged
+from tamis.sources.memory import MemorySource
+from tamis.sources.transpose import write_store
+
+ROWS, COLUMNS = 150, 400
+
+
+def numbers():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, ROWS)
+    X = rng.integers(0, 3, (ROWS, COLUMNS)) * (rng.random((ROWS, COLUMNS)) < 0.4)
+    X[:, ::25] += y[:, None] * (rng.random((ROWS, 16)) < 0.6)
+    return X.astype(float), y
+
+
+def store(folder, X, y):
+    return write_store(folder / "X.cols", MemorySource(sp.csc_matrix(X), y))
+
+
+def npy(folder, X, y):
+    np.save(folder / "X.npy", np.asfortranarray(X))
+    np.save(folder / "X.y.npy", y)
+    return open_source("X.npy")
+
+
+def npy_by_rows(folder, X, y):
+    np.save(folder / "X.npy", np.ascontiguousarray(X))
+    return open_source("X.npy", y=y)
+
+
+def table(X, y):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(COLUMNS)])
+    frame["c7"] = np.array(["low", "middle", "high"])[(X[:, 7] % 3).astype(int)]
+    return frame.assign(y=y, id=np.arange(len(y)))
+
+
+def parquet(folder, X, y):
+    table(X, y).to_parquet(folder / "X.parquet", index=False, row_group_size=40)
+    return open_source("X.parquet", target="y", key="id")
+
+
+def arrow(folder, X, y):
+    table(X, y).to_feather(folder / "X.feather")
+    return open_source("X.feather", target="y", ignore=["id"])
+
+
+def anndata(folder, X, y):
+    pd = pytest.importorskip("pandas")
+    obs = pd.DataFrame({"y": y}, index=[f"r{i}" for i in range(ROWS)])
+    var = pd.DataFrame(index=[f"g{j}" for j in range(COLUMNS)])
+    with warnings.catch_warnings(action="ignore"):  # anndata's own, about pandas
+        ad = pytest.importorskip("anndata")
+        ad.AnnData(sp.csc_matrix(X), obs=obs, var=var).write_h5ad(folder / "X.h5ad")
+    return open_source("X.h5ad", target="y")
+
+
+@pytest.fixture(params=[store, npy, npy_by_rows, parquet, arrow, anndata])
+def source(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return request.param(tmp_path, *numbers())
+
+
+def same(a, b):
+    assert (a.first, a.width, a.n_rows) == (b.first, b.width, b.n_rows)
+    assert list(a.names or ()) == list(b.names or ())
+    dense = [
+        block.values
+        if isinstance(block.values, np.ndarray)
+        else sp.csc_matrix(
+            (block.values.values, block.values.places, block.values.pointers),
+            shape=(block.n_rows, block.width),
+        ).toarray()
+        for block in (a, b)
+    ]
+    assert np.array_equal(*dense)
+    words = [np.zeros(x.width, bool) if x.words is None else x.words for x in (a, b)]
+    assert np.array_equal(*words)
+
+
+def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
+    assert isinstance(source, Ranged)
+    told = pickle.dumps(source)
+    assert len(told) < 5_000  # the way to it, and a target at most
+    blocks, target = list(source.columns(90)), source.target()
+    monkeypatch.chdir("/")
+    there = pickle.loads(told)
+    assert there.usual_width == source.usual_width
+    for block in reversed(blocks):
+        same(there.between(block.first, block.first + block.width), block)
+    assert np.array_equal(there.target(), target)
+
+
+@pytest.mark.parametrize("source", [parquet], indirect=True)
+def test_workers_read_what_we_read(source):
+    here = tamis.select(source, "saola", width=33)
+    there = tamis.select(source, "saola", cluster="local:1", width=70)
+    assert_same_log(there.log, here.log, source.format)
+    assert sum(1 for _ in here.kept()) > 1
