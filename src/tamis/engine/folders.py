@@ -5,14 +5,53 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from tamis.core.errors import OutputError
+import pyarrow as pa
+
+from tamis.core.errors import OutputError, TamisError
 
 
 def real(folder: str | os.PathLike[str]) -> Path:
     """The place itself, behind links and dots."""
     return Path(os.path.realpath(folder))
+
+
+def refuse_taken(
+    folder: str | os.PathLike[str], ours: Callable[[Path], bool], kind: str, *, force: bool
+) -> None:
+    """Raise one sentence if `folder` cannot be written, or is there and may not be replaced.
+
+    With `force`, what is `ours`, or empty, may be.
+    """
+    path = real(folder)
+    if os.path.lexists(path):
+        if not force:
+            raise OutputError(
+                f"{folder} is there already; choose another folder, or use --force (force=True)"
+            )
+        if not ours(path) and not (path.is_dir() and not any(path.iterdir())):
+            raise OutputError(f"{folder} is there and is no {kind}; it will not be replaced")
+    make_beside(path).rmdir()
+
+
+def put_in_place(write: Callable[[Path], None], folder: str | os.PathLike[str]) -> Path:
+    """Let the content be written into a hidden folder, which is then moved into place."""
+    path = real(folder)
+    work = make_beside(path)
+    try:
+        write(work)
+        move_into_place(work, path)
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, TamisError):
+            raise
+        raise OutputError(
+            f"{folder} cannot be written ({reason(error)}); nothing was kept"
+        ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return Path(folder)
 
 
 def make_beside(path: Path) -> Path:

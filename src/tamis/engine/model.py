@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import zlib
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.engine.folders import make_beside, move_into_place, real, reason
+from tamis.core.errors import InputError, SourceError
+from tamis.engine.folders import put_in_place, reason, refuse_taken
 from tamis.engine.select import versions
 from tamis.selectors.learner import InstanceLearner
 from tamis.selectors.saved import SavedModel
@@ -35,15 +34,7 @@ _ARRAYS = ("features", "weights", "confidence")
 
 def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise one sentence if a model cannot be written to `folder`."""
-    path = real(folder)
-    if os.path.lexists(path):
-        if not force:
-            raise OutputError(
-                f"{folder} is there already; choose another folder, or use --force (force=True)"
-            )
-        if not is_model(path) and not (path.is_dir() and not any(path.iterdir())):
-            raise OutputError(f"{folder} is there and is no model; it will not be replaced")
-    make_beside(path).rmdir()
+    refuse_taken(folder, is_model, "model", force=force)
 
 
 def is_model(folder: str | os.PathLike[str]) -> bool:
@@ -82,9 +73,8 @@ def save_model(
     """
     check_free(folder, force=force)
     record, arrays, names = _content(learner)
-    path = real(folder)
-    work = make_beside(path)
-    try:
+
+    def write(work: Path) -> None:
         sums = {}
         for name, array in arrays.items():
             np.save(work / f"{name}.npy", array, allow_pickle=False)
@@ -93,14 +83,8 @@ def save_model(
             (work / "names.json").write_bytes(_json(names))
             sums["names.json"] = _sum(work / "names.json")
         (work / MODEL).write_bytes(_json({**record, **facts, "crc32": sums}))
-        move_into_place(work, path)
-    except OSError as error:
-        raise OutputError(
-            f"{folder} cannot be written ({reason(error)}); nothing was kept"
-        ) from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return Path(folder)
+
+    return put_in_place(write, folder)
 
 
 def open_model(folder: str | os.PathLike[str]) -> SavedModel:

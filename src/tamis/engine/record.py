@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 
-from tamis.core.errors import OutputError, SourceError, TamisError
+from tamis.core.errors import SourceError
 from tamis.engine.archive import add_state, is_living, read_living_run
-from tamis.engine.folders import make_beside, move_into_place, real, reason
+from tamis.engine.folders import put_in_place, reason, refuse_taken
 from tamis.engine.log_files import read_log, write_events, write_log
 from tamis.engine.run import Run
 from tamis.engine.views import FORMAT_VERSION, RUN_FIELDS, run_json, write_selected
@@ -29,15 +28,7 @@ from tamis.engine.views import FORMAT_VERSION, RUN_FIELDS, run_json, write_selec
 
 def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise one sentence if a run cannot be written to `folder`."""
-    path = real(folder)
-    if os.path.lexists(path):
-        if not force:
-            raise OutputError(
-                f"{folder} is there already; choose another folder, or use --force (force=True)"
-            )
-        if not _is_run(path) and not (path.is_dir() and not any(path.iterdir())):
-            raise OutputError(f"{folder} is there and is no run folder; it will not be replaced")
-    make_beside(path).rmdir()
+    refuse_taken(folder, _is_run, "run folder", force=force)
 
 
 def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -61,20 +52,7 @@ def publish(
 ) -> Path:
     """Let a run be written into a hidden folder, which is then moved into place."""
     check_free(folder, force=force)
-    path = real(folder)
-    work = make_beside(path)
-    try:
-        write(work)
-        move_into_place(work, path)
-    except (OSError, pa.ArrowException) as error:
-        if isinstance(error, TamisError):
-            raise
-        raise OutputError(
-            f"{folder} cannot be written ({reason(error)}); nothing was kept"
-        ) from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return Path(folder)
+    return put_in_place(write, folder)
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:
