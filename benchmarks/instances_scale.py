@@ -22,7 +22,7 @@ from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabyt
 from tamis.sources.row_store import RowStore
 from tamis.sources.svmlight import SvmlightSource
 
-GAMMAS = (1e3, 1e4, 1e5)
+GAMMAS = (30.0, 100.0, 300.0, 1e3, 1e4)
 #: What we set out to reach.
 SMALL_CPU, SMALL_MB, FULL_WALL, FULL_ACCURACY = 15.0, 5000.0, 132.94, 99.56
 

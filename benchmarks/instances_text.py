@@ -153,6 +153,7 @@ def trained(what: str, folder: str, name: str, kept: int) -> dict[str, Any]:
             Workspace(f"-d {place / stem}.vw --loss_function hinge -b 24 --quiet").finish()
         elif what == "scikit-learn":
             X, y = load_svmlight_file(str(place / f"{stem}.svm"))
+            X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
             SGDClassifier(loss="hinge").partial_fit(X, y, classes=[-1, 1])
         else:
             source: Any = RowStore(place / f"{stem}.rows")

@@ -31,6 +31,8 @@ from tamis.sources.transpose import MEMORY
 
 #: Bytes of text that a thread parses at a time.
 CHUNK = 1 << 19
+#: And that are looked over at a time: they stay in the processor's cache.
+GLANCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ class SvmlightSource(Source):
         """True if index 0 occurs: a glance at the text, in passing over what cannot hold it."""
         if self._zero is None:
             self._zero = False
-            for text in self._text.chunks(self.chunk):
+            for text in self._text.chunks(min(self.chunk, GLANCE)):
                 if kernel.may_hold_zero(text):
                     found = kernel.new_found()
                     kernel.scan_rows(text, found)
