@@ -30,7 +30,7 @@ from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_tar
 from tamis.sources.transpose import MEMORY
 
 #: Bytes of text that a thread parses at a time.
-CHUNK = 1 << 19
+CHUNK = 1 << 20
 #: And that are looked over at a time: they stay in the processor's cache.
 GLANCE = 1 << 18
 
