@@ -125,5 +125,5 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
         "cannot be read as a Parquet file, it is truncated or damaged ("
     )
     assert said("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", "--target", "y").startswith(
-        "Input X contains NaN or infinity in column 'a'"
+        "Input X contains NaN (a missing value) in column 'a', row 1 (counted from 0); say what"
     )

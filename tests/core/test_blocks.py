@@ -113,6 +113,7 @@ def test_every_stored_number_knows_its_column(table, sparse):
     where = [block.column_of_entry(i) for i in range(len(block.entries))]
     columns, rows = np.nonzero(table.T) if sparse else np.indices(table.T.shape).reshape(2, -1)
     assert where == (columns + 3).tolist()
+    assert [block.row_of_entry(i) for i in range(len(block.entries))] == rows.tolist()
     assert np.array_equal(block.entries, table[rows, columns])
 
 

@@ -215,7 +215,7 @@ def test_truth_values_are_zero_and_one_and_numbers_make_a_block_of_unknown_kind(
     ],
 )
 def test_a_gap_is_refused_in_a_sentence_that_names_its_column(frame):
-    with pytest.raises(InputError, match=r"Input X contains NaN .*in column \"gap 'b'\""):
+    with pytest.raises(InputError, match=r"Input X contains NaN .*in column \"gap 'b'\", row 1 "):
         SAOLA().fit(frame, [0, 1, 0])
 
 

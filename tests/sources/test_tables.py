@@ -356,3 +356,33 @@ def test_row_labels_of_pandas_are_no_feature(tmp_path):
     frame().sample(frac=1, random_state=0).to_parquet(tmp_path / "a.parquet")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "a.parquet").names
     assert tamis.open(tmp_path / "a.parquet", target="label").n_columns == 5
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_an_index_with_a_name_is_no_feature_unless_asked_for(tmp_path, suffix):
+    table = frame().assign(id=[f"p{i}" for i in range(50)]).set_index(["id", "whole"])
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".parquet":
+        table.to_parquet(path)
+    else:
+        feather.write_feather(pa.Table.from_pandas(table), str(path))
+    source = tamis.open(path, target="label")
+    assert list(source.names()) == ["n", "word", "kind", "flag"]
+    assert source.info().details["row_labels_passed_over"] == "'id', 'whole'"
+    keyed = tamis.open(path, target="label", key="id")
+    assert keyed.keys()[1].tolist() == [f"p{i}" for i in range(50)]
+    assert keyed.info().details["row_labels_passed_over"] == "'whole'"
+    asked = tamis.open(path, target="label", categorical=["whole"], key="id")
+    assert list(asked.names()) == ["n", "word", "kind", "flag", "whole"]
+    assert "row_labels_passed_over" not in asked.info().details
+
+
+def test_a_range_of_pandas_and_odd_metadata_hide_no_column(tmp_path):
+    table = frame()
+    table.index = pd.RangeIndex(10, 60)
+    table.to_parquet(tmp_path / "a.parquet")
+    assert tamis.open(tmp_path / "a.parquet", target="label").n_columns == 5
+    plain = pa.Table.from_pandas(frame(), preserve_index=False)
+    for odd in (b"", b"[]", b"nonsense", b'{"index_columns": 3}', b'{"index_columns": ["gone"]}'):
+        pq.write_table(plain.replace_schema_metadata({b"pandas": odd}), tmp_path / "b.parquet")
+        assert tamis.open(tmp_path / "b.parquet", target="label").n_columns == 5

@@ -172,6 +172,12 @@ class ColumnBlock:
             inside = entry // max(self.n_rows, 1)
         return self.first + inside
 
+    def row_of_entry(self, entry: int) -> int:
+        """The row that stored number `entry` is in, counted from 0."""
+        if isinstance(self.values, Compressed):
+            return int(self.values.places[entry])
+        return entry % max(self.n_rows, 1)
+
     def name_of(self, column: int, prefix: str = "x", base: int = 0) -> str:
         """How the column with this arrival number is called, in quotes.
 

@@ -276,10 +276,7 @@ class ColumnSelector(Selector):
         not_finite, not_whole = scan(block.entries)
         if not_finite >= 0:
             name = self._name_of(block, block.column_of_entry(not_finite))
-            raise InputError(
-                f"Input X contains NaN or infinity in column {name}; drop the column, "
-                "fill the gaps (for example with sklearn.impute.SimpleImputer), or drop the rows"
-            )
+            raise InputError(_of_gap(block, int(not_finite), name))
         if block.words is not None and block.words.any() and not self._takes_words():
             name = self._name_of(block, block.first + int(np.argmax(block.words)))
             raise InputError(
@@ -293,6 +290,20 @@ class ColumnSelector(Selector):
         """Whether codes without an order make sense to this selector as it is set up."""
         measure = getattr(self, "measure_", None)
         return measure is not None and measure.kind == "discrete"
+
+
+def _of_gap(block: ColumnBlock, entry: int, name: str) -> str:
+    """One sentence about a value that is no number."""
+    where = f"column {name}, row {block.row_of_entry(entry)} (counted from 0)"
+    if np.isinf(block.entries[entry]):
+        return (
+            f"Input X contains infinity in {where}; put a number in its place, or drop the column"
+        )
+    return (
+        f"Input X contains NaN (a missing value) in {where}; say what missing values mean with "
+        "missing= of tamis.select (--missing category or delete), fill the gaps (for example with "
+        "sklearn.impute.SimpleImputer), or drop the column or the rows"
+    )
 
 
 class FeatureStreamSelector(Restorable, ColumnSelector):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from tamis.core.errors import SourceError
 
 #: Names that a sentence lists before it says "and more".
 _LISTED = 5
-#: What pandas calls the labels of its rows when it writes them as a column; never a feature.
+#: What pandas calls the labels of its rows when they have no name and are written as a column.
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
 
 
@@ -56,8 +57,19 @@ class Roles:
         lists = {"ignore": list(self.ignore), "categorical": list(self.categorical)}
         return {k: v for k, v in (given | lists).items() if v}
 
-    def features(self, where: str, names: Sequence[str]) -> list[str]:
-        """Names of the features in order, or one sentence about a name that does not fit."""
+    def passed_over(self, row_labels: Iterable[str]) -> dict[str, str]:
+        """What `tamis info` says about row labels that are not used."""
+        used = self.aside | set(self.categorical)
+        unused = [repr(name) for name in row_labels if name not in used]
+        return {"row_labels_passed_over": ", ".join(unused)} if unused else {}
+
+    def features(
+        self, where: str, names: Sequence[str], row_labels: Collection[str] = ()
+    ) -> list[str]:
+        """Names of the features in order, or one sentence about a name that does not fit.
+
+        Columns of row labels are features only where `categorical` names them.
+        """
         known = set(names)
         if len(known) < len(names):
             seen: set[str] = set()
@@ -70,12 +82,29 @@ class Roles:
             for name in given:
                 if name is not None and name not in known:
                     raise SourceError(no_such(where, role, name, names))
-        aside = self.aside
-        found = [n for n in names if n not in aside and not _ROW_LABELS.fullmatch(n)]
+        aside = self.aside | (set(row_labels) - set(self.categorical))
+        found = [n for n in names if n not in aside]
         if not found:
             raise SourceError(f"{where} has no column left that could be a feature; it has "
                               f"{listed(names)}")  # fmt: skip
         return found
+
+
+def row_labels(names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None) -> list[str]:
+    """Columns that hold labels of rows: the index of a pandas table, or the row names of R.
+
+    They are told by what pandas says in the metadata of an Arrow schema, by the name that pandas
+    gives an index without one, or by no name at all, first in a line of names.
+    """
+    try:
+        told = json.loads((metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    except (ValueError, AttributeError):  # written by who knows what; the names tell enough
+        told = []
+    told = told if isinstance(told, list) else []
+    labels = {name for name in told if isinstance(name, str)}  # a range is a dict: no column
+    if names and not names[0]:
+        labels.add("")
+    return [n for n in names if n in labels or _ROW_LABELS.fullmatch(n)]
 
 
 def listed(names: Sequence[str]) -> str:

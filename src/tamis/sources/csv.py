@@ -17,7 +17,7 @@ from tamis.core.params import Number, check
 from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
 from tamis.sources._matrix import whole_numbers
-from tamis.sources._roles import Roles, names_of
+from tamis.sources._roles import Roles, names_of, row_labels
 from tamis.sources._tables import MemoryTable
 from tamis.sources._words import coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
@@ -86,7 +86,9 @@ class CsvSource(Source):
         self._text = CsvText(self.path, delimiter, header, names_of(na), longest_line)
         self._roles = Roles.of(target, key, ignore, categorical)
         self._how = repr((self._roles.options(), delimiter, header, names_of(na)))
-        self._features = self._roles.features(self._where(), self._text.names)
+        self._row_labels = row_labels(self._text.names)
+        names = self._text.names
+        self._features = self._roles.features(self._where(), names, self._row_labels)
         self._n_rows: int | None = None
         self._types: dict[str, Any] = {}
         self._words: dict[str, Any] = {}
@@ -179,6 +181,7 @@ class CsvSource(Source):
         file = self._text.file
         details = {"bytes": file.size, "compression": file.compression}
         details |= {"columns_of_words": len(self._words)}
+        details |= self._roles.passed_over(self._row_labels)
         return SourceInfo(
             self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
             describe_target(self._y), self.fingerprint(), details,
@@ -275,7 +278,8 @@ class CsvSource(Source):
     def _hold(self, table: Any) -> None:
         """Keep a small file as a table in memory."""
         file = MemoryTable(table.select(self._features), self.path, self.format)
-        self._held = TableSource(file, Roles())
+        asked = tuple(n for n in self._roles.categorical if n in self._features)
+        self._held = TableSource(file, Roles(categorical=asked))
         self._held.give_target(self._y)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:

@@ -46,7 +46,7 @@ class TableSource(Source):
     def __init__(self, file: TableFile, roles: Roles) -> None:
         self.path, self.format = file.path, file.format  # type: ignore[misc]
         self._file, self._roles = file, roles
-        self._row_labels = row_labels(file.schema)
+        self._row_labels = row_labels(file.schema.names, file.schema.metadata)
         self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
         self._names = Names.of(self._features)
         self._is_words = np.zeros(len(self._features), dtype=np.bool_)
@@ -134,9 +134,7 @@ class TableSource(Source):
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
         details = self._file.details() | {"columns_of_words": int(self._is_words.sum())}
-        passed_over = [n for n in self._row_labels if n not in {*self._features, *self._roles.aside}]
-        if passed_over:
-            details["row_labels_passed_over"] = ", ".join(map(repr, passed_over))
+        details |= self._roles.passed_over(self._row_labels)
         return SourceInfo(
             self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
             describe_target(self.target()), self.fingerprint(), details,
