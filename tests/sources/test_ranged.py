@@ -65,6 +65,7 @@ def anndata(folder, X, y):
     var = pd.DataFrame(index=[f"g{j}" for j in range(COLUMNS)])
     with warnings.catch_warnings(action="ignore"):  # anndata's own, about pandas
         ad = pytest.importorskip("anndata")
+        ad.settings.allow_write_nullable_strings = True
         ad.AnnData(sp.csc_matrix(X), obs=obs, var=var).write_h5ad(folder / "X.h5ad")
     return open_source("X.h5ad", target="y")
 
