@@ -96,6 +96,7 @@ LEARNERS = [cls() for cls in public(InstanceLearner)] + [
     tamis.SOFS(5, gamma=0.1),
     tamis.SOFS(7, multiclass="uniform", passes=2),
     tamis.SOFS(9, n_bits=6),
+    tamis.MergedSOFS(6, shards=3),
     tamis.SOFS("auto", sizes=(1, 3, 8, 20)),
     tamis.PET("auto", sizes=(2, 5), multiclass="uniform", passes=2),
     tamis.FOFS("auto"),

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tamis.selectors.features.sfs_fi import SFSFI
     from tamis.selectors.instances.arow import AROW
     from tamis.selectors.instances.fofs import FOFS
+    from tamis.selectors.instances.merged_sofs import MergedSOFS
     from tamis.selectors.instances.ogd import OGD
     from tamis.selectors.instances.pet import PET
     from tamis.selectors.instances.sofs import SOFS
@@ -83,6 +84,7 @@ _WHERE = {
     "OGD": "tamis.selectors.instances.ogd",
     "PET": "tamis.selectors.instances.pet",
     "SOFS": "tamis.selectors.instances.sofs",
+    "MergedSOFS": "tamis.selectors.instances.merged_sofs",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
     "FisherZ": "tamis.measures",
@@ -133,6 +135,7 @@ __all__ = [
     "GSquared",
     "Grafting",
     "GroupSAOLA",
+    "MergedSOFS",
     "MutualInformation",
     "NaiveBoosting",
     "OFSDensity",

@@ -17,6 +17,7 @@ from tamis.cli.progress import progress, short
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.engine.learn import LEARNERS, Learned, learn, make_learner
+from tamis.engine.learn_shards import learn_shards
 from tamis.engine.model import check_free, snapshot
 from tamis.engine.tune import GRID, tune
 from tamis.report.learned import page_of_model, page_so_far
@@ -65,6 +66,11 @@ from tamis.selectors.training import Training
     help="Put the state away beside --out every so often (60 s); after a kill or Ctrl-C the same "
     "command goes on from there, to the same model.",
 )  # fmt: skip
+@click.option(
+    "--cluster", metavar="ADDRESS",
+    help="Learn from each file elsewhere, with a learner of its own, and merge them by precision "
+    "(merged-sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here.",
+)  # fmt: skip
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and go on.")
 @source_options
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
@@ -91,6 +97,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
       tamis learn train.svm -k 500 --test test.svm --out model/
       zcat *.gz | tamis learn - --classes -1,1 --method pet --out model/
       tamis learn train.svm -k 100 --tune 20000 --out model/
+      tamis learn part1.svm part2.svm --cluster local:2 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
     """  # noqa: D301  (click wants the backspace itself)
     options = _sorted_out(given)
@@ -122,9 +129,15 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
             learner = tuned.learner
             say(f"tuned: {tuned}")
             options["facts"] = {"tuned": {"rows": tuned.rows, "table": tuned.table}}
-        done = learn(
-            list(data), learner, report=report, say=say, watch=watch, command=asked, **options
-        )
+        if given["cluster"] is not None:
+            done = learn_shards(
+                list(data), learner, given["cluster"], report=report, command=asked,
+                **_without_checkpoint(options),
+            )  # fmt: skip
+        else:
+            done = learn(
+                list(data), learner, report=report, say=say, watch=watch, command=asked, **options
+            )
         if page is not None and done.folder is not None:
             page.show(page_of_model(done.folder))
     if as_json:
@@ -172,6 +185,15 @@ def _sorted_out(given: dict[str, Any]) -> dict[str, Any]:
                                           "skip_bad_lines", "force")},
         **given["reading"],
     }  # fmt: skip
+
+
+def _without_checkpoint(options: dict[str, Any]) -> dict[str, Any]:
+    """The same for shards, which begin again when they are stopped."""
+    if options["checkpoint"] is not None:
+        raise ParameterError(
+            "--checkpoint does not go with --cluster: a shard that is lost is learned again"
+        )
+    return {name: value for name, value in options.items() if name not in ("checkpoint", "facts")}
 
 
 def _rows(text: str) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import platform
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -44,6 +44,20 @@ def on_cluster(cluster: Any) -> Iterator[Examining]:
             return stack.enter_context(contextlib.closing(_told(done)))
 
         yield examining
+
+
+@contextlib.contextmanager
+def calling_on(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
+    """Give what calls a function for each of some things on a cluster."""
+    with _client(cluster) as client:
+        check_workers(client)
+        window = sum(client.nthreads().values()) + 1
+        yield lambda call, items: _told(
+            in_order(
+                iter(items), lambda item: client.submit(call, item, pure=False), window,
+                lambda _: None,
+            )
+        )  # fmt: skip
 
 
 def _examine(task: Task, knowledge: tuple[ColumnSelector, Any]) -> Any:

@@ -8,7 +8,7 @@ many do it, and how columns are cut into blocks change nothing; decisions are ta
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tamis.core.errors import ParameterError
@@ -38,6 +38,21 @@ def examiner(cluster: Any = None) -> Iterator[Examining]:
 
         with on_cluster(cluster) as examining:
             yield examining
+
+
+@contextlib.contextmanager
+def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
+    """Give what calls a function for each of some things elsewhere: results come in order."""
+    if isinstance(cluster, str) and cluster.startswith("local:"):
+        from tamis.engine.processes import calling
+
+        with calling(_count(cluster)) as run:
+            yield run
+    else:
+        from tamis.engine.cluster import calling_on
+
+        with calling_on(cluster) as run:
+            yield run
 
 
 def _here(stack: contextlib.ExitStack) -> Examining:

@@ -21,6 +21,7 @@ from tamis.engine.predict import Tally, accuracy_on
 from tamis.engine.select import peak_megabytes
 from tamis.selectors.instances.arow import AROW
 from tamis.selectors.instances.fofs import FOFS
+from tamis.selectors.instances.merged_sofs import MergedSOFS
 from tamis.selectors.instances.ogd import OGD
 from tamis.selectors.instances.pet import PET
 from tamis.selectors.instances.sofs import SOFS
@@ -32,7 +33,7 @@ from tamis.sources.row_reader import BadLines
 
 #: Learners by their word on the command line.
 LEARNERS: dict[str, type[InstanceLearner]] = {
-    "sofs": SOFS, "pet": PET, "fofs": FOFS, "ogd": OGD, "arow": AROW,
+    "sofs": SOFS, "merged-sofs": MergedSOFS, "pet": PET, "fofs": FOFS, "ogd": OGD, "arow": AROW,
 }  # fmt: skip
 
 
@@ -172,7 +173,7 @@ def learn(
     seconds = {"learn": learned - begun + before, "test": time.perf_counter() - learned}
     done = Learned(chosen, training.rows, training.mistakes, training.bad, tally, seconds)
     if out is not None:
-        told = {**(facts or {}), **_facts(done, training, command, asked)}
+        told = {**(facts or {}), **facts_of(done, training, command, asked)}
         done.folder = save_model(chosen, out, force=force, **told)
     for file, mark in training.marks.items():
         readers[file].committed(mark)
@@ -276,7 +277,7 @@ def _testing(report: Report) -> Report:
     return lambda _, done, total: report("testing", done, total)
 
 
-def _facts(
+def facts_of(
     done: Learned, training: Training, command: str, asked: dict[str, Any]
 ) -> dict[str, Any]:
     """What model.json says beyond the model itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import pickle
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -42,6 +42,15 @@ def processes(count: int) -> Iterator[Examining]:
             return stack.enter_context(contextlib.closing(_told(done)))
 
         yield examining
+
+
+@contextlib.contextmanager
+def calling(count: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
+    """Give what calls a function for each of some things, with so many processes."""
+    with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
+        yield lambda call, items: _told(
+            in_order(iter(items), lambda item: pool.submit(call, item), count + 1, lambda _: None)
+        )
 
 
 def _told(blocks: Generator[Any]) -> Generator[Any]:

@@ -24,14 +24,16 @@ from tamis.kernels.rows import buckets_of
 from tamis.selectors import intake
 from tamis.selectors.base import Selector
 from tamis.selectors.scoring import RowScorer
+from tamis.selectors.shards import Shards
 from tamis.selectors.sizes import SideBySide
 from tamis.selectors.training import Training
 from tamis.selectors.weights import Floats, FullWeights, Ints, KeptWeights
 from tamis.sources.base import Report, silent
 from tamis.sources.open_rows import open_rows
 
-#: What can be in force: the kept features, several such sizes side by side, or every feature.
-Model = KeptWeights | SideBySide | FullWeights
+#: What can be in force: the kept features, several such sizes or shards side by side, or every
+#: feature.
+Model = KeptWeights | SideBySide | Shards | FullWeights
 
 #: Parameters that every learner has.
 SHARED_RANGES: Mapping[str, Range | Sequence[Range]] = {
