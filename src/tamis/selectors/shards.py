@@ -25,7 +25,8 @@ Posterior = tuple[Ints, Floats, Floats, Ints]
 def posterior_of(model: KeptWeights) -> Posterior:
     """All that a shard knows about the features it has seen."""
     marks, slots = model.marks.view, model._slots()
-    features = np.unique(list_filled(marks.reshape(-1)) // model.blocks)
+    filled: Ints = list_filled(marks.reshape(-1))  # rising
+    features = filled if model.blocks == 1 else np.unique(filled // model.blocks)
     added = marks[features].astype(np.float64)
     means, kept = np.zeros_like(added), np.zeros(len(features), dtype=np.int64)
     places = np.searchsorted(features, model.feature[slots])
@@ -51,6 +52,9 @@ def merged(parts: list[Posterior], size: int) -> tuple[Ints, Floats, Floats]:
         means[at] += part[2] * ((1.0 + part[1]) / (1.0 + added[at]))
     rank = _rank(added)
     known = np.flatnonzero(rank > -blocks if blocks > 1 else rank > 0)
+    if len(known) > size:  # only those that can be among the best are put in order
+        lowest = np.partition(rank[known], len(known) - size)[len(known) - size]
+        known = known[rank[known] >= lowest]
     best = known[np.lexsort((features[known], -kept[known], -rank[known]))[:size]]
     best = best[np.argsort(features[best])]
     return features[best], means[best], added[best]

@@ -1,0 +1,84 @@
+"""MergedSOFS against one sequential pass of SOFS, on X1 and news20: accuracy, and time of a shard.
+
+`CPU s, longest shard` is what one of so many machines would need for its share of the rows; merging
+comes on top. Accuracy is on rows that were not learned from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tamis
+from benchmarks import _streams
+from benchmarks._data import load_real, zipf_matrix
+from benchmarks._harness import Report
+from tamis.selectors.shards import merged, posterior_of
+
+#: Features to keep, and gamma: what `benchmarks.instances` picks for SOFS on X1.
+SETTINGS = {"X1": (100, 1e4), "news20": (2_000, 1.0)}
+
+
+def x1() -> tuple[Any, Any, Any, Any]:
+    return *_streams.X1.matrix(0, 100_000), *_streams.X1.matrix(100_000, 110_000)
+
+
+def news20() -> tuple[Any, Any, Any, Any]:
+    """Rows in an order of their own, a quarter of them to test on."""
+    try:
+        X, y = load_real("news20_rebuilt")
+    except OSError:
+        X, y = zipf_matrix(9_996, 1_355_191, 380)
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    X, y, cut = X[order].astype(np.float64), y[order], 3 * X.shape[0] // 4
+    return X[:cut], y[:cut], X[cut:], y[cut:]
+
+
+def _cpu(job: Callable[[], Any]) -> tuple[float, Any]:
+    begun = time.process_time()
+    found = job()
+    return time.process_time() - begun, found
+
+
+def line(name: str, data: tuple[Any, Any, Any, Any], shards: int) -> dict[str, Any]:
+    """One line of the table; 0 shards is SOFS."""
+    X, y, X_test, y_test = data
+    size, gamma = SETTINGS[name]
+    kind = {"shards": shards} if shards else {}
+    model = (tamis.MergedSOFS if shards else tamis.SOFS)(size, gamma=gamma, **kind)
+    model.fit(X, y)
+    seconds, parts = [], []
+    for s in range(max(shards, 1)):
+        one = tamis.SOFS(size, gamma=gamma, classes=np.unique(y))
+        step = max(shards, 1)
+        rows, labels = X[s::step], y[s::step]
+        spent, _ = _cpu(lambda one=one, rows=rows, labels=labels: one.fit(rows, labels))
+        seconds.append(spent)
+        parts.append(posterior_of(one._model))
+    merging, _ = _cpu(lambda: merged(parts, size))
+    return {
+        "learner": f"MergedSOFS, {shards} shards" if shards else "SOFS",
+        "test accuracy %": f"{100 * model.score(X_test, y_test):.2f}",
+        "mistakes on the way": model.work_["mistakes"],
+        "updates": model.work_["updates"],
+        "CPU s, longest shard": max(seconds),
+        "CPU s, merging": merging if shards else 0.0,
+    }
+
+
+def main() -> None:
+    report = Report("merged", __doc__ or "")
+    for name, make in (("X1", x1), ("news20", news20)):
+        data = make()
+        with tamis.threads(1):
+            line(name, data, 2)  # compiles
+            rows = [line(name, data, shards) for shards in (0, 1, 2, 4, 16)]
+        report.table(f"{name}: {data[0].shape[0]:,} rows, {data[0].shape[1]:,} columns", rows)
+    report.save()
+
+
+if __name__ == "__main__":
+    main()
