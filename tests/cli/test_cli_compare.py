@@ -109,3 +109,12 @@ def test_ctrl_c_keeps_what_is_finished(files) -> None:
     assert "Traceback" not in err
     assert err.splitlines()[-1].startswith("tamis: stopped; nothing was written but what")
     assert os.listdir(files / "results") == ["cells"]
+
+
+def test_info_tells_what_was_compared(tamis, svm):
+    done = tamis("compare", "--data", "t.svm", "--methods", "saola,all", "--classifiers", "knn",
+                 "--cv", "1x2", "--out", "results", "--quiet")  # fmt: skip
+    assert done.code == 0, done.err
+    facts = json.loads(tamis("info", "results", "--json").out)
+    assert (facts["methods"], facts["classifiers"], facts["folds"]) == ("saola, all", "knn", "1x2")
+    assert "methods      saola, all" in tamis("info", "results").out

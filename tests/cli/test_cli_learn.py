@@ -212,3 +212,13 @@ def test_progress_shows_rows_a_second_and_the_error(tamis, data, monkeypatch):
         done.err,
         re.MULTILINE,
     )
+
+
+def test_info_tells_what_a_model_is(tamis, data):
+    assert tamis("learn", "train.svm", "-k", "5", "--test", "test.svm", "--out", "m").code == 0
+    said = tamis("info", "m")
+    assert said.code == 0
+    assert {"SOFS", "0, 1", "5"} <= {line[20:].strip() for line in said.out.splitlines()}
+    facts = json.loads(tamis("info", "m", "--json").out)
+    assert facts["features kept"] == 5
+    assert facts["command"].startswith("tamis learn train.svm -k 5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 
 import numpy as np
@@ -127,3 +128,18 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
     assert said("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", "--target", "y").startswith(
         "Input X contains NaN (a missing value) in column 'a', row 1 (counted from 0); say what"
     )
+
+
+def test_the_checksums_of_a_store_are_compared_when_asked(tamis, table, tmp_path):
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert tamis("convert", "a.csv", "a.cols", "--target", "sick").code == 0
+    assert json.loads(tamis("info", "a.cols", "--verify", "--json").out)["verified"] is True
+    file = next((tmp_path / "a.cols").glob("dense*.npy"))
+    whole = bytearray(file.read_bytes())
+    whole[-5] ^= 64
+    file.write_bytes(whole)
+    said = tamis("info", "a.cols", "--verify").one_sentence()
+    assert said.startswith("a.cols")
+    assert file.name in said
+    said = tamis("info", "a.csv", "--verify").one_sentence()
+    assert said == "a.csv is no store, so it has no checksums to --verify"

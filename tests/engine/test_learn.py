@@ -25,9 +25,10 @@ ARRAYS = ("features.npy", "weights.npy", "confidence.npy")
 
 PROGRAM = """
 import sys, time, tamis
-tamis.learn("train.svm", tamis.SOFS(12, gamma=0.5), out=sys.argv[1], passes=2, shuffle=150, seed=5,
-            skip_bad_lines=True, classes=[-1, 1], chunk=3000, checkpoint=1e-4, test="train.svm",
-            watch=lambda training: time.sleep(0.01))
+learner = tamis.SOFS("auto", sizes=[3, 12, 40]) if sys.argv[2] == "auto" else tamis.SOFS(12)
+tamis.learn("train.svm", learner.set_params(gamma=0.5), out=sys.argv[1], passes=2, shuffle=150,
+            seed=5, skip_bad_lines=True, classes=[-1, 1], chunk=3000, checkpoint=1e-4,
+            test="train.svm", watch=lambda training: time.sleep(0.01))
 """
 
 
@@ -58,15 +59,16 @@ def same(a: Path, b: Path) -> bool:
     return all((a / name).read_bytes() == (b / name).read_bytes() for name in ARRAYS)
 
 
-def test_a_killed_run_goes_on_to_the_same_model_bit_for_bit(tmp_path):
+@pytest.mark.parametrize("size", ["12", "auto"])
+def test_a_killed_run_goes_on_to_the_same_model_bit_for_bit(tmp_path, size):
     write(tmp_path / "train.svm", spoil=True)
     script = [sys.executable, "-c", PROGRAM]
     options = {"cwd": tmp_path, "stderr": subprocess.PIPE, "text": True}
-    whole = subprocess.Popen([*script, "whole"], **options)
+    whole = subprocess.Popen([*script, "whole", size], **options)
     draw, kills = random.Random(7), 0
     while not (tmp_path / "model").exists():
         before = written(tmp_path / "model.checkpoint")
-        program = subprocess.Popen([*script, "model"], **options)
+        program = subprocess.Popen([*script, "model", size], **options)
         while program.poll() is None:
             # Once it has come further than the last one, kill it at any moment.
             if kills < KILLS and written(tmp_path / "model.checkpoint") not in (None, before):
@@ -81,8 +83,10 @@ def test_a_killed_run_goes_on_to_the_same_model_bit_for_bit(tmp_path):
     assert whole.communicate()[1] == ""
     assert same(tmp_path / "model", tmp_path / "whole")
     killed, one = (tamis.open_model(tmp_path / name).record for name in ("model", "whole"))
-    for key in ("curve", "work", "bad_lines", "first_bad_lines", "error", "test", "classes"):
+    same_in_both = ("curve", "work", "bad_lines", "first_bad_lines", "error", "test", "classes")
+    for key in (*same_in_both, "size_curve", "n_features"):
         assert killed[key] == one[key], key
+    assert len(killed["size_curve"]) == (3 if size == "auto" else 1)
     assert sum(killed["bad_lines"].values()) == 3
     assert not (tmp_path / "model.checkpoint").exists()
     left = sorted(p.name for p in tmp_path.iterdir() if not p.name.startswith(".model"))

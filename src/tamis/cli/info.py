@@ -1,4 +1,4 @@
-"""`tamis info`: what a file holds, or what a run did."""
+"""`tamis info`: what a file holds, or what a run, a model or a comparison is."""
 
 from __future__ import annotations
 
@@ -11,26 +11,35 @@ import click
 
 from tamis.cli.options import open_data, source_options
 from tamis.cli.text import one_line
+from tamis.core.errors import ParameterError
+from tamis.engine.model import is_model, open_model
 from tamis.engine.record import open_run
 
 
 @click.command("info")
 @click.argument("data", type=click.Path())
 @source_options
+@click.option("--verify", is_flag=True,
+              help="Read a store whole, and compare every file with its checksum.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(data: str, reading: dict[str, Any], as_json: bool) -> None:
-    """Say what DATA holds: a data file, a column store, or the folder of a run.
+def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> None:
+    """Say what DATA holds: a data file, a store, or the folder of a run, model or comparison.
 
     \b
     Examples:
       tamis info news20.svm
       tamis info run/ --json
+      tamis info model/
+      tamis info genes.cols --verify
     """  # noqa: D301  (click wants the backspace itself)
-    facts = (
-        _of_run(data)
-        if os.path.isfile(os.path.join(data, "run.json"))
-        else _of_source(data, reading)
-    )
+    if os.path.isfile(os.path.join(data, "run.json")):
+        facts = _of_run(data)
+    elif is_model(data):
+        facts = _of_model(data)
+    elif os.path.isfile(os.path.join(data, "compare.json")):
+        facts = _of_results(data)
+    else:
+        facts = _of_source(data, reading, verify)
     if as_json:
         import json
 
@@ -41,10 +50,17 @@ def command(data: str, reading: dict[str, Any], as_json: bool) -> None:
         click.echo(f"{key:<{width}}  {one_line(_text(value))}")
 
 
-def _of_source(data: str, reading: dict[str, Any]) -> dict[str, Any]:
-    facts = asdict(open_data(data, reading).info())
+def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, Any]:
+    source = open_data(data, reading)
+    if verify:
+        check = getattr(source, "verify", None)
+        if check is None:
+            raise ParameterError(f"{data} is no store, so it has no checksums to --verify")
+        check()
+    facts = asdict(source.info())
     details = facts.pop("details")
-    return {"name": Path(data).name, **facts, **details}
+    verified = {"verified": True} if verify else {}
+    return {"name": Path(data).name, **facts, **details, **verified}
 
 
 def _of_run(data: str) -> dict[str, Any]:
@@ -60,6 +76,42 @@ def _of_run(data: str) -> dict[str, Any]:
         **{f"{k} counted": v for k, v in run.work.items()},
         **{f"seconds {k}": round(v, 3) for k, v in run.seconds.items()},
         "command": run.command,
+    }
+
+
+def _of_model(data: str) -> dict[str, Any]:
+    model = open_model(data)
+    record = model.record
+    test = record.get("test") or {}
+    return {
+        "method": record["method"],
+        **{f"parameter {k}": v for k, v in record["parameters"].items()},
+        "source": ", ".join(str(file.get("name", "")) for file in record.get("source") or []),
+        "classes": ", ".join(map(str, model.classes_.tolist())),
+        "columns seen": record["n_features_in"],
+        "features kept": record["kept"],
+        **{f"{k} counted": v for k, v in record["work"].items()},
+        **{f"bad lines, {k}": v for k, v in record["bad_lines"].items()},
+        **({"progressive error": record["error"]} if "error" in record else {}),
+        **{f"test {k}": test[k] for k in ("rows", "accuracy") if k in test},
+        "command": record.get("command"),
+    }
+
+
+def _of_results(data: str) -> dict[str, Any]:
+    from tamis.evaluate.results import open_results
+
+    results = open_results(data)
+    return {
+        "data": ", ".join(results.data),
+        "methods": ", ".join(results.methods),
+        "classifiers": ", ".join(results.classifiers),
+        "control": results.control,
+        "folds": results.asked.get("cv"),
+        "seed": results.asked.get("seed"),
+        "results": results.rows.num_rows,
+        "selections": results.selections.num_rows,
+        "command": results.asked.get("command"),
     }
 
 

@@ -1,0 +1,153 @@
+"""Every kind of bad input, at once: select and feed refuse it in one sentence, nothing is lost."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tamis.core.errors import TamisError
+
+ROWS = 40
+
+
+def table(columns: int = 4) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    y = np.arange(ROWS) % 2
+    made = {f"new{j}": y + rng.normal(size=ROWS) for j in range(columns)}
+    return pd.DataFrame({"id": np.arange(ROWS), **made, "y": y})
+
+
+def text(head: str = "id,new0,y", line: str = "{i},{v},{c}") -> str:
+    """A sound CSV file, whose lines can be spoilt."""
+    lines = [line.format(i=i, v=i * 0.37 % 1 + i % 2, c=i % 2) for i in range(ROWS)]
+    return "\n".join([head, *lines]) + "\n"
+
+
+def truncated_parquet(place: Path) -> Path:
+    table().to_parquet(place / "a.parquet")
+    whole = (place / "a.parquet").read_bytes()
+    (place / "a.parquet").write_bytes(whole[: len(whole) // 2])
+    return place / "a.parquet"
+
+
+def spoilt_parquet(place: Path) -> Path:
+    path = place / "a.parquet"
+    pq.write_table(pa.Table.from_pandas(table()), path, compression="zstd", write_statistics=False)
+    whole = bytearray(path.read_bytes())
+    whole[20:60] = bytes(40)
+    path.write_bytes(whole)
+    return path
+
+
+def corrupt_checksum(place: Path) -> Path:
+    """One bit of the values changed, in a file that holds checksums of its pages."""
+    path, made = place / "a.parquet", pa.Table.from_pandas(table())
+    pq.write_table(made, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    whole = bytearray(path.read_bytes())
+    at = whole.find(np.asarray(made["new0"]).tobytes()[:32])
+    assert at > 0
+    whole[at] ^= 1
+    path.write_bytes(whole)
+    return path
+
+
+def written(content: str | bytes, name: str = "a.csv"):
+    def make(place: Path) -> Path:
+        data = content.encode() if isinstance(content, str) else content
+        (place / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return place / name
+
+    return make
+
+
+def bomb(place: Path) -> Path:
+    """A gigabyte of zeros in one megabyte."""
+    zeros = gzip.compress(bytes(b"0" * (1 << 24)), 9)
+    (place / "a.csv.gz").write_bytes(gzip.compress(b"id,new0,y\n0,") + zeros * 64)
+    return place / "a.csv.gz"
+
+
+def loop(place: Path) -> Path:
+    (place / "a.csv").symlink_to(place / "b.csv")
+    (place / "b.csv").symlink_to(place / "a.csv")
+    return place / "a.csv"
+
+
+LONG = text().replace("\n5,", "\n5," + "7" * 10_000_000, 1)
+BAD = {
+    "truncated Parquet": (truncated_parquet, "it is truncated or damaged"),
+    "damaged Parquet": (spoilt_parquet, "it is truncated or damaged"),
+    "corrupt checksum": (corrupt_checksum, "it is truncated or damaged"),
+    "header without the target": (written(text("id,new0,z")), "has no column 'y', which target"),
+    "duplicate names": (written(text("id,y,y")), "has two columns named 'y'; rename one"),
+    "rows of different length": (written(text() + "7,1\n"), "line 42 has 2 values where the"),
+    "NUL bytes": (written(text().replace("7", "\0", 1)), "holds a NUL byte, so it is damaged"),
+    "a line of 10 MB": (written(LONG), "line 7 is longer than 8,000,000 bytes"),
+    "a zip bomb": (bomb, "line 2 is longer than 8,000,000 bytes"),
+    "a symlink loop": (loop, "cannot be read (Too many levels of symbolic links)"),
+    "truncated gzip": (
+        lambda place: written(gzip.compress(text().encode())[:-30], "a.csv")(place),
+        "is a truncated or damaged gzip file",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def selection(tmp_path_factory) -> Path:
+    """A living selection with two columns."""
+    place = tmp_path_factory.mktemp("living")
+    table(2).rename(columns=lambda n: n.replace("new", "old")).to_parquet(place / "a.parquet")
+    source = tamis.open(place / "a.parquet", target="y", key="id")
+    keys = pd.Series(np.arange(ROWS), name="id")
+    tamis.Selection.create(place / "run", source.target(), "saola", key=keys).feed(source)
+    return place / "run"
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what):
+    make, said = BAD[what]
+    path = make(tmp_path)
+    shutil.copytree(selection, tmp_path / "run")
+
+    def select() -> None:
+        tamis.select(tamis.open(path, target="y", key="id"))
+
+    def feed() -> None:
+        tamis.Selection.open(tmp_path / "run").feed(tamis.open(path, target="y", key="id"))
+
+    for act in (select, feed):
+        with pytest.raises(TamisError) as told:
+            act()
+        assert said in str(told.value)
+        assert str(path) in str(told.value)
+        assert "\n" not in str(told.value)
+    before, after = tamis.Selection.open(selection), tamis.Selection.open(tmp_path / "run")
+    assert after.kept == before.kept
+    assert after.status() | {"folder": ""} == before.status() | {"folder": ""}
+    assert after.feed(table(1).drop(columns="y")).taken == 1  # and it goes on
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_odd_names_go_in_and_come_out_again(tmp_path, selection, suffix):
+    """Quotes, newlines and HTML: names like any other."""
+    odd = ['say "hi"', "it's", "two\nlines", "<script>alert(1)</script>", "a,b", "x\ty"]
+    made = table(len(odd)).set_axis(["id", *odd, "y"], axis=1)
+    path = tmp_path / f"a{suffix}"
+    made.to_csv(path, index=False) if suffix == ".csv" else made.to_parquet(path)
+    run = tamis.select(tamis.open(path, target="y", key="id"))
+    assert [run.log.names[j] for j in range(len(odd))] == odd
+    assert all(str(run.why(name)).startswith(name) for name in odd)
+    shutil.copytree(selection, tmp_path / "run")
+    living = tamis.Selection.open(tmp_path / "run")
+    assert living.feed(tamis.open(path, target="y", key="id")).taken == len(odd)
+    again = tamis.Selection.open(tmp_path / "run")
+    assert again.feed(made.drop(columns="y")).skipped == len(odd)
+    assert set(again.kept) <= {*odd, "old0", "old1"}
