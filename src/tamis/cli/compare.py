@@ -58,6 +58,11 @@ from tamis.selectors import BY_METHOD
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), help="Processes. Default: one for each core.")
 @click.option(
+    "--cluster", metavar="ADDRESS",
+    help="Do the cells elsewhere: tcp://host:8786 of a Dask cluster; OUT must be a folder that all "
+    "hosts share.",
+)  # fmt: skip
+@click.option(
     "--cell-seconds", type=click.FloatRange(0, min_open=True),
     help="Stop a selection or a classifier that takes longer on one fold.",
 )  # fmt: skip

@@ -26,6 +26,7 @@ from tamis.evaluate.cache import CellCache, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
 from tamis.evaluate.classifiers import check_classifiers
 from tamis.evaluate.data import DataSet, read_all
+from tamis.evaluate.elsewhere import Elsewhere
 from tamis.evaluate.gather import gather
 from tamis.evaluate.methods import Method, parse_methods
 from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
@@ -69,6 +70,7 @@ def compare(
     out: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    cluster: Any = None,
     cell_seconds: float | None = None,
     cell_megabytes: float | None = None,
     shares: Sequence[float] = (1.0,),
@@ -106,6 +108,9 @@ def compare(
         Folder of the cells, where several results share one.
     jobs : int, optional
         Worker processes; default: one for each core.
+    cluster : str or dask.distributed.Client, optional
+        Do the cells there instead: ``"tcp://host:8786"``, a client, or ``"local:2"``. `out` must be
+        a folder that all hosts share. A cell is kept when all its steps are finished.
     cell_seconds, cell_megabytes : float, optional
         What each step of a cell (the selection, then each classifier) may take. A step that
         exceeds it is stopped and reported as such.
@@ -160,8 +165,10 @@ def compare(
         cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
+        here = cluster is None
+        pool = Pool(jobs or thread_count(), caps) if here else Elsewhere(cluster, caps)
         _run(
-            Pool(jobs or thread_count(), caps), tasks, len(states), cells, report,
+            pool, tasks, len(states), cells, report,
             lambda: None if watch is None else watch(lambda: so_far(states, judges)),
         )  # fmt: skip
     results = gather(asked, states, sets, len(tasks))
@@ -241,7 +248,7 @@ def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
 
 
 def _run(
-    pool: Pool,
+    pool: Pool | Elsewhere,
     tasks: list[Task],
     total: int,
     cells: CellCache,
@@ -298,7 +305,7 @@ def _work_folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="tamis-compare-") as folder:
             yield Path(folder)
         return
-    place = Path(out)
+    place = Path(os.path.abspath(out))  # workers may have another folder to be in
     try:
         place.mkdir(parents=True, exist_ok=True)
         for old in place.glob(".work-*"):

@@ -1,0 +1,55 @@
+"""The same comparison when cells are done on a cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tamis.core.errors import ClusterError
+from tamis.evaluate import compare
+from tamis.evaluate.cells import Caps
+from tamis.evaluate.elsewhere import _do, _Noted
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 12))
+    X[:, 3] += 2 * y
+    return {"small": (X, y)}
+
+
+@pytest.fixture
+def client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_cells_come_back_as_they_would_here(data, client, tmp_path):
+    asked = {"methods": "saola,all", "classifiers": "knn", "cv": 2}
+    here = compare(data, **asked, jobs=1)
+    there = compare(data, **asked, cluster=client, out=tmp_path / "results")
+    assert np.array_equal(here.grid("accuracy", "knn"), there.grid("accuracy", "knn"))
+    again = compare(data, **asked, cluster="tcp://127.0.0.1:1", out=tmp_path / "results")
+    assert np.array_equal(again.grid("accuracy", "knn"), here.grid("accuracy", "knn"))
+
+
+def test_a_folder_that_a_worker_cannot_see_is_told():
+    with pytest.raises(ClusterError, match=r"a worker cannot see /nowhere.* that all hosts share"):
+        _do(({"folder": "/nowhere"}, Caps(None, None)))
+
+
+def test_what_was_kept_is_what_was_selected_there_or_told():
+    cell = _Noted({"kept": [1]})
+    assert cell.kept() == [1]
+    cell.steps.append(("selection", {"kept": [2]}))
+    assert cell.kept() == [2]
