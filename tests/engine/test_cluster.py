@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError, SourceError
 from tamis.engine import cluster as engine_cluster
-from tamis.engine.ranges import FIRST, in_order, tasks
+from tamis.engine.ranges import FIRST, in_order, packed, tasks
 from tamis.selectors.base import ColumnSelector
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
@@ -82,6 +83,16 @@ def test_blocks_begin_small_double_and_cover_every_column(wide):
     assert [task.last - task.first for task in cut[:3]] == [FIRST, 2 * FIRST, 4 * FIRST]
     assert [task.first for task in cut[1:]] == [task.last for task in cut[:-1]]
     assert (cut[0].first, cut[-1].last) == (0, wide.n_columns)
+
+
+def test_what_workers_are_told_has_no_room_to_spare(wide):
+    selector = tamis.SAOLA().start(wide.target())
+    selector.look_at(wide.columns(), wide.n_columns)
+    before = len(packed(selector, wide))
+    selector.log_.reserve(10**7)
+    assert len(packed(selector, wide)) == before
+    found = pickle.loads(packed(selector, wide))[0].log_
+    assert len(found) == 0
 
 
 def test_results_come_in_order_and_few_are_under_way():

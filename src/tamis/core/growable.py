@@ -54,3 +54,7 @@ class Growable:
             bigger = np.empty(max(needed, len(self._array) * 3 // 2, 16), dtype=self._array.dtype)
             bigger[: self._length] = self.view
             self._array = bigger
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what is filled; room to spare may be gigabytes."""
+        return {"_array": self.view.copy(), "_length": self._length}
