@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tamis.selectors import BY_METHOD
@@ -65,3 +66,25 @@ def test_a_warning_is_one_line(tamis, tmp_path) -> None:
     told = [line for line in done.err.splitlines() if line.startswith("tamis: ")]
     assert len(told) == 1
     assert "takes every value as a category" in told[0]
+
+
+def test_groups_are_the_tables_of_a_folder(tamis, svm, tmp_path):
+    said = tamis("select", "t.svm", "--method", "group-saola", "--out", "one").err
+    assert said.splitlines()[0] == (
+        "t.svm has no groups, so all its columns are one group, as with --method saola; give a "
+        "folder with a table for each group, or groups= in Python"
+    )
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    (tmp_path / "days").mkdir()
+    for day in ("a", "b", "c"):
+        new = {f"{day}{j}": y + rng.normal(size=200) for j in range(4)}
+        table = pd.DataFrame({"id": range(200), **new, "y": y})
+        table.to_parquet(tmp_path / "days" / f"{day}.parquet")
+    asked = ("select", "days", "--key", "id", "--target", "y", "--method", "group-saola")
+    done = tamis(*asked, "--out", "run")
+    assert done.code == 0
+    assert "groups" not in done.err
+    assert tamis(*asked, "--out", "commits", "--checkpoint", "0.0001", "--width", "1").code == 0
+    runs = [(tmp_path / name / "selected.csv").read_text() for name in ("run", "commits")]
+    assert runs[0] == runs[1]

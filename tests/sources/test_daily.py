@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -148,3 +149,37 @@ def test_days_give_the_same_selection_as_one_file(tmp_path):
     for width in (1, 3, None):
         run = tamis.select(source, tamis.SAOLA(tamis.MutualInformation(alpha=0.2)), width=width)
         assert run.log.replay() == whole.log.replay()
+
+
+@pytest.mark.parametrize("width", [1, 3, None])
+def test_the_columns_of_a_day_are_a_group(tmp_path, width):
+    week(tmp_path / "days")
+    source = tamis.open(tmp_path / "days", key="who", target="label", ignore="d0_word")
+    groups = [int(name[1]) for name in source.names()]
+    found = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)).run(source, source.target(), width=width)
+    again = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5))
+    again.fit(*source.load(), groups=groups)
+    assert found.kept_.tolist() == again.kept_.tolist()
+    assert {day: kept.tolist() for day, kept in found.groups_.items()} == {
+        day: kept.tolist() for day, kept in again.groups_.items()
+    }
+    assert len(found.groups_) > 1
+    one_group = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)).fit(*source.load())
+    assert found.work_ != one_group.work_
+
+
+def test_days_that_are_fed_are_groups_too(tmp_path):
+    week(tmp_path / "days")
+    source = tamis.open(tmp_path / "days", key="who", target="label", ignore="d0_word")
+    selection = tamis.Selection.create(
+        tmp_path / "run", source.target(), tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)),
+        key=pd.Series(source.keys()[1], name="who"),
+    )  # fmt: skip
+    selection.feed(source)
+    again = tamis.Selection.open(tmp_path / "run")
+    assert again.feed(source).skipped == len(source.names())
+    expected = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)).start(source.target())
+    for block in source.columns(2):
+        expected.feed(block)  # the last day stays open: more of it may come
+    assert again.kept == expected.get_feature_names_out().tolist()
+    assert len({name[:2] for name in again.kept}) > 1

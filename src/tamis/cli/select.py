@@ -135,6 +135,8 @@ def command(
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
     name = data_name(data, source)
+    if method == "group-saola" and source.format != "daily" and not quiet:
+        click.echo(one_line(_one_group(name)), err=True)
     with progress(quiet) as report, followed(live, f"tamis: {name}") as page:
 
         def watch(so_far: Callable[[], Run]) -> None:
@@ -166,6 +168,14 @@ def command(
     if not quiet:
         for line in summary(run, out, time.perf_counter() - begun):
             click.echo(one_line(line))
+
+
+def _one_group(name: str) -> str:
+    """Say that groups were not given, and how they can be."""
+    return (
+        f"{name} has no groups, so all its columns are one group, as with --method saola; give a "
+        "folder with a table for each group, or groups= in Python"
+    )
 
 
 def _at_once(

@@ -34,7 +34,8 @@ class DailySource(Source):
 
     Files are taken by name, so that ``2026-01-02.parquet`` follows ``2026-01-01.parquet``; names
     that begin with a dot or an underscore are passed over. The rows are those of the first file;
-    the other files may have them in another order but must have the same keys, each once.
+    the other files may have them in another order but must have the same keys, each once. The
+    columns of a file are a group, for selectors that take groups.
 
     Parameters
     ----------
@@ -116,12 +117,12 @@ class DailySource(Source):
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of at most `width` columns, file after file."""
         first, total = 0, self.n_columns
-        for part, in_order in zip(self._parts, self._in_order, strict=True):
+        for day, (part, in_order) in enumerate(zip(self._parts, self._in_order, strict=True)):
             order = None if in_order else self._order(part)
             for block in part.columns(width):
                 values = np.asarray(block.values)
                 values = values if order is None else np.asfortranarray(values[order])
-                yield replace(block, first=first, values=values)
+                yield replace(block, first=first, values=values, group=day)
                 first += block.width
                 report("reading columns", first, total)
 
