@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.columns import list_column
+from tamis.kernels.sorting import argsort
 
 #: The class of the item that stands for all zeros.
 ZEROS = -1
@@ -33,7 +34,7 @@ def sort_column(
         lump[y[rows[t]]] -= 1
         rows[there], entries[there] = rows[t], entries[t]
         there += 1 if entries[t] == entries[t] else 0
-    order = np.argsort(entries[:there])
+    order = argsort(entries[:there])
     shift = 0
     for t in range(there):
         value = entries[order[t]]

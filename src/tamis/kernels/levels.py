@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
+from tamis.kernels.sorting import first_not_below, sort
 
 #: Up to this many levels are found by trying each in turn, which beats sorting.
 FEW_LEVELS = 16
@@ -87,7 +88,7 @@ def code_values(values, count, codes, levels):
 @jit
 def code_by_sorting(values, count, codes, levels):
     """Do as `code_values`, for columns with many levels."""
-    ordered = np.sort(values[:count])
+    ordered = sort(values[:count])
     found = 0
     for t in range(count):
         value = ordered[t]
@@ -96,7 +97,7 @@ def code_by_sorting(values, count, codes, levels):
             found += 1
     for t in range(count):
         value = values[t]
-        codes[t] = 0 if value == 0.0 else np.searchsorted(levels[:found], value) + 1
+        codes[t] = 0 if value == 0.0 else first_not_below(levels, found, value) + 1
     return found
 
 

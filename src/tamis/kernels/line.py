@@ -15,6 +15,7 @@ from tamis.kernels._jit import inline, jit
 from tamis.kernels.correlation import moments
 from tamis.kernels.levels import gather_nonzeros
 from tamis.kernels.neighbours import NOBODY, goes_on, mean_in_order, mean_share, widest_gap
+from tamis.kernels.sorting import argsort
 
 
 @inline
@@ -55,7 +56,7 @@ def find_levels(
     last that of zero. Returns the number of levels.
     """
     n = len(codes)
-    order = np.argsort(values[:count])
+    order = argsort(values[:count])
     zero_waits = count < n
     found, t = 0, 0
     size_before[0] = 0

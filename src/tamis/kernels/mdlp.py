@@ -10,6 +10,7 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.cuts import ZEROS, between, is_discrete, sort_column
+from tamis.kernels.sorting import sort
 
 
 @inline
@@ -93,7 +94,7 @@ def mdlp_items(items, classes, lump, count, table, unit, left, right, pending, o
         pending[waiting, 0], pending[waiting, 1] = lo, at
         pending[waiting + 1, 0], pending[waiting + 1, 1] = at, hi
         waiting += 2
-    out[:found] = np.sort(out[:found])
+    out[:found] = sort(out[:found])
     return found
 
 

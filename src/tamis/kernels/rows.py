@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.sorting import argsort
 
 #: What can be wrong with an entry.
 FINE, NOT_FINITE, TOO_LARGE, NEGATIVE, BEYOND, NOT_RISING = range(6)
@@ -85,7 +86,7 @@ def hash_rows(pointers, places, values, bits):
     for r in range(len(pointers) - 1):
         begin = filled
         # A stable order: numbers that meet are added in the order of their ids.
-        for t in pointers[r] + np.argsort(hashed[pointers[r] : pointers[r + 1]], kind="mergesort"):
+        for t in pointers[r] + argsort(hashed[pointers[r] : pointers[r + 1]]):
             if filled > begin and new_places[filled - 1] == hashed[t]:
                 new_values[filled - 1] += values[t]
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.sorting import argsort
 
 #: Weights closer than this are equal: sums of the same in another order differ by less.
 ROUNDING = 1e-12
@@ -19,7 +20,7 @@ def sort_entries(pointers, rows, values, lo, hi):
     """Put the entries of columns lo..hi-1 in rising order of value."""
     for j in range(lo, hi):
         a, b = pointers[j], pointers[j + 1]
-        order = np.argsort(values[a:b], kind="mergesort")
+        order = argsort(values[a:b])
         rows[a:b] = rows[a:b][order]
         values[a:b] = values[a:b][order]
 

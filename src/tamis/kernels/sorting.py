@@ -1,0 +1,80 @@
+"""Sorting, written out instead of NumPy's inside kernels.
+
+Numba names the parts of its own sorts by the order in which a process happened to compile them, and
+kernels are kept on disk by many processes. Two kernels from two processes can then bring different
+parts under one name, and the one that is loaded second runs the wrong one. (Seen as a crash of
+OFS-A3M in a process that had cut columns with MDLP before.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+
+#: Runs of this length are sorted by insertion.
+RUN = 16
+
+
+@inline
+def _insert(values, order, first, last):
+    """Sort order[first:last] by insertion; equal values keep their order."""
+    for i in range(first + 1, last):
+        at, moved = order[i], i
+        while moved > first and values[order[moved - 1]] > values[at]:
+            order[moved] = order[moved - 1]
+            moved -= 1
+        order[moved] = at
+
+
+@inline
+def _merge(values, source, target, first, middle, last):
+    """Merge source[first:middle] and source[middle:last] into target; equal values in order."""
+    a, b = first, middle
+    for t in range(first, last):
+        if b >= last or (a < middle and values[source[a]] <= values[source[b]]):
+            target[t] = source[a]
+            a += 1
+        else:
+            target[t] = source[b]
+            b += 1
+
+
+@jit
+def argsort(values):
+    """The places of rising values, equal ones in order; NaN is not allowed."""
+    n = len(values)
+    order, spare = np.arange(n), np.empty(n, np.int64)
+    for first in range(0, n, RUN):
+        _insert(values, order, first, min(first + RUN, n))
+    length = RUN
+    while length < n:
+        for first in range(0, n, 2 * length):
+            middle = min(first + length, n)
+            _merge(values, order, spare, first, middle, min(first + 2 * length, n))
+        order, spare = spare, order
+        length *= 2
+    return order
+
+
+@jit
+def sort(values):
+    """The values, rising."""
+    order = argsort(values)
+    out = np.empty_like(values)
+    for t in range(len(order)):
+        out[t] = values[order[t]]
+    return out
+
+
+@inline
+def first_not_below(values, count, wanted):
+    """How many of the first `count` rising values are below `wanted`."""
+    lo, hi = 0, count
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if values[middle] < wanted:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
