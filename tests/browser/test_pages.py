@@ -86,7 +86,7 @@ def test_every_picture_has_words_and_a_table_behind_it(look, url):
     behind = page.locator("summary", has_text="the numbers")
     assert behind.count() >= 3
     behind.first.click()
-    assert page.locator("details[open] table").count() == 1
+    page.locator("details[open] table").wait_for()  # made when asked for
 
 
 def test_everything_that_can_be_pressed_can_be_reached_with_tab(look, url):

@@ -34,6 +34,7 @@ def test_select_writes_a_folder_and_says_what_it_kept(tamis, svm, tmp_path):
         "log.parquet",
         "run.json",
         "selected.csv",
+        "state",
     ]
     assert [row["name"] for row in kept(tmp_path / "run")] == ["3", "20"]
     summary, measure, where = done.out.splitlines()

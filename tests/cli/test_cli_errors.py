@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -115,7 +116,7 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
         (["--out", "run", "--width", "0"], "Invalid value for '--width': 0 is not in the range"),
         (["--out", "run", "--threads", "0"], "Invalid value for '--threads': 0 is not in the"),
         (["--out", "run", "--memory", "much"], "Invalid value for '--memory': 'much' is not a s"),
-        (["--out", "run", "--format", "csv"], "Invalid value for '--format': 'csv' is not one o"),
+        (["--out", "run", "--format", "xls"], "Invalid value for '--format': 'xls' is not one o"),
         (["--out", "a/b"], "there is no folder "),
         (["--out", "t.svm"], "t.svm is there already; choose another folder, or use --force"),
         (["--out", "t.svm", "--force"], "t.svm is there and is no run folder; it will not be re"),
@@ -184,11 +185,21 @@ def test_why_needs_a_run(refused, svm, tmp_path):
 )
 def test_a_damaged_run_is_told(refused, tamis, svm, tmp_path, command):
     tamis("select", "t.svm", "--out", "run")
-    os.truncate("run/log.parquet", 100)
-    assert refused(*command).startswith("run is damaged (")
+    shutil.rmtree("run/state")  # a run that was written before runs could go on
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     (tmp_path / "run" / "run.json").write_text(json.dumps(facts | {"format_version": 9}))
     assert refused(*command).startswith("run was written in format 9 and this tamis reads format 1")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(facts))
+    os.truncate("run/log.parquet", 100)
+    assert refused(*command).startswith("run is damaged (")
+
+
+@pytest.mark.parametrize("command", [["why", "run", "1"], ["info", "run"], ["status", "run"]])
+def test_a_damaged_living_run_is_told(refused, tamis, svm, tmp_path, command):
+    tamis("select", "t.svm", "--out", "run")
+    [part] = (tmp_path / "run" / "state").glob("log-*.parquet")
+    os.truncate(part, 100)
+    assert refused(*command).startswith("run is damaged (")
 
 
 def test_a_command_that_is_none(refused):

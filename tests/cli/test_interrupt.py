@@ -60,10 +60,14 @@ def test_ctrl_c_while_rows_are_turned_into_columns_leaves_nothing(big, tmp_path)
     assert os.listdir(tmp_path) == []
 
 
+def contents(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
 def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(big, tmp_path):
     rng = np.random.default_rng(0)
     save_run(select(rng.normal(size=(50, 5)), "saola", np.arange(50) % 2), tmp_path / "run")
-    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    before = contents(tmp_path / "run")
     cache = tmp_path / "big.svm.cols"
     # one column a block: slow enough to be caught in the middle
     program = start(tmp_path, "select", big, "--out", "run", "--force", "--width", "1")
@@ -72,4 +76,4 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     stopped(program)
     assert sorted(os.listdir(tmp_path)) == ["big.svm.cols", "run"]
     ColumnStore(cache).verify()
-    assert {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()} == before
+    assert contents(tmp_path / "run") == before

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
+
+from tamis.kernels.cuts import between
 
 
 def entropy(labels):
@@ -59,11 +62,16 @@ def equal_frequency(values, bins):
 
 def kmeans(values, bins):
     low, high = min(values), max(values)
-    means = np.array([low + (high - low) * (2 * i + 1) / (2 * bins) for i in range(bins)])
+    # Rounded as the kernel does: a value half-way between two means could go either way otherwise.
+    odd = [(2 * i + 1) / (2 * bins) for i in range(bins)]
+    means = np.array([low * a + high * b for a, b in zip(odd[::-1], odd, strict=True)])
     for _ in range(300):
-        nearest = [int(np.argmin(np.abs(means - v))) for v in values]  # ties go to the lower
+        # The nearer of two means is told by the cut between them; one on the cut goes to the lower.
+        cuts = [between.py_func(a, b) for a, b in itertools.pairwise(means)]
+        nearest = [sum(cut < v for cut in cuts) for v in values]
         used = sorted(set(nearest))
-        new = np.array([np.mean(values[np.array(nearest) == i]) for i in used])
+        members = [sorted(values[np.array(nearest) == i]) for i in used]
+        new = np.array([sum(group, 0.0) / len(group) for group in members])
         if len(new) == len(means) and np.allclose(new, means, rtol=1e-13, atol=0):
             break
         means = new

@@ -139,6 +139,7 @@ def _content(
         "n_features": getattr(learner, "n_features_", None),
         "work": learner.work_,
         "curve": getattr(learner, "curve_", None),
+        "size_curve": getattr(learner, "size_curve_", None),
         "bad_lines": getattr(learner, "bad_lines_", {}),
         "versions": versions(),
     }
