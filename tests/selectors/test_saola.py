@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import tamis
 from tamis import SAOLA, FisherZ, MutualInformation
+from tamis.core.errors import DataWarning
 
 
 def algorithm_1(relevance, between, gate, *, bound=min, strict=False):
@@ -221,7 +224,7 @@ def test_columns_with_gaps_are_named() -> None:
     import pandas as pd
 
     frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [1.0, np.nan, 0, 1]})
-    with pytest.raises(ValueError, match=r"NaN or infinity in column 'b'; drop the column"):
+    with pytest.raises(ValueError, match=r"NaN \(a missing value\) in column 'b', row 1 "):
         SAOLA().fit(frame, [0, 1, 0, 1])
 
 
@@ -298,3 +301,24 @@ def test_numbers_whose_squares_cannot_be_held_are_refused() -> None:
     X[7, 1] = 1e160
     with pytest.raises(tamis.TamisError, match=r"column 'x1' holds numbers beyond 1e\+70"):
         SAOLA(FisherZ()).fit(X, np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("kind", [SAOLA, tamis.GroupSAOLA])
+@pytest.mark.parametrize("width", [1, 3, None])
+def test_kept_columns_that_are_no_categories_are_told_once(kind, width) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    X = rng.normal(size=(100, 5)) + y[:, None]
+    with pytest.warns(DataWarning) as told:
+        tamis.select(X, kind(measure="mutual_information"), y, width=width)
+    assert [str(one.message) for one in told] == [
+        "MutualInformation(threshold=0.0, alpha=None) takes every value as a category, but a kept "
+        "column has 100 different values on average, too many for 100 rows; pass "
+        "measure='fisher_z', or cut the columns into a few categories first (for example with "
+        "sklearn.preprocessing.KBinsDiscretizer)"
+    ]
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(kind().fit(X, y).kept_)
+        assert len(kind(measure="mutual_information").fit((X > 0.5).astype(float), y).kept_)

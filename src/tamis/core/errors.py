@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+import sys
+import warnings
+from types import FrameType, ModuleType
 
 
 class TamisError(Exception):
@@ -36,6 +38,15 @@ class MissingDependencyError(TamisError, ImportError):
 
 class DataWarning(UserWarning):
     """The data can be used as it is, but the answer may not mean what was wanted."""
+
+
+def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:
+    """Warn at the line that called tamis, however deep inside it the reason was found."""
+    frame: FrameType | None = sys._getframe()
+    level = 1
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == "tamis":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, kind, stacklevel=level)
 
 
 def need(module: str, *, extra: str, what_for: str) -> ModuleType:

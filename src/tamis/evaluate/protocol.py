@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 
-from tamis.core.errors import DataWarning, InputError, ParameterError
+from tamis.core.errors import InputError, ParameterError, warn
 
 Ints = npt.NDArray[np.int64]
 Split = Literal["official", "never"]
@@ -104,11 +104,9 @@ def make_folds(
             f"ask for fewer, at most {int(counts.max())}"
         )
     if counts.min() < cv.folds:
-        warnings.warn(
+        warn(
             f"{name}: a class has {int(counts.min())} rows, fewer than the {cv.folds} folds, so "
             "some folds test without it",
-            DataWarning,
-            stacklevel=3,
         )
     return [fold for repeat in range(cv.repeats) for fold in _cut(codes, cv.folds, seed, repeat)]
 

@@ -129,6 +129,11 @@ class Panel(ABC):
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Let go of the kept columns at these positions (0 is the oldest)."""
 
+    @property
+    def mean_levels(self) -> float:
+        """Different values of a kept column on average, where they are counted; else NaN."""
+        return np.nan
+
     @abstractmethod
     def __len__(self) -> int: ...
 

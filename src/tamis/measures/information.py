@@ -178,6 +178,11 @@ class InformationPanel(RowListPanel):
         self._entropy = np.zeros(0, dtype=np.int64)
         self._levels = np.zeros(0, dtype=np.int64)
 
+    @property
+    def mean_levels(self) -> float:
+        """Different values of a kept column on average."""
+        return float(self._levels[self._live].mean()) if len(self) else np.nan
+
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
         """Code the picked columns."""
         return code_columns(block, picks)

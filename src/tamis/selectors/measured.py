@@ -16,7 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, warn
+from tamis.core.kinds import most_levels
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, from_name, named, resolve
 from tamis.measures.base import Measure, Panel, Strength
@@ -154,6 +155,16 @@ class Measured(ColumnSelector):
         self.log_.append_bulk(examined.relevance, examined.level, examined.constant, examined.names)
         self._relevant += int(np.count_nonzero(examined.strengths > examined.levels))
 
+    def _tell_of_levels(self, mean: float, what: str) -> None:
+        """Warn of columns whose values are no categories, where the measure takes them as such."""
+        if mean > most_levels(self._target.n_rows):
+            warn(
+                f"{self.measure_!r} takes every value as a category, but a {what} column has "
+                f"{mean:.0f} different values on average, too many for {self._target.n_rows} rows; "
+                "pass measure='fisher_z', or cut the columns into a few categories first (for "
+                "example with sklearn.preprocessing.KBinsDiscretizer)"
+            )
+
     @property
     def work_(self) -> dict[str, int]:
         """Counted work: what was computed, whatever the machine."""
@@ -221,6 +232,11 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
         """Take an examined block into the stream; blocks must come in order."""
         super().absorb(examined)
         self._meet(examined, 0, len(examined.features))
+
+    def finish(self) -> None:
+        """Say so if what was kept are no categories, where a measure for categories was given."""
+        if hasattr(self, "_kept") and not self._picked_by_auto:
+            self._tell_of_levels(self._kept.panel.mean_levels, "kept")
 
     def _meet(self, examined: Examined, first: int, last: int) -> None:
         """Let survivors first..last-1 meet the kept features."""

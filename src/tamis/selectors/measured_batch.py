@@ -6,15 +6,12 @@ ready for comparison, until all have been seen. Then `decide` gets them, best fi
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import DataWarning
-from tamis.core.kinds import most_levels
 from tamis.measures.base import Floats, Ints, Measure, Prepared
 from tamis.measures.information import SymmetricUncertainty
 from tamis.selectors.arrivals import Examined
@@ -81,15 +78,7 @@ class MeasuredBatchSelector(Measured, BatchSelector):
             return
         candidates = self._candidates(waiting)
         waiting.clear()
-        if candidates.columns.mean_levels > most_levels(self._target.n_rows):
-            warnings.warn(
-                f"{self.measure_!r} takes every value as a category, but a relevant column has "
-                f"{candidates.columns.mean_levels:.0f} different values on average, too many for "
-                f"{self._target.n_rows} rows; pass measure='fisher_z', or cut the columns into a "
-                "few categories first (for example with sklearn.preprocessing.KBinsDiscretizer)",
-                DataWarning,
-                stacklevel=4,
-            )
+        self._tell_of_levels(candidates.columns.mean_levels, "relevant")
         self.ranking_ = self.decide(candidates)
 
     def _candidates(self, waiting: list[Examined]) -> Candidates:

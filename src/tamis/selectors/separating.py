@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import DataWarning, ParameterError
+from tamis.core.errors import ParameterError, warn
 from tamis.core.params import Number, OneOf, Range
 from tamis.measures.base import Measure
 from tamis.measures.conditional import (
@@ -174,11 +173,9 @@ class Separating(Measured):
     def _refusals_decided(self, times: int) -> None:
         """Count decisions that rest on tests which were not made; warn the first time."""
         if times and not self._decided_by_refusals:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}: there are too few rows for some tests, and decisions rest "
                 f"on what they count as, unreliable={self.unreliable!r}; work_ says how many",
-                DataWarning,
-                stacklevel=2,
             )
         self._decided_by_refusals += times
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.core.decisions import Reason
-from tamis.core.errors import DataWarning
+from tamis.core.errors import warn
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.measures.base import Floats
 from tamis.selectors.scored_batch import refuse_numbers
@@ -144,11 +144,9 @@ class L1SVM(TabledBatchSelector):
             warnings.simplefilter("always", ConvergenceWarning)
             machine.fit(X, self._target.codes)
         if any(issubclass(w.category, ConvergenceWarning) for w in said):
-            warnings.warn(
+            warn(
                 f"L1SVM: liblinear did not end in max_iter={self.max_iter} rounds, so the weights "
                 "are rough; give a larger max_iter or a smaller C",
-                DataWarning,
-                stacklevel=2,
             )
         self.n_iter_ = max(self.n_iter_, int(machine.n_iter_))
         weights: Floats = np.sqrt((machine.coef_**2).sum(axis=0))

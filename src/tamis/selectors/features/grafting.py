@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, warn
 from tamis.core.params import Number, OneOf, Range
 from tamis.kernels.logistic import block_gradients, fit_weights
 from tamis.selectors.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
@@ -242,12 +241,11 @@ class Grafting(ModelledSelector):
         self._fits += 1
         worst = self._model.fit()
         if worst > self.tolerance * self.penalty:
-            warnings.warn(
+            warn(
                 f"Grafting: the weights of {len(self._features)} features are optimal only to "
                 f"{worst:.2g} instead of {self.tolerance * self.penalty:.2g}; raise the tolerance "
                 "or the penalty",
                 ConvergenceWarning,
-                stacklevel=2,
             )
 
     # --- putting a stream away, and going on -------------------------------------------------

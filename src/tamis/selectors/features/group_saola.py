@@ -276,6 +276,8 @@ class GroupSAOLA(SAOLA):
         """End the present group; a column that comes later begins a new one."""
         if hasattr(self, "_kept"):
             self._end_group()
+            if not self._picked_by_auto:
+                self._tell_of_levels(self._earlier.panel.mean_levels, "kept")
 
     # --- putting a stream away, and going on -------------------------------------------------
 
