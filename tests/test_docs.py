@@ -86,6 +86,63 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def sections(page: Path) -> dict[str, str]:
+    """The text under each heading, by the name that a link gives it."""
+    parts = re.split(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)[1:]
+    names = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in parts[::2]]
+    assert len(set(names)) == len(names), f"{page.name}: two headings of the same name"
+    return dict(zip(names, parts[1::2], strict=True))
+
+
+def numbers(text: str) -> set[str]:
+    """Every number in a text, without commas; digits inside a word (news20) are none."""
+    found = re.findall(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w])", text)
+    return {number.replace(",", "") for number in found}
+
+
+def links_to_sections() -> list[tuple[Path, str, Path, str]]:
+    link = re.compile(r"\[([^]]+)\]\(([\w./-]*)#([^)]+)\)")
+    return [
+        (page, text, page.parent / target if target else page, name)
+        for page in PAGES
+        for text, target, name in link.findall(page.read_text())
+    ]
+
+
+def test_links_to_sections_lead_somewhere() -> None:
+    for page, _, target, name in links_to_sections():
+        assert name in sections(target), f"{page.name} links to {target.name}#{name}"
+
+
+def test_numbers_of_choose_a_method_are_in_the_tables_they_link_to() -> None:
+    compared = 0
+    for page, text, target, name in links_to_sections():
+        if page.name == "choose-a-method.md":
+            missing = numbers(text) - numbers(sections(target)[name])
+            assert not missing, f"[{text}]: {target.name}#{name} has no {missing}"
+            compared += len(numbers(text))
+    assert compared > 50
+
+
+def test_choose_a_method_names_every_method() -> None:
+    from tamis.selectors import BY_METHOD
+
+    chosen = (ROOT / "docs" / "choose-a-method.md").read_text()
+    learners = set(re.findall(r"`(SOFS|PET|FOFS|OGD|AROW|MergedSOFS)`", chosen))
+    assert learners == {"SOFS", "PET", "FOFS", "OGD", "AROW", "MergedSOFS"}
+    for kind in BY_METHOD.values():
+        assert f"`{kind.__name__}`" in chosen, f"{kind.__name__} is not in choose-a-method.md"
+
+
+def test_every_page_is_linked() -> None:
+    linked = set()
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!http)([^)#]+\.md)", page.read_text()):
+            if (page.parent / target).resolve() != page:
+                linked.add((page.parent / target).resolve())
+    assert set(PAGES[1:]) <= linked, f"nobody links to {set(PAGES[1:]) - linked}"
+
+
 def test_the_method_table_lists_what_exists() -> None:
     from tamis.selectors import BY_METHOD
 
