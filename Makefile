@@ -25,7 +25,7 @@ demo: $(READY)
 	$(BIN)/python -m tamis demo --out demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m "slow or not slow"

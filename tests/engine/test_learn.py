@@ -236,7 +236,9 @@ def test_what_cannot_be_done_is_said_before_anything_is_read(tmp_path):
         learn(data, "pet", out=tmp_path, force=True)
     with pytest.raises(SourceError, match="does not exist"):
         learn(data, "pet", out=tmp_path / "m", test=tmp_path / "absent.svm")
-    with pytest.raises(ParameterError, match="method 'lasso' is not known; give one of sofs, pet"):
+    with pytest.raises(
+        ParameterError, match="method 'lasso' is not known; give one of sofs, merged-sofs, pet"
+    ):
         make_learner("lasso")
     with pytest.raises(ParameterError, match="pet has no parameter 'gamma'; it has "):
         make_learner("pet", gamma=1.0)
