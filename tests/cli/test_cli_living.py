@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -117,3 +118,25 @@ def test_what_cannot_be_is_told_in_one_sentence(tamis, week, words, said):
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
     assert said in outcome.err
+
+
+def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week):
+    table = pd.read_parquet("monday.parquet")
+    table.assign(y_2=table["y"]).to_parquet("copied.parquet", index=False)
+    asked = ("--target", "y", "--key", "id", "--measure", "mutual_information", "--alpha", "0.01")
+    assert tamis("select", "monday.parquet", *asked, "--out", "run", "--quiet").code == 0
+    refused = tamis("feed", "run", "copied.parquet", "--ignore", "y")
+    assert refused.code == 2
+    assert refused.err == (
+        "tamis: copied.parquet: the column 'y_2' says the same as the target of the selection in "
+        "every row; leave it out, or use --allow-target (allow_target=True) if it is a feature all "
+        "the same\n"
+    )
+    fed = tamis("feed", "run", "copied.parquet", "--ignore", "y", "--allow-target")
+    assert "1 columns taken, 1 of them kept" in fed.out
+    for more in ((), ("--checkpoint",)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            told = tamis("select", "copied.parquet", *asked, "--out", "other", "--force", *more)
+        assert told.code == 0
+        assert told.err.count("the column 'y_2' says the same as the target in every row") == 1

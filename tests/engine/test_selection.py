@@ -17,7 +17,13 @@ from living import COLUMNS, ROWS, expected_log, fresh, quick_disk, selector, tab
 import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
-from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
+from tamis.core.errors import (
+    DataWarning,
+    InputError,
+    OutputError,
+    ParameterError,
+    SourceError,
+)
 from tamis.engine import archive, feeding
 from tamis.engine.select import select
 from tamis.kernels.threads import threads
@@ -105,7 +111,7 @@ def test_other_values_under_a_known_name_are_refused_or_replace(tmp_path):
         "(replace=True) to put it in place of the old one"
     )
     assert (selection.kept, len(selection.run.log)) == (kept, COLUMNS)
-    fed = selection.feed(changed, replace=True)
+    fed = selection.feed(changed, replace=True, allow_target=True)
     assert (fed.taken, fed.skipped, sorted(fed.replaced)) == (2, 58, sorted([kept[0], "c1"]))
     assert selection.kept == [kept[0]]  # it is the class itself now
     old = data.columns.get_loc(kept[0])
@@ -142,7 +148,7 @@ def test_a_feature_that_was_dropped_is_as_if_it_had_gone_and_the_rest_goes_on(tm
 def test_what_a_dropped_feature_had_displaced_is_told_and_may_come_again(tmp_path):
     y = target()
     weak = np.where(np.random.default_rng(3).random(ROWS) < 0.5, y, 1 - y)
-    data = pd.DataFrame({"good": y, "copy": y, "noise": weak}) * 1.0
+    data = pd.DataFrame({"good": 1 - y, "copy": 1 - y, "noise": weak}) * 1.0
     selection = fresh(tmp_path)
     selection.feed(data)
     assert selection.kept == ["good"]
@@ -334,3 +340,53 @@ def test_words_and_dates_can_be_targets(tmp_path: Path):
         selection = Selection.create(tmp_path / f"run{i}", labels, selector())
         selection.feed(table())
         assert_same_log(selection.run.log, expected_log(table()), f"target {i}")
+
+
+@pytest.mark.parametrize("numbers", [np.array([0, 1]), np.array([-1, 1]), np.array(["no", "yes"])])
+@pytest.mark.parametrize("make", [lambda d: d, pl.DataFrame, lambda d: sp.csc_matrix(d.to_numpy())])
+def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbers, make):
+    selection = Selection.create(tmp_path / "run", numbers[target()], selector())
+    data = table(columns=4)
+    data.insert(2, "sick_2", target() if numbers.dtype.kind == "U" else numbers[target()])
+    name = "number 2" if sp.issparse(make(data)) else "'sick_2'"
+    with pytest.raises(InputError) as told:
+        selection.feed(make(data), width=1)
+    assert str(told.value) == (
+        f"the data: the column {name} says the same as the target of the selection in every row; "
+        "leave it out, or use --allow-target (allow_target=True) if it is a feature all the same"
+    )
+    assert selection.status()["features"] == 0
+    assert selection.feed(make(data), allow_target=True).taken == 5
+    if not sp.issparse(make(data)):  # it is known now, so nobody is asked again
+        assert selection.feed(make(data)).skipped == 5
+
+
+def test_words_and_numbers_that_are_the_target_are_refused(tmp_path):
+    words = np.array(["well", "sick", "worse"])[np.random.default_rng(0).integers(0, 3, 90)]
+    selection = Selection.create(tmp_path / "words", words, selector())
+    with pytest.raises(InputError, match="the column 'copy' says the same as the target"):
+        selection.feed(pd.DataFrame({"copy": words}))
+    amount = np.random.default_rng(0).normal(size=90)
+    selection = Selection.create(tmp_path / "numbers", amount, "saola")
+    with pytest.raises(InputError, match="the column 'copy' says the same as the target"):
+        selection.feed(pd.DataFrame({"copy": amount}))
+    assert selection.feed(pd.DataFrame({"twice": 2 * amount})).taken == 1
+
+
+def test_the_name_of_a_series_is_the_name_of_the_target(tmp_path):
+    y = pd.Series(target(), name="sick")
+    Selection.create(tmp_path / "run", y, selector())
+    data = table(columns=3).assign(sick=0.0)
+    with pytest.raises(InputError, match="the column 'sick' is the target of the selection"):
+        Selection.open(tmp_path / "run").feed(data)
+
+
+def test_selecting_from_a_column_that_is_the_target_warns_once(tmp_path):
+    data = table(columns=6).assign(copy=target())
+    with pytest.warns(DataWarning) as told:
+        run = select(data, selector(), target(), width=2)
+    assert [str(one.message) for one in told] == [
+        "the column 'copy' says the same as the target in every row; if it is the target, select "
+        "again without it (--ignore copy)"
+    ]
+    assert [row["name"] for row in run.kept()] == ["copy"]

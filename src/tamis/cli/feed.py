@@ -23,6 +23,10 @@ from tamis.report.stream_run import page_of_run
     "--replace", is_flag=True,
     help="Columns of a known name with other values replace the old ones.",
 )  # fmt: skip
+@click.option(
+    "--allow-target", is_flag=True,
+    help="Take a column that says the same as the target in every row.",
+)  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
 @source_options
 @click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
@@ -35,6 +39,7 @@ def command(
     run: str,
     files: tuple[str, ...],
     replace: bool,
+    allow_target: bool,
     no_wait: bool,
     reading: dict[str, Any],
     n_threads: int | None,
@@ -71,8 +76,8 @@ def command(
             report = showing(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
             fed = selection.feed(
-                file, replace=replace, wait=not no_wait, width=width, report=report, say=say,
-                **reading,
+                file, replace=replace, allow_target=allow_target, wait=not no_wait, width=width,
+                report=report, say=say, **reading,
             )  # fmt: skip
             if not quiet:
                 click.echo(one_line(str(fed)))

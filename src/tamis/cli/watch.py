@@ -24,6 +24,10 @@ from tamis.engine.watching import Watcher
     "--replace", is_flag=True,
     help="Columns of a known name with other values replace the old ones.",
 )  # fmt: skip
+@click.option(
+    "--allow-target", is_flag=True,
+    help="Take a column that says the same as the target in every row.",
+)  # fmt: skip
 @source_options
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
@@ -32,6 +36,7 @@ def command(
     once: bool,
     settle: float,
     replace: bool,
+    allow_target: bool,
     reading: dict[str, Any],
     quiet: bool,
 ) -> None:
@@ -52,8 +57,9 @@ def command(
             click.echo(one_line(sentence))
 
     watcher = Watcher(
-        Selection.open(run), incoming, settle=settle, replace=replace, say=say, **reading
-    )
+        Selection.open(run), incoming, settle=settle, replace=replace, allow_target=allow_target,
+        say=say, **reading,
+    )  # fmt: skip
     if once:
         watcher.once()
         return

@@ -23,7 +23,7 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.engine.archive import Archive
-from tamis.engine.ledger import Hashes, name_hashes
+from tamis.engine.ledger import Hashes, hashes_of, name_hashes
 from tamis.engine.log_files import arrow_names
 from tamis.engine.prefetch import ahead
 from tamis.engine.rows import Places, aligned, as_keys, rearranged
@@ -86,6 +86,7 @@ class Feeding:
     width: int | None
     report: Report
     facts: dict[str, Any]
+    allow_target: bool = False
 
     def __post_init__(self) -> None:
         self.fed = Fed(self.name)
@@ -182,6 +183,7 @@ class Feeding:
                 take[known] = False
                 fed.skipped += len(known)
                 replaced += changed
+            self._refuse_leak(block, take, seen)
             takes.append(take)
             seen += block.width
         _refuse_doubles(names, self.name)
@@ -215,6 +217,20 @@ class Feeding:
                 f"leave it out, or say so with --target {goal} (target={goal!r})"
             )
         return np.flatnonzero(found & same), [int(features[i]) for i in changed]
+
+    def _refuse_leak(self, block: ColumnBlock, take: npt.NDArray[np.bool_], before: int) -> None:
+        """Raise one sentence for a new column that is the target itself, by whatever name."""
+        if self.allow_target:
+            return
+        leaks = np.flatnonzero(take & np.isin(hashes_of(block), self.archive.stock.leaks))
+        if len(leaks):
+            at = int(leaks[0])
+            name = f"number {before + at}" if block.names is None else repr(block.names[at])
+            raise InputError(
+                f"{self.name}: the column {name} says the same as the target of the selection in "
+                "every row; leave it out, or use --allow-target (allow_target=True) if it is a "
+                "feature all the same"
+            )
 
     def _refuse_numbered(self, names: Names) -> None:
         """Raise one sentence for a name that a column without one goes by."""

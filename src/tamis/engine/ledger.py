@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.names import Names
+from tamis.core.target import Target
 from tamis.kernels.hashing import hash_columns, hash_names
 from tamis.kernels.threads import over_columns
 
@@ -31,6 +32,12 @@ def hashes_of(block: ColumnBlock) -> Hashes:
         work = np.arange(block.width + 1, dtype=np.int64) * block.n_rows
     over_columns(lambda lo, hi: hash_columns(*arrays, block.n_rows, lo, hi, out), work)
     return out
+
+
+def target_hashes(target: Target) -> Hashes:
+    """Hashes of columns that say what the target says: its numbers, and the codes of its words."""
+    codes = target.values if target.codes is None else target.codes.astype(np.float64)
+    return hashes_of(ColumnBlock.of(np.column_stack([target.values, codes])))
 
 
 def name_hashes(names: Names) -> Hashes:
@@ -85,6 +92,11 @@ class Ledger:
         hits = np.flatnonzero((ends > 0) & (self._names[places] == wanted))
         found[hits], values[hits] = self._features[places[hits]], self._values[places[hits]]
         return found, values
+
+    def with_values(self, hashes: Hashes) -> Ints:
+        """The numbers of the columns whose values have one of some hashes."""
+        self._gather()
+        return self._features[np.isin(self._values, hashes)]
 
     def has(self, feature: int) -> bool:
         """Tell whether a column is in it, by its number."""

@@ -189,6 +189,7 @@ def resume(
         archive.head["run"]["peak_megabytes"] = peak_megabytes()
         archive.commit(going.line(done=True), last=True)
         archive.refresh()
+        archive.stock.tell_of_leaks(archive.log.names)
         run = archive.run()
         run.selector = archive.selector
     return run

@@ -132,6 +132,8 @@ def select(
         chosen.run(columns, target, examining, width, watched(report, watch, so_far))
         if stock is not None and isinstance(columns, Ranged) and not at_hand:
             stock.fetch(chosen, columns)
+        if stock is not None:
+            stock.tell_of_leaks(chosen.log_.names)
         if reason:
             chosen.measure_reason_ = reason
         done = encoding.record(encoded, chosen.kept_)

@@ -135,6 +135,8 @@ class Selection:
             key_name = key_name or str(getattr(key, "name", None) or "key")
             key = as_keys(key, target.n_rows, "key")
         stock = Stock.of(target, key, key_name)
+        if is_series(y) and y.name:
+            stock.target_name = str(y.name)
 
         def write(work: Path) -> None:
             log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
@@ -179,6 +181,7 @@ class Selection:
         *,
         keys: Any = None,
         replace: bool = False,
+        allow_target: bool = False,
         width: int | None = None,
         wait: bool = True,
         report: Report = silent,
@@ -198,6 +201,8 @@ class Selection:
             The keys of the rows, where the columns do not bring them.
         replace : bool, default=False
             A column of a known name with other values replaces the old one, which is withdrawn.
+        allow_target : bool, default=False
+            Take a column that says the same as the target in every row, which is refused otherwise.
         width : int, optional
             Columns in a block. A prefetch: it cannot change the answer.
         wait : bool, default=True
@@ -213,14 +218,15 @@ class Selection:
         name = name_of(columns)
         key = self._archive.stock.key
         source, facts = source_of(columns, names, key, facts, reading)
-        return self._feed(source, name, facts, replace, width, wait, report, say)
+        leave = {"replace": replace, "allow_target": allow_target}
+        return self._feed(source, name, facts, leave, width, wait, report, say)
 
     def _feed(
         self,
         source: Source,
         name: str,
         facts: dict[str, Any],
-        replace: bool,
+        leave: dict[str, bool],
         width: int | None,
         wait: bool,
         report: Report,
@@ -231,7 +237,8 @@ class Selection:
             if by_columns is not source:
                 facts = {"fingerprint": source.info().fingerprint, **facts}
             archive = self._archive
-            fed = Feeding(archive, by_columns, name, replace, width, report, facts)()
+            how: Any = {"width": width, "report": report, "facts": facts, **leave}
+            fed = Feeding(archive, by_columns, name, **how)()
             archive.refresh()
         return fed
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.errors import InputError
-from tamis.core.names import Names
+from tamis.core.errors import InputError, warn
+from tamis.core.names import NameBook, Names
 from tamis.core.target import Target
 from tamis.engine.kept_columns import KeptColumns
-from tamis.engine.ledger import Hashes, Ledger, hashes_of
+from tamis.engine.ledger import Hashes, Ledger, hashes_of, target_hashes
 from tamis.engine.rows import as_keys
 from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
@@ -94,6 +95,19 @@ class Stock:
         """Take what is to be held of a block that a selector has absorbed."""
         self._know(block.first, block.names, hashes)
         self.columns.take(block, selector.kept_)
+
+    @cached_property
+    def leaks(self) -> Hashes:
+        """Hashes of columns that are the target itself, by whatever name they go."""
+        return target_hashes(self.target)
+
+    def tell_of_leaks(self, names: NameBook) -> None:
+        """Warn of a column that was taken as a feature and says what the target says."""
+        for feature in self.ledger.with_values(self.leaks)[:1].tolist():
+            warn(
+                f"the column {names[feature]!r} says the same as the target in every row; if it is "
+                f"the target, select again without it (--ignore {names[feature]})"
+            )
 
     def _know(self, first: int, names: Names | None, hashes: Hashes | None) -> None:
         if names is not None and hashes is not None:

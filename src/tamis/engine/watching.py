@@ -63,6 +63,8 @@ class Watcher:
         Seconds between two looks; a file must be the same in both.
     replace : bool, default=False
         Columns of a known name with other values replace the old ones.
+    allow_target : bool, default=False
+        Take columns that say the same as the target.
     say : callable, optional
         Told in a sentence what came of each file.
     **reading
@@ -76,12 +78,14 @@ class Watcher:
         *,
         settle: float = 2.0,
         replace: bool = False,
+        allow_target: bool = False,
         say: Callable[[str], object] = lambda sentence: None,
         report: Report = silent,
         **reading: Any,
     ) -> None:
         self.selection, self.folder = selection, Path(folder)
-        self._settle, self._replace, self._say = settle, replace, say
+        self._settle, self._say = settle, say
+        self._leave: dict[str, Any] = {"replace": replace, "allow_target": allow_target}
         self._report, self._reading = report, reading
         self._before: set[Seen] = set()
 
@@ -123,8 +127,8 @@ class Watcher:
         facts = {"size": file.size, "mtime_ns": file.mtime_ns}
         try:
             fed = self.selection.feed(
-                self.folder / file.name, replace=self._replace, report=self._report,
-                say=self._say, facts=facts, **self._reading,
+                self.folder / file.name, report=self._report, say=self._say, facts=facts,
+                **self._leave, **self._reading,
             )  # fmt: skip
         except OutputError:  # not the file's fault: there is no room, or no right to write
             raise
