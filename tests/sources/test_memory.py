@@ -317,3 +317,30 @@ def test_every_kind_of_table_in_memory_gives_the_same_numbers():
     from tamis.sources import open_source
 
     assert open_source(arrow.to_reader(), y=[0, 1, 1]).format == "memory"
+
+
+@pytest.mark.parametrize("name", ["patient", None])
+def test_the_index_of_a_pandas_table_is_no_feature_of_an_arrow_table(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    index = pd.Index(y + 7.0, name=name)  # would be the best feature of all
+    frame = pd.DataFrame({"a": rng.normal(size=60) + y, "b": rng.normal(size=60)}, index=index)
+    table = pa.Table.from_pandas(frame)
+    assert table.num_columns == 3
+    source = MemorySource(table)
+    assert list(source.whole().names) == ["a", "b"]
+    np.testing.assert_array_equal(source.whole().values, frame.to_numpy())
+
+    found = SAOLA().fit(table, y)
+    assert found.feature_names_in_.tolist() == ["a", "b"]
+    assert found.get_feature_names_out().tolist() == ["a"]
+    np.testing.assert_array_equal(found.transform(table), frame[["a"]].to_numpy())
+    np.testing.assert_array_equal(found.transform(frame), frame[["a"]].to_numpy())
+    found.set_output(transform="pandas")
+    pd.testing.assert_frame_equal(found.transform(frame), frame[["a"]])
+
+
+def test_a_column_that_was_no_index_stays_in_an_arrow_table():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
+    for table in (pa.Table.from_pandas(frame), pa.table(dict(frame))):
+        assert MemorySource(table).n_columns == 2

@@ -29,7 +29,7 @@ from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.selectors.restoring import Restorable
 from tamis.sources.base import Report, Source, silent
-from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
+from tamis.sources.memory import MemorySource, is_frame, is_series, one_column, without_row_labels
 
 
 class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,6 +53,10 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             # SelectorMixin checks that the names given are the names seen.
             return np.asarray(super().get_feature_names_out(input_features))
         return np.array([self.log_.names[int(f)] for f in self.kept_], dtype=object)
+
+    def transform(self, X: Any) -> Any:
+        """Reduce a table, whose columns are those that were fitted, to the kept features."""
+        return super().transform(without_row_labels(X))
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
@@ -182,6 +186,7 @@ class ColumnSelector(Selector):
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
         if is_frame(X):
+            X = without_row_labels(X)
             source = MemorySource(X, column_or_1d(y, warn=True))
             validate_data(self, X, skip_check_array=True)
         else:

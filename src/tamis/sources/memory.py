@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.sources._roles import row_labels
 from tamis.sources._words import as_words, coded, sorted_words
 from tamis.sources.base import (
     Report,
@@ -56,7 +57,8 @@ class MemorySource(Source):
     ----------
     X : array, scipy sparse matrix, pandas/polars DataFrame or Arrow table
         The features. Sparse rows (CSR) are turned once. Data frame columns may hold numbers,
-        truth values, or words and categories, which become codes.
+        truth values, or words and categories, which become codes. The index of a pandas table is
+        no feature, also where it became a column of an Arrow table.
     y : array-like, optional
         The target.
     names : Names, optional
@@ -200,12 +202,21 @@ def _as_frame(data: Any) -> Any:
         import pyarrow as pa
 
         data = pa.table(data)
+    data = without_row_labels(data)
     try:
         frame = nw.from_native(data, eager_only=True)
         frame.columns  # noqa: B018  (narwhals looks for names given twice when asked)
     except nw.exceptions.DuplicateError as error:
         raise InputError(f"two columns have the same name; rename one of them: {error}") from error
     return frame
+
+
+def without_row_labels(data: Any) -> Any:
+    """An Arrow table without what was the index of a pandas table; anything else as it is."""
+    if not nw.dependencies.is_pyarrow_table(data):
+        return data
+    labels = row_labels(data.schema.names, data.schema.metadata)
+    return data.drop_columns(labels) if labels else data
 
 
 def refuse_rounding(values: Any, what: str) -> None:
