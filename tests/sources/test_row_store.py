@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -265,6 +266,51 @@ def test_it_goes_on_from_a_mark(tmp_path):
             next(store.rows_after(mark))
     with pytest.raises(ParameterError, match="size=0"):
         next(store.rows(0))
+
+
+@pytest.fixture
+def ten_blocks(tmp_path, monkeypatch):
+    """A store of ten blocks of four rows."""
+    monkeypatch.setattr(row_writer, "ENTRIES", 4)
+    store = write(tmp_path / "a.rows", [[(r, 1.5)] for r in range(40)])
+    assert len(list(store.rows())) == 10
+    return store
+
+
+def ahead():
+    return [t for t in threading.enumerate() if t.name.startswith("tamis-ahead") and t.is_alive()]
+
+
+def test_blocks_are_decoded_ahead_by_threads_that_end_with_the_reader(ten_blocks, monkeypatch):
+    decode, decoded, enough = RowStore._block, [], threading.Event()
+
+    def noting(self, k, lo, hi):
+        assert threading.current_thread() is not threading.main_thread()
+        decoded.append(k)
+        if k == 2:
+            enough.set()
+        return decode(self, k, lo, hi)
+
+    monkeypatch.setattr(RowStore, "_block", noting)
+    rows = ten_blocks.rows(3)  # a block of three rows needs the first stored block only
+    assert next(rows).mark == "3"
+    assert enough.wait(5)  # nobody has asked for the third one yet
+    rows.close()
+    assert ahead() == []
+    assert len(decoded) < 10
+    assert [b.mark for b in ten_blocks.rows_after("3", 20)] == ["23", "40"]
+    assert ahead() == []
+
+
+def test_rows_before_a_damaged_block_come_first_and_none_behind_it(ten_blocks, tmp_path):
+    with open(tmp_path / "a.rows" / "pointers.npy", "r+b") as file:
+        file.seek(HEADER + 8 * (5 * 4 + 1))
+        file.write(np.int64(99).tobytes())
+    marks = []
+    with pytest.raises(SourceError, match="block 5 does not fit"):
+        marks.extend(b.mark for b in RowStore(tmp_path / "a.rows").rows())
+    assert marks == ["4", "8", "12", "16", "20"]
+    assert ahead() == []
 
 
 def flip(folder, name, at=-1):

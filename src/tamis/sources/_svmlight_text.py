@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
-from tamis.core.errors import SourceError
 from tamis.kernels import svmlight as kernel
-from tamis.kernels.threads import thread_count
+from tamis.sources._in_order import in_order
 
 Text = npt.NDArray[np.uint8]
-T = TypeVar("T")
 
 #: Tokens for Python that a chunk has room for at first; a chunk with more is parsed twice.
 _SLOW = 1000
@@ -81,42 +76,6 @@ class Chunk:
                 if seen == row:
                     return number
         raise IndexError(row)
-
-
-def in_order(
-    texts: Iterator[Text], work: Callable[[Text], T], *, read_in_thread: bool = True
-) -> Iterator[T]:
-    """Do work on chunks with threads, reading ahead by one each; results come in order.
-
-    What reading raises comes after the results of what was read before. A pipe is to be read in the
-    caller's thread: nothing could stop a thread that waits for it.
-    """
-    workers = thread_count()
-    waiting: deque[Future[T]] = deque()
-    pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="tamis-parse")
-    end: BaseException | None = None
-    try:
-        while end is None:
-            try:
-                coming = pool.submit(_next, texts) if read_in_thread else None
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-                text = _next(texts) if coming is None else coming.result()
-                if text is None:
-                    break
-                waiting.append(pool.submit(work, text))
-            except SourceError as error:
-                end = error
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-    if end is not None:
-        raise end
-
-
-def _next(texts: Iterator[Text]) -> Text | None:
-    return next(texts, None)
 
 
 def parse_all(texts: Iterator[Text], least: int) -> Iterator[Chunk]:

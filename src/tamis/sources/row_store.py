@@ -23,8 +23,9 @@ the file that the rows came from: the first column has the number `first_number`
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -37,6 +38,7 @@ from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.kernels.row_codes import decode_escaped, decode_plain
 from tamis.sources._by_columns import columns_by_disk, work_folder
+from tamis.sources._in_order import in_order
 from tamis.sources._matrix import block_ranges, column_blocks
 from tamis.sources._rebatch import Piece, rebatch
 from tamis.sources._store_reader import StoreFolder
@@ -137,11 +139,13 @@ class RowStore(StoreFolder, Source):
             check("rows", "size", size, Number(1, integer=True))
         first = 0 if mark is None else self._row_of(mark)
         dense = self._stored is None
-        for y, values in self._dense(first, size) if dense else rebatch(self._decoded(first), size):
-            end = first + len(values)
-            yield RowBlock(first, self.n_columns, values, y, mark=str(end))
-            report("reading rows", end, self.n_rows)
-            first = end
+        read: Generator[Any] = self._dense(first, size) if dense else self._decoded(first)
+        with contextlib.closing(read):
+            for y, values in read if dense else rebatch(read, size):
+                end = first + len(values)
+                yield RowBlock(first, self.n_columns, values, y, mark=str(end))
+                report("reading rows", end, self.n_rows)
+                first = end
 
     def committed(self, mark: str) -> None:
         """Hear that rows are safe in a checkpoint; nothing needs to be done about it here."""
@@ -214,18 +218,24 @@ class RowStore(StoreFolder, Source):
             and np.all(b[:, BYTES] % b[:, WIDTH] == 0)
         )
 
-    def _decoded(self, first: int) -> Iterator[Piece]:
-        """Blocks as they are stored, from the one that holds row `first`, cut there."""
-        at = int(np.searchsorted(self._blocks[:, FIRST_ROW], first, side="right")) - 1
-        ends = np.append(self._blocks[1:, FIRST_ROW], self.n_rows)
-        for k in range(max(at, 0), len(self._blocks)):
-            lo, hi = int(self._blocks[k, FIRST_ROW]), int(ends[k])
+    def _decoded(self, first: int) -> Generator[Piece]:
+        """Blocks as they are stored, from the one that holds row `first`, cut there.
+
+        They are decoded a little ahead by threads, while the rows before them are made use of.
+        """
+        starts = self._blocks[:, FIRST_ROW]
+        ends = np.append(starts[1:], self.n_rows)
+        at = int(np.searchsorted(ends, first, side="right"))
+
+        def decode(k: int) -> Piece:
+            lo, hi = int(starts[k]), int(ends[k])
             y = self._part("y.npy", lo, hi) if self._has("y.npy") else None
-            rows = self._block(k, lo, hi)
-            if first <= lo:
-                yield y, rows
-            elif first < hi:
-                yield None if y is None else y[first - lo :], rows.part(first - lo, hi - lo)
+            rows, cut = self._block(k, lo, hi), max(first - lo, 0)
+            if cut == 0:
+                return y, rows
+            return None if y is None else y[cut:], rows.part(cut, hi - lo)
+
+        return in_order(iter(range(at, len(starts))), decode, read_in_thread=False)
 
     def _block(self, k: int, lo: int, hi: int) -> Compressed:
         """Decode a block, rows lo to hi - 1; what does not fit together is damage."""
@@ -256,7 +266,7 @@ class RowStore(StoreFolder, Source):
 
     def _dense(
         self, first: int, size: int | None
-    ) -> Iterator[tuple[npt.NDArray[Any] | None, npt.NDArray[np.float64]]]:
+    ) -> Generator[tuple[npt.NDArray[Any] | None, npt.NDArray[np.float64]]]:
         for lo, hi in block_ranges("rows", size, self.n_rows - first, self.n_columns, None):
             part = slice(first + lo, first + hi)
             y = self._part("y.npy", part.start, part.stop) if self._has("y.npy") else None

@@ -20,13 +20,13 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.kernels import svmlight as kernel
+from tamis.sources._in_order import in_order
 from tamis.sources._svmlight_text import (
     IN_WORDS,
     SKIP,
     Chunk,
     Fault,
     Text,
-    in_order,
     parse_chunk,
     sentence,
 )

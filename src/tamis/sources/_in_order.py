@@ -1,0 +1,52 @@
+"""Work ahead of the reader with threads: text is parsed, stored rows are decoded, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from tamis.core.errors import SourceError
+from tamis.kernels.threads import thread_count
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def in_order(
+    items: Iterator[A], work: Callable[[A], B], *, read_in_thread: bool = True
+) -> Generator[B]:
+    """Do work on items with threads, reading ahead by one each; results come in order.
+
+    What reading raises comes after the results of what was read before; what work raises comes in
+    the place of its result, and is the end. Closing the iterator stops the threads. A pipe is to be
+    read in the caller's thread: nothing could stop a thread that waits for it.
+    """
+    workers = thread_count()
+    waiting: deque[Future[B]] = deque()
+    pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="tamis-ahead")
+    end: SourceError | None = None
+    try:
+        while end is None:
+            coming = pool.submit(_next, items) if read_in_thread else None
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+            try:
+                item = _next(items) if coming is None else coming.result()
+            except SourceError as error:
+                end = error
+                continue
+            if item is None:
+                break
+            waiting.append(pool.submit(work, item))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+    if end is not None:
+        raise end
+
+
+def _next(items: Iterator[A]) -> A | None:
+    return next(items, None)
