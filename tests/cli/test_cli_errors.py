@@ -102,7 +102,7 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
         (["--out", "run", "--method", "sieve"], "Invalid value for '--method': 'sieve' is not "),
         (["--out", "run", "--measure", "gini"], "Invalid value for '--measure': 'gini' is not on"),
         (["--out", "run", "--fast"], "No such option"),
-        (["--out", "run", "--alpha", "0.05"], "--alpha needs to know the measure; add --measure"),
+        (["--out", "run", "--alpha", "5"], "Auto: alpha=5.0 is not a number"),
         (["--out", "run", "--measure", "fisher_z", "--alpha", "2"], "FisherZ: alpha=2.0 is not a"),
         (["--out", "run", "--measure", "fisher_z", "--alpha", "nan"], "FisherZ: alpha=nan is no"),
         (["--out", "run", "--measure", "fisher_z", "--alpha", "x"], "Invalid value for '--alpha'"),

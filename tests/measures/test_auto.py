@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
+from tamis import FCBF, OSFS, SAOLA
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
-from tamis.measures.auto import BY_NAME, LOOK_AT, choose, resolve
+from tamis.measures.auto import BY_NAME, LOOK_AT, Auto, choose, resolve
 from tamis.measures.base import Pairwise, Relevance, require
 
 N = 400
@@ -154,3 +157,22 @@ def test_a_measure_brings_the_words_for_its_sentences():
     assert (words["target"], words["gate"]) == ("class", "the threshold")
     gate = MutualInformation(alpha=0.001).gate()
     assert gate == "the 0.1% level of its G-squared test"
+
+
+@pytest.mark.parametrize("kind", [SAOLA, FCBF, OSFS])
+@pytest.mark.parametrize("levels", [2, 1000])
+def test_a_level_goes_to_whichever_measure_is_picked(kind, levels):
+    X = whole_numbers(levels)
+    found = kind(measure=Auto(alpha=0.2)).fit(X, CLASSES.codes)
+    plain = kind(measure="auto").fit(X, CLASSES.codes)
+    assert type(found.measure_) is type(plain.measure_)
+    assert found.measure_ == replace(plain.measure_, alpha=0.2)
+    assert found.measure_reason_ == plain.measure_reason_
+    given = kind(measure=found.measure_).fit(X, CLASSES.codes)
+    assert found.kept_.tolist() == given.kept_.tolist()
+    assert clone(found).measure == Auto(alpha=0.2)
+
+
+def test_a_level_that_is_none_is_refused():
+    with pytest.raises(ParameterError, match=r"Auto: alpha=1.5 is not a number"):
+        Auto(alpha=1.5)

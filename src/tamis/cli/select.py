@@ -25,7 +25,7 @@ from tamis.engine.record import check_free, save_run
 from tamis.engine.resuming import EVERY, begin, can_resume, resume
 from tamis.engine.run import Run
 from tamis.engine.select import make_selector, select
-from tamis.measures.auto import BY_NAME
+from tamis.measures.auto import BY_NAME, Auto
 from tamis.report.stream_run import page_of_run
 from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.sources import Source
@@ -42,7 +42,7 @@ from tamis.sources import Source
     "--measure", default="auto", show_default=True, type=click.Choice(["auto", *BY_NAME]),
     help="How features are scored. auto looks at the data and says what it picked.",
 )  # fmt: skip
-@click.option("--alpha", type=float, help="Level of the measure's test, e.g. 0.01.")
+@click.option("--alpha", type=float, help="Level of the measure's test, whichever it is.")
 @click.option(
     "--threshold", type=float,
     help="Instead of a test: scores above this are relevant (the papers use 0).",
@@ -232,19 +232,14 @@ def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:
     if len(given) == 2:
         raise ParameterError("--alpha is a test and --threshold is none; give one of the two")
     if name == "auto":
-        name = "mutual_information" if threshold is not None else _auto_with_alpha()
+        if alpha is not None:
+            return Auto(alpha)
+        name = "mutual_information"
     kind = BY_NAME[name]
     wrong = [k for k in given if k not in inspect.signature(kind).parameters]
     if wrong:
         raise ParameterError(f"the measure {name} has no {wrong[0]}")
     return kind(**given)
-
-
-def _auto_with_alpha() -> str:
-    raise ParameterError(
-        "--alpha needs to know the measure; add --measure mutual_information for categories "
-        "or --measure fisher_z for numbers"
-    )
 
 
 def _need_target(source: Source, data: str) -> None:

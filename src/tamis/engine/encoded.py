@@ -19,6 +19,7 @@ from tamis.core.kinds import GAP
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing, Plain, resolve
+from tamis.measures.auto import as_asked
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.selectors import ColumnSelector
@@ -66,7 +67,7 @@ class Encoding:
             return ""
         measure, reason = resolve_measure(selector.measure), ""
         if measure is None and target.is_classes:
-            measure = selector.discrete_measure
+            measure = as_asked(selector.measure, selector.discrete_measure)
             reason = self._reason()
         if policy != "error" and (measure is None or measure.kind != "discrete"):
             what = "auto" if measure is None else type(measure).__name__

@@ -21,8 +21,7 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
 from tamis.engine.select import make_selector
-from tamis.measures.auto import BY_NAME, choose
-from tamis.measures.base import Measure
+from tamis.measures.auto import BY_NAME, at_level, choose
 from tamis.selectors import BY_METHOD
 from tamis.selectors.measured import Measured
 from tamis.sources.memory import MemorySource
@@ -216,20 +215,10 @@ def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
     source, target = MemorySource(X), Target.of(y)
     measure, _ = choose(
         source.columns(), target, source.n_columns,
-        _at_level(selector.discrete_measure, method.level),
-        _at_level(selector.continuous_measure, method.level),
+        at_level(selector.discrete_measure, method.level),
+        at_level(selector.continuous_measure, method.level),
     )  # fmt: skip
     selector.set_params(measure=measure)
-
-
-def _at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
-    """The measure at this level: its threshold if it has one and one is given, else its alpha."""
-    known = measure.get_params()
-    if "threshold" in known and "threshold" in level:
-        return replace(measure, threshold=level["threshold"], alpha=None)  # type: ignore[type-var]
-    if "alpha" in known and "alpha" in level:
-        return replace(measure, alpha=level["alpha"])  # type: ignore[type-var]
-    return measure
 
 
 def load_class(where: str) -> Any:

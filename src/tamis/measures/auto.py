@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import most_levels
+from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.base import Measure
@@ -35,11 +37,42 @@ BY_NAME: dict[str, type[Measure]] = {
 _IN_FILES: dict[str, type[Measure]] = {**BY_NAME, PairwiseDeletion.name: PairwiseDeletion}
 
 
-def resolve(measure: Measure | str) -> Measure | None:
+@dataclass(frozen=True)
+class Auto:
+    """Leave the measure to the data, as "auto" does, at a level of one's own.
+
+    Parameters
+    ----------
+    alpha : float
+        The level of whichever measure is picked.
+    """
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        check("Auto", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
+
+
+def as_asked(measure: Auto | Measure | str, picked: Measure) -> Measure:
+    """A measure that was picked, at the level that was asked for."""
+    return at_level(picked, {"alpha": measure.alpha}) if isinstance(measure, Auto) else picked
+
+
+def at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
+    """The measure at this level: its threshold if it has one and one is given, else its alpha."""
+    known = measure.get_params()
+    if "threshold" in known and "threshold" in level:
+        return replace(measure, threshold=level["threshold"], alpha=None)  # type: ignore[type-var]
+    if "alpha" in known and "alpha" in level:
+        return replace(measure, alpha=level["alpha"])  # type: ignore[type-var]
+    return measure
+
+
+def resolve(measure: Auto | Measure | str) -> Measure | None:
     """Turn a measure or its name into a measure; None for "auto"."""
     if isinstance(measure, Measure):
         return measure
-    if measure == "auto":
+    if measure == "auto" or isinstance(measure, Auto):
         return None
     if isinstance(measure, str) and measure in BY_NAME:
         return BY_NAME[measure]()

@@ -19,7 +19,7 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError, warn
 from tamis.core.kinds import most_levels
 from tamis.kernels.scan import sift
-from tamis.measures.auto import CONTINUOUS, DISCRETE, choose, from_name, named, resolve
+from tamis.measures.auto import CONTINUOUS, DISCRETE, as_asked, choose, from_name, named, resolve
 from tamis.measures.base import Measure, Panel, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
@@ -93,7 +93,10 @@ class Measured(ColumnSelector):
     def look_at(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Pick a measure if it was left to us."""
         if not hasattr(self, "measure_"):
-            between = (self.discrete_measure, self.continuous_measure)
+            between = (
+                as_asked(self.measure, self.discrete_measure),
+                as_asked(self.measure, self.continuous_measure),
+            )
             self._use(*choose(blocks, self._target, n_columns, *between, self._name_of))
 
     def _use(self, measure: Measure, why: str) -> None:
