@@ -164,6 +164,8 @@ def test_convert_writes_a_store_and_replaces_it_only_by_force(tamis, svm):
     said = tamis("convert", "t.svm", "s.cols").one_sentence()
     assert said == "s.cols is there already; choose another name, or use --force"
     assert tamis("convert", "t.svm", "s.cols", "--force").code == 0
+    quiet = tamis("convert", "t.svm", "s.cols", "--force", "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
 
 def test_convert_writes_rows_where_the_name_says_so(tamis, svm):

@@ -16,9 +16,9 @@ from living import quick_disk  # noqa: F401 - a fixture
 import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log, cases
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.engine.record import open_run
-from tamis.engine.resuming import begin, can_resume, rest_of, resume
+from tamis.engine.resuming import begin, can_resume, refuse_unfinished, rest_of, resume
 from tamis.selectors import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.base import Ranged
@@ -144,6 +144,14 @@ def test_a_killed_driver_is_resumed(tmp_path):
     last = Selection.open(out).history[-1]  # a line that no head names yet does not count
     assert 0 < last["columns"] < 10_000
     assert last["done"] is False
+    again = subprocess.run(
+        [*tamis_command, *asked], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert again.returncode == 2
+    assert again.stderr == (
+        "tamis: run holds a run that is not finished; go on with it: tamis resume run; or choose "
+        "another folder, or use --force\n"
+    )
     told = subprocess.run(
         [*tamis_command, "resume", str(out)], capture_output=True, text=True, check=True
     )
@@ -166,10 +174,15 @@ def test_what_cannot_be_resumed_is_told(stores, tmp_path):
 
 def test_a_finished_run_says_so(stores, tmp_path):
     begin(tmp_path / "run", stores[0], BY_METHOD["saola"](), name="data")
+    with pytest.raises(OutputError, match="holds a run that is not finished"):
+        refuse_unfinished(tmp_path / "run")
     first, said = resume(tmp_path / "run"), []
     again = resume(tmp_path / "run", say=said.append)
     assert said == [f"{tmp_path / 'run'} is finished; nothing is left to do"]
     assert_same_log(again.log, first.log, "resumed when finished")
+    Selection.create(tmp_path / "fed", cases()[0].y)
+    for other in ("run", "fed", "nowhere"):
+        refuse_unfinished(tmp_path / other)
 
 
 def test_other_data_and_other_columns_are_refused(stores, tmp_path):

@@ -23,12 +23,14 @@ from tamis.sources.transpose import write_store
     "--memory", default="2GB", show_default=True, type=Size(), help="Memory to use, about."
 )
 @click.option("--force", is_flag=True, help="Replace a store that is there.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     data: str,
     store: str,
     reading: dict[str, Any],
     memory: int,
     force: bool,
+    quiet: bool,
 ) -> None:
     """Turn DATA into a STORE that can be read again and again, much faster than text.
 
@@ -44,11 +46,13 @@ def command(
     if os.path.lexists(store) and not force:
         raise OutputError(f"{store} is there already; choose another name, or use --force")
     source = open_data(data, reading, memory)
-    with progress() as report:
+    with progress(quiet) as report:
         if os.path.normpath(store).endswith(".rows"):
             made: Source = write_rows(store, source, report=report, overwrite=force)
         else:
             made = write_store(store, source, memory=memory, report=report, overwrite=force)
+    if quiet:
+        return
     info = made.info()
     stored = "" if info.stored is None else f", {info.stored:,} stored values"
     click.echo(f"wrote {store}: {info.n_rows:,} rows, {info.n_columns:,} columns{stored}")

@@ -22,7 +22,7 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
 from tamis.engine.encoded import Encoding
 from tamis.engine.record import check_free, save_run
-from tamis.engine.resuming import EVERY, begin, can_resume, resume
+from tamis.engine.resuming import EVERY, begin, can_resume, refuse_unfinished, resume
 from tamis.engine.run import Run
 from tamis.engine.select import make_selector, select
 from tamis.measures.auto import BY_NAME, Auto
@@ -119,6 +119,7 @@ def command(
       tamis select genes.cols --out run/ --cluster tcp://host:8786
     """  # noqa: D301  (click wants the backspace itself)
     begun = time.perf_counter()
+    refuse_unfinished(out, force=force)
     check_free(out, force=force)
     settings = _known(method, parameters(params))
     if threshold is not None and "threshold" in _parameters(method):

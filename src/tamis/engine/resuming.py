@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
@@ -21,9 +22,15 @@ from sklearn.base import clone
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import (
+    InputError,
+    OutputError,
+    ParameterError,
+    SourceError,
+    TamisError,
+)
 from tamis.core.target import Target
-from tamis.engine.archive import Archive, new_archive
+from tamis.engine.archive import Archive, is_living, new_archive
 from tamis.engine.durable import Record
 from tamis.engine.executors import examiner
 from tamis.engine.feeding import picks_of
@@ -193,6 +200,21 @@ def resume(
         run = archive.run()
         run.selector = archive.selector
     return run
+
+
+def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise one sentence if a folder holds a run that `resume` would go on with."""
+    if force or not is_living(Path(folder)):
+        return
+    try:
+        line, _ = _last_line(Selection.open(folder).history, folder)
+    except TamisError:  # nothing that could be resumed
+        return
+    if not line["done"]:
+        raise OutputError(
+            f"{folder} holds a run that is not finished; go on with it: tamis resume "
+            f"{shlex.quote(os.fspath(folder))}; or choose another folder, or use --force"
+        )
 
 
 def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, Any]]:
