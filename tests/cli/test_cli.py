@@ -132,7 +132,7 @@ def test_why_answers_for_each_feature(tamis, svm):
 def test_odd_names_stay_on_their_line_and_move_no_cursor(tamis, tmp_path):
     names = ["two\nlines", "\x1b[2Jclear", "🧬 <gène>"]
     y = np.arange(100) % 2
-    X = np.column_stack([y, np.arange(100) % 3, np.arange(100) // 50])
+    X = np.column_stack([1 - y, np.arange(100) % 3, np.arange(100) // 50])
     frame = pd.DataFrame(X, columns=names)
     library.save_run(library.select(frame, "saola", y), tmp_path / "run")
     done = tamis("why", "run", *names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,7 +107,7 @@ class Stock:
         for feature in self.ledger.with_values(self.leaks)[:1].tolist():
             warn(
                 f"the column {names[feature]!r} says the same as the target in every row; if it is "
-                f"the target, select again without it (--ignore {names[feature]})"
+                f"the target, select again without it (--ignore {shlex.quote(names[feature])})"
             )
 
     def _know(self, first: int, names: Names | None, hashes: Hashes | None) -> None:
