@@ -74,7 +74,7 @@ def test_nothing_is_made_when_nobody_looks(live):
 def test_who_looks_gets_the_news_and_the_end():
     with LivePage("a run") as live:
         answer = ask(live, "events")
-        wait_for_a_listener(live)
+        assert event(answer)[1]["summary"] == "The run has begun; news will come."
         live.offer(lambda: page_of_run(a_run()))
         name, page = event(answer)
         assert name == "page"
@@ -82,6 +82,14 @@ def test_who_looks_gets_the_news_and_the_end():
         live.offer(lambda: pytest.fail("too soon for another page"))
         assert "saola kept" in ask(live).read().decode()
     assert event(answer) == ("end", {})
+
+
+def test_who_begins_to_listen_late_misses_nothing(live):
+    live.show(Page("a run", "shown before anybody listened", []))
+    assert event(ask(live, "events"))[1]["summary"] == "shown before anybody listened"
+    live._ended = True  # as in close(), when a browser comes back at that very moment
+    answer = ask(live, "events")
+    assert [event(answer)[0], event(answer)[0]] == ["page", "end"]
 
 
 def test_closing_the_page_disturbs_nothing(live):

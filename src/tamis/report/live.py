@@ -21,6 +21,8 @@ from tamis.report.page import Page
 
 #: Seconds between two pages; making one must not take a noticeable share of the run.
 EVERY = 1.0
+#: Seconds that a run waits at its end for the last news to go out.
+LAST_WORDS = 3.0
 #: Seconds after which a silent connection says that it is still there.
 STILL_HERE = 10.0
 
@@ -40,7 +42,7 @@ class LivePage:
         self._token = secrets.token_urlsafe(16)
         self._page = Page(title, "The run has begun; news will come.", [])
         self._listeners: list[queue.SimpleQueue[bytes | None]] = []
-        self._lock = threading.Lock()
+        self._lock, self._ended = threading.Lock(), False
         self._last, self._cost = 0.0, 0.0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -66,18 +68,19 @@ class LivePage:
 
     def show(self, page: Page) -> None:
         """Show a page now."""
-        self._page = page
-        news = b"event: page\ndata: " + json.dumps(page.as_json()).encode() + b"\n\n"
+        news = _news_of(page)
         with self._lock:
+            self._page = page
             for listener in self._listeners:
                 listener.put(news)
 
     def close(self) -> None:
         """Tell those who look that the run has ended, and stop serving."""
         with self._lock:
+            self._ended = True
             for listener in self._listeners:
                 listener.put(None)
-        deadline = time.monotonic() + 1.0
+        deadline = time.monotonic() + LAST_WORDS
         while self._listeners and time.monotonic() < deadline:  # let the last news out
             time.sleep(0.01)
         self._server.shutdown()
@@ -94,9 +97,16 @@ class LivePage:
         return as_html(self._page, live="events").encode("utf-8", "backslashreplace")
 
     def listen(self) -> queue.SimpleQueue[bytes | None]:
-        """News from now on."""
+        """The page as it is now, and news from now on.
+
+        A browser begins to listen some time after it was given the document, or again after it
+        lost us: what was shown in between, and the end, must not be missed.
+        """
         mine: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         with self._lock:
+            mine.put(_news_of(self._page))
+            if self._ended:
+                mine.put(None)
             self._listeners.append(mine)
         return mine
 
@@ -163,6 +173,10 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
             """Say nothing: the terminal belongs to the run."""
 
     return Handler
+
+
+def _news_of(page: Page) -> bytes:
+    return b"event: page\ndata: " + json.dumps(page.as_json()).encode() + b"\n\n"
 
 
 def _next(news: queue.SimpleQueue[bytes | None]) -> bytes | None:
