@@ -60,6 +60,66 @@ def test_every_selector_decides_the_same_on_two_workers(selector, stores, client
         assert_same_log(found.log, expected.log, f"{case}, two workers, width {width}")
 
 
+@pytest.fixture(scope="module")
+def rising(tmp_path_factory):
+    """Columns that say more and more of the target, so that many are kept, and many of these go."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 150)
+    wrong = np.linspace(0.45, 0.2, 900) + 0.1 * rng.random(900)
+    hidden = np.where(rng.random((150, 900)) < wrong, 1 - y[:, None], y[:, None])
+    tables = {
+        "whole": hidden * rng.integers(1, 3, 900),
+        "real": hidden + rng.normal(size=(150, 900)),
+    }
+    found = {}
+    for kind, X in tables.items():
+        copies = rng.integers(0, 900, (2, 300))
+        X[:, copies[0]] = X[:, copies[1]]
+        path = tmp_path_factory.mktemp("rising") / f"{kind}.cols"
+        found[kind] = write_store(path, MemorySource(X.astype(float), y))
+    return found
+
+
+@pytest.mark.parametrize("bound", ["min", "max"])
+@pytest.mark.parametrize("ties", ["kept", "neither"])
+@pytest.mark.parametrize(
+    ("kind", "measure"),
+    [("whole", tamis.MutualInformation(alpha=0.05)), ("real", tamis.FisherZ(alpha=0.05))],
+)
+def test_workers_foresee_drops_with_an_older_kept_set(
+    rising, client, monkeypatch, kind, measure, bound, ties
+):
+    sent, broadcast = [], engine_cluster._broadcast
+    monkeypatch.setattr(
+        engine_cluster, "_broadcast", lambda *args: sent.append(args) or broadcast(*args)
+    )
+    store, selector = rising[kind], tamis.SAOLA(measure, bound=bound, ties=ties)
+    here = tamis.select(store, selector)
+    for width in (7, 60):
+        sent.clear()
+        there = tamis.select(store, selector, cluster=client, width=width)
+        assert_same_log(there.log, here.log, f"width {width}")
+        assert len(sent) > 3
+        if bound == "min":  # else almost nobody is dropped
+            assert there.log.counts()["evicted"] > 20
+            assert there.work["pair_values"] < here.work["pair_values"]
+
+
+def test_processes_hear_of_what_is_kept(rising):
+    for kind, store in rising.items():
+        here = tamis.select(store, "saola")
+        there = tamis.select(store, "saola", cluster="local:2", width=20)
+        assert_same_log(there.log, here.log, kind)
+
+
+def test_whoever_follows_the_progress_need_not_be_sent(rising):
+    told = []
+    tamis.select(
+        rising["whole"], "saola", cluster="local:1", report=lambda *args: told.append(args)
+    )
+    assert told
+
+
 def test_blocks_are_handed_over_where_workers_cannot_read(client):
     case = cases()[0]
     here = tamis.select(case.X, "saola", case.y)
@@ -130,6 +190,7 @@ def test_a_worker_killed_half_way_changes_nothing(wide, tmp_path, own_client):
     assert_same_log(there.log, here.log, "after the loss of a worker")
 
 
+@pytest.mark.slow
 def test_workers_that_die_again_and_again_are_told(wide, tmp_path, own_client):
     shutil.copytree(wide.path, tmp_path / "w.cols")
     from worker_troubles import Deadly

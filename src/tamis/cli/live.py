@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from tamis.report.live import LivePage
-from tamis.selectors.base import SETTLED
+from tamis.selectors.telling import SETTLED
 from tamis.sources.base import Report
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -16,7 +16,7 @@ from typing import Any
 
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
-from tamis.engine.ranges import Task, in_order, packed, tasks
+from tamis.engine.ranges import News, Task, in_order, packed, tasks
 from tamis.selectors.base import ColumnSelector, Examining
 from tamis.sources.base import Report, Source
 
@@ -35,9 +35,10 @@ def on_cluster(cluster: Any) -> Iterator[Examining]:
         ) -> Generator[Any]:
             # A task, not scattered data: what is lost with a worker is made again.
             knowledge = client.submit(pickle.loads, packed(selector, source), pure=False)
+            news = News(selector, lambda what: _broadcast(client, what))
             done = in_order(
                 tasks(source, width, report),
-                lambda task: client.submit(_examine, task, knowledge, pure=False),
+                lambda task: client.submit(_examine, task, knowledge, news.latest(), pure=False),
                 2 * sum(client.nthreads().values()) + 2,
                 lambda task: report("examining columns", task.last, source.n_columns),
             )
@@ -60,8 +61,16 @@ def calling_on(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterabl
         )  # fmt: skip
 
 
-def _examine(task: Task, knowledge: tuple[ColumnSelector, Any]) -> Any:
-    return task.examine(*knowledge)
+def _broadcast(client: Any, what: bytes) -> Any:
+    """Something packed, for all workers, as a task like any other."""
+    dask = need("dask", extra="cluster", what_for="a cluster")
+    # Dask would warn of what is meant to be: the kept columns may be large.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return client.submit(pickle.loads, what, pure=False)
+
+
+def _examine(task: Task, knowledge: tuple[ColumnSelector, Any], kept: Any) -> Any:
+    return task.examine(*knowledge, kept)
 
 
 def _told(blocks: Generator[Any]) -> Generator[Any]:

@@ -29,7 +29,7 @@ from tamis.engine.prefetch import ahead
 from tamis.engine.rows import Places, aligned, as_keys, rearranged
 from tamis.engine.withdrawal import REPLACED, withdraw
 from tamis.kernels.threads import thread_count
-from tamis.selectors.base import SETTLED
+from tamis.selectors.telling import SETTLED
 from tamis.sources.base import Report, Source
 
 #: Seconds between two commits.

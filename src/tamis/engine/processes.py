@@ -8,10 +8,12 @@ import pickle
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tamis.core.errors import ClusterError
-from tamis.engine.ranges import Task, in_order, packed, tasks
+from tamis.engine.ranges import News, Task, in_order, packed, tasks
 from tamis.selectors.base import ColumnSelector, Examining
 from tamis.sources.base import Report, Source
 
@@ -33,9 +35,11 @@ def processes(count: int) -> Iterator[Examining]:
                     count, multiprocessing.get_context("spawn"), _begin, (packed(selector, source),)
                 )
             )
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tamis-")))
+            news = News(selector, _Files(folder))
             done = in_order(
                 tasks(source, width, report),
-                lambda task: pool.submit(_examine, task),
+                lambda task: pool.submit(_examine, task, news.latest()),
                 2 * count + 2,
                 lambda task: report("examining columns", task.last, source.n_columns),
             )
@@ -66,9 +70,29 @@ def _told(blocks: Generator[Any]) -> Generator[Any]:
         blocks.close()
 
 
+class _Files:
+    """News in files, which go to every process once; with each task they would go again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._files = folder, 0
+
+    def __call__(self, what: bytes) -> Path:
+        """Write the next file; only the last two stay, as whoever misses one can do without."""
+        with contextlib.suppress(OSError):  # not there, or being read where that matters
+            (self._folder / str(self._files - 2)).unlink()
+        path = self._folder / str(self._files)
+        path.write_bytes(what)
+        self._files += 1
+        return path
+
+
 def _begin(what: bytes) -> None:
     _mine["selector"], _mine["source"] = pickle.loads(what)
 
 
-def _examine(task: Task) -> Any:
-    return task.examine(_mine["selector"], _mine["source"])
+def _examine(task: Task, news: Path | None) -> Any:
+    if news is not None and _mine.get("news") != news:
+        with contextlib.suppress(FileNotFoundError):
+            _mine["kept"], _mine["news"] = pickle.loads(news.read_bytes()), news
+    kept = None if news is None else _mine.get("kept")
+    return task.examine(_mine["selector"], _mine["source"], kept)

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Protocol
 
+import numpy as np
+
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.kernels.threads import threads
@@ -20,6 +22,9 @@ from tamis.sources.base import Ranged, Report, Source
 
 #: Columns in the first block.
 FIRST = 256
+
+#: Tasks after which workers hear of any change in what is kept.
+OLD = 64
 
 
 class Promise(Protocol):
@@ -42,14 +47,45 @@ class Task:
     def __init__(self, first: int, last: int, block: ColumnBlock | None = None) -> None:
         self.first, self.last, self.block = first, last, block
 
-    def examine(self, selector: ColumnSelector, source: Ranged | None) -> Any:
-        """Work a block out; one thread, as there are as many workers as there should be."""
+    def examine(self, selector: ColumnSelector, source: Ranged | None, kept: Any = None) -> Any:
+        """Work a block out; one thread, as there are as many workers as there should be.
+
+        `kept` is what the selector had to tell about what it keeps, when the task was given out.
+        """
         with threads(1):
             block = self.block
             if block is None:
                 assert source is not None
                 block = source.between(self.first, self.last)
-            return selector.examine(block)
+            return (
+                selector.examine(block) if kept is None else selector.examine_knowing(block, kept)
+            )
+
+
+class News:
+    """What is kept, sent to workers whenever it has changed by a quarter, or has long been old.
+
+    It need not be up to date: what is foreseen with an old kept set is checked against the present
+    one when its turn comes. `send` hands packed news to where workers find them.
+    """
+
+    def __init__(self, selector: ColumnSelector, send: Callable[[bytes], Any]) -> None:
+        self._selector, self._send = selector, send
+        self._features = np.zeros(0, dtype=np.int64)
+        self._sent: Any = None
+        self._age = 0
+
+    def latest(self) -> Any:
+        """What goes along with a task: where the last news are, or None."""
+        kept = self._selector.to_tell()
+        if kept is None:
+            return None
+        changed = len(np.setxor1d(kept.features, self._features, assume_unique=True))
+        self._age += 1
+        if changed and (4 * changed >= len(self._features) or self._age >= OLD):
+            self._sent, self._age = self._send(pickle.dumps(kept)), 0
+            self._features = kept.features.copy()
+        return self._sent
 
 
 def packed(selector: ColumnSelector, source: Source) -> bytes:

@@ -26,7 +26,7 @@ from tamis.engine.run import Run
 from tamis.engine.stock import stock_for
 from tamis.kernels.threads import threads
 from tamis.selectors import BY_METHOD, ColumnSelector
-from tamis.selectors.base import SETTLED
+from tamis.selectors.telling import SETTLED
 from tamis.sources import open_source
 from tamis.sources.base import Ranged, Report, Source, describe_target, silent
 

@@ -68,7 +68,7 @@ class Stock:
         def examining_and_taking(
             _: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Iterator[Any]:
-            noting: Any = _Noting(blank or selector, at_hand)
+            noting: Any = _Noting(blank or selector, at_hand, selector)
             for noted in examining(noting, source, width, report):
                 yield noted.examined
                 # The reader comes back for the next one when it has taken this one in.
@@ -151,12 +151,30 @@ class _Noted:
 class _Noting:
     """Examines blocks for a selector, and notes what the stock wants to know of each."""
 
-    def __init__(self, selector: FeatureStreamSelector, at_hand: bool) -> None:
-        self._selector, self._at_hand = selector, at_hand
+    def __init__(
+        self,
+        selector: FeatureStreamSelector,
+        at_hand: bool,
+        deciding: FeatureStreamSelector | None = None,
+    ) -> None:
+        self._selector, self._at_hand, self._deciding = selector, at_hand, deciding
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The one that decides stays here: it may have seen much.
+        return _Noting, (self._selector, self._at_hand)
+
+    def to_tell(self) -> Any:
+        return None if self._deciding is None else self._deciding.to_tell()
 
     def examine(self, block: ColumnBlock) -> _Noted:
+        return self._note(block, self._selector.examine(block))
+
+    def examine_knowing(self, block: ColumnBlock, kept: Any) -> _Noted:
+        return self._note(block, self._selector.examine_knowing(block, kept))
+
+    def _note(self, block: ColumnBlock, examined: Any) -> _Noted:
         return _Noted(
-            block.first, block.names, Stock.hashes(block), self._selector.examine(block),
+            block.first, block.names, Stock.hashes(block), examined,
             block if self._at_hand else None,
         )  # fmt: skip
 

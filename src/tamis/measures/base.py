@@ -86,6 +86,17 @@ class Prepared(Sequence[Any]):
             whole[by] = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
         return cls(**whole)
 
+    def pick(self, which: npt.NDArray[Any]) -> Self:
+        """Some of the columns, copied, in the given order."""
+        picked, at = {}, {}
+        for by in {by for by in self.arrays.values() if by is not None}:
+            starts, lengths = getattr(self, by)[:-1][which], np.diff(getattr(self, by))[which]
+            picked[by] = np.concatenate([[0], np.cumsum(lengths)])
+            at[by] = np.arange(picked[by][-1]) + np.repeat(starts - picked[by][:-1], lengths)
+        for name, pointers in self.arrays.items():
+            picked[name] = getattr(self, name)[which if pointers is None else at[pointers]]
+        return type(self)(**picked)
+
     @property
     def mean_levels(self) -> float:
         """Different values of a column on average, where they are counted; else NaN."""

@@ -141,15 +141,6 @@ class GappedColumns(Prepared):
     def __getitem__(self, i: Any) -> GappedColumns:
         return self.pick(np.array([i]))
 
-    def pick(self, which: npt.NDArray[Any]) -> GappedColumns:
-        """Some of the columns, copied, in the given order."""
-        lengths = np.diff(self.pointers)[which]
-        pointers = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.arange(pointers[-1]) + np.repeat(self.pointers[which] - pointers[:-1], lengths)
-        return GappedColumns(
-            pointers, self.rows[at], self.codes[at], self.levels[which], self.gaps[which]
-        )
-
     @property
     def widest(self) -> int:
         """Most codes of a column."""

@@ -34,6 +34,11 @@ class RowListPanel(Panel):
     def __len__(self) -> int:
         return len(self._live)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What there is, without room to spare: copies are sent to workers."""
+        few = {"_nodes": self._nodes[: self._used], "_numbers": self._numbers[: self._used]}
+        return self.__dict__ | few
+
     def _hang(
         self, rows: npt.NDArray[Any], cells: npt.NDArray[Any], values: npt.NDArray[Any]
     ) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,8 @@ class Examined:
     """Everything about a block that does not depend on what is kept.
 
     `relevance` and `level` go to the log (`level` is one number where all columns share it);
-    the survivors, with their exact strengths, go to the rule.
+    the survivors, with their exact strengths, go to the rule. Whoever knew an older kept set adds
+    a `foresight`.
     """
 
     first: int
@@ -70,6 +71,7 @@ class Examined:
     strengths: Floats
     levels: Floats
     columns: Sequence[Any]
+    foresight: Foresight | None = field(default=None, kw_only=True)
 
     @property
     def width(self) -> int:
@@ -89,7 +91,8 @@ class Foresight:
 
     Only plain drops can be foreseen: `because[i]` is the kept feature that throws survivor i out
     without anyone being evicted, or -1 where the rule itself must be asked. A drop holds as long
-    as `because[i]` is still kept when survivor i's turn comes.
+    as `because[i]` is still kept when survivor i's turn comes: features that are kept meanwhile
+    come behind it in the walk, and those that left stood in nobody's way.
     """
 
     because: npt.NDArray[np.int64]
@@ -97,3 +100,25 @@ class Foresight:
     level: Floats
     reasons: tuple[str, ...]
     reason: npt.NDArray[np.intp]
+
+    def part(self, lo: int, hi: int) -> Foresight:
+        """What it says about survivors lo..hi-1."""
+        return Foresight(
+            self.because[lo:hi], self.value[lo:hi], self.level[lo:hi], self.reasons,
+            self.reason[lo:hi],
+        )  # fmt: skip
+
+    def filled(self, places: npt.NDArray[np.intp], other: Foresight) -> Foresight:
+        """The same, with what another one says about the survivors at some places."""
+        both = {}
+        for name in ("because", "value", "level", "reason"):
+            both[name] = getattr(self, name).copy()
+            both[name][places] = getattr(other, name)
+        return Foresight(reasons=self.reasons, **both)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """What all parts say, one part after the other."""
+        names = ("because", "value", "level", "reason")
+        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(reasons=parts[0].reasons, **whole)

@@ -7,7 +7,6 @@ order; only there do features meet what is kept.
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -28,6 +27,7 @@ from tamis.core.params import Range, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.selectors.restoring import Restorable
+from tamis.selectors.telling import Telling, untold
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.memory import MemorySource, is_frame, is_series, one_column, without_row_labels
 
@@ -84,31 +84,6 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-#: What `Telling` reports.
-SETTLED = "selecting features"
-
-
-class Telling:
-    """Says how many features have been settled, a few times a second: rules can be slow."""
-
-    EVERY = 0.2
-
-    def __init__(self, report: Report, total: int | None) -> None:
-        self._report, self._total = report, total
-        self._last = time.monotonic()
-
-    def __call__(self, done: int) -> None:
-        """Tell, unless it was told a moment ago."""
-        now = time.monotonic()
-        if now - self._last >= self.EVERY or done == self._total:
-            self._last = now
-            self._report(SETTLED, done, self._total)
-
-
-def _untold(done: int) -> None:
-    """Say nothing: columns that are fed are not reported."""
-
-
 #: Gives the blocks of a source, so wide, as the selector examines them, in order, telling progress:
 #: one after the other here (`in_turn`), ahead in a thread, or on other machines.
 Examining = Callable[["ColumnSelector", Source, int | None, Report], Iterable[Any]]
@@ -133,7 +108,7 @@ class ColumnSelector(Selector):
     method: ClassVar[str]
 
     #: Told how many features are settled, while `run` goes on.
-    _tell: Callable[[int], None] = staticmethod(_untold)
+    _tell: Callable[[int], None] = staticmethod(untold)
 
     @abstractmethod
     def reasons(self) -> dict[str, Reason]:
@@ -149,6 +124,14 @@ class ColumnSelector(Selector):
     @abstractmethod
     def examine(self, block: ColumnBlock) -> Any:
         """Work out all that does not depend on what is kept: a pure function, in any order."""
+
+    def to_tell(self) -> Any:
+        """What is kept now, for workers that can make use of it, or None."""
+        return None
+
+    def examine_knowing(self, block: ColumnBlock, kept: Any) -> Any:
+        """Examine a block where something is known of what was kept a while ago (`to_tell`)."""
+        return self.examine(block)
 
     @abstractmethod
     def absorb(self, examined: Any) -> None:
@@ -235,6 +218,11 @@ class ColumnSelector(Selector):
         finally:
             del self._tell
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy elsewhere needs: from there nobody is told how far it is."""
+        state: dict[str, Any] = super().__getstate__()
+        return {key: value for key, value in state.items() if key != "_tell"}
 
     # --- small steps -----------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from tamis.core.errors import InputError, warn
 from tamis.core.kinds import most_levels
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, as_asked, choose, from_name, named, resolve
-from tamis.measures.base import Measure, Panel, Strength
+from tamis.measures.base import Measure, Panel, Prepared, Strength
 from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
 
@@ -49,6 +50,9 @@ UNTESTED = 2
 HUGE = 1e70
 
 _scratch = threading.local()
+
+#: Threads of a worker share a copy of the kept set, and some panels have a place to work in.
+_pairing = threading.Lock()
 
 
 def _room_for(width: int) -> Strength:
@@ -248,10 +252,7 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
 
     def _absorb_some(self, examined: Examined, lo: int, hi: int) -> None:
         """Take survivors lo..hi-1: those whose fate is foreseen in bulk, the others by the rule."""
-        foresight = None
-        if hi - lo > 1 and len(self._kept) and self._foresees():
-            pairs = self._kept.panel.between_many(examined.columns, lo, hi)
-            foresight = self.foresee(examined.strengths[lo:hi], pairs, self._kept)
+        foresight = self._foreseen(examined, lo, hi)
         if foresight is None:
             for i in range(lo, hi):
                 self._ask(examined.arrival(i))
@@ -267,6 +268,24 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
             if self._ask(examined.arrival(lo + i)).evicts:
                 still_kept.intersection_update(self._kept.features.tolist())
         self._record(examined, lo, foresight, waiting)
+
+    def _foreseen(self, examined: Examined, lo: int, hi: int) -> Foresight | None:
+        """What a worker foresaw of survivors lo..hi-1, seen anew where it no longer holds."""
+        told, rest = None, np.arange(hi - lo)
+        if examined.foresight is not None:
+            told = examined.foresight.part(lo, hi)
+            # Those that it left open are likely to be kept, so the rule is asked at once.
+            gone = ~np.isin(told.because, self._kept.features)
+            rest = np.flatnonzero(gone & (told.because >= 0))
+        if len(rest) < 2 or len(self._kept) == 0 or not self._foresees():
+            return told
+        columns: Any = examined.columns
+        if told is None:
+            pairs = self._kept.panel.between_many(columns, lo, hi)
+        else:
+            pairs = self._kept.panel.between_many(columns.pick(lo + rest), 0, len(rest))
+        now = self.foresee(examined.strengths[lo + rest], pairs, self._kept)
+        return now if told is None or now is None else told.filled(rest, now)
 
     def _ask(self, arrival: Arrival) -> Decision:
         """Let the rule decide about one feature, and do as it says."""
@@ -298,6 +317,29 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
                 seen.level[run],
                 seen.because[run],
             )
+
+    # --- with workers elsewhere --------------------------------------------------------------
+
+    def to_tell(self) -> Kept | None:
+        """The kept features, where many drops can be foreseen with them."""
+        told = self._foresees() and len(getattr(self, "_kept", ())) > 0
+        return self._kept if told else None
+
+    def examine_knowing(self, block: ColumnBlock, kept: Kept) -> Examined:
+        """Examine a block, and foresee what the kept features of a while ago throw out."""
+        examined = self.examine(block)
+        survivors, columns, parts = len(examined.features), examined.columns, []
+        if not survivors or not isinstance(columns, Prepared):
+            return examined
+        with _pairing:
+            for lo in range(0, survivors, self.look_ahead):
+                hi = min(lo + self.look_ahead, survivors)
+                pairs = kept.panel.between_many(columns, lo, hi)
+                part = self.foresee(examined.strengths[lo:hi], pairs, kept)
+                if part is None:
+                    return examined
+                parts.append(part)
+        return replace(examined, foresight=Foresight.joined(parts))
 
     # --- putting a stream away, and going on -------------------------------------------------
 

@@ -262,6 +262,9 @@ class GroupSAOLA(SAOLA):
             lo, hi = np.searchsorted(examined.features, [start, stop])
             super()._meet(examined, int(lo), int(hi))
 
+    def to_tell(self) -> None:
+        """Nothing: each group begins with nobody kept, so what workers knew would soon be old."""
+
     def _ask(self, arrival: Arrival) -> Decision:
         decision = super()._ask(arrival)
         for gone in decision.evicts:

@@ -117,8 +117,6 @@ class SAOLA(MeasuredSelector):
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
         """Find the newcomers that a kept feature throws out before they evict anyone."""
-        if self.variant == "program":
-            return None
         ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
         foresee_walk(
             pairs, kept.relevance, relevance, self.bound == "max", self._older_takes_ties(),
@@ -136,6 +134,9 @@ class SAOLA(MeasuredSelector):
             reasons=("redundant", "tied"),
             reason=(np.abs(relevance - other) <= self.measure_.resolution).astype(np.intp),
         )
+
+    def _foresees(self) -> bool:
+        return self.variant == "paper"
 
     def _older_takes_ties(self) -> bool:
         if self.variant == "program":
