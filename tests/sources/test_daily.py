@@ -141,6 +141,7 @@ def test_a_folder_without_tables_is_no_folder_of_days(tmp_path):
         tamis.open(tmp_path, format="daily", key="id")
 
 
+@pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 def test_days_give_the_same_selection_as_one_file(tmp_path):
     week(tmp_path / "days")
     source = tamis.open(tmp_path / "days", key="who", target="label")

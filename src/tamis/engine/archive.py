@@ -17,6 +17,7 @@ the log is so long that this would cost more than the feed.
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,7 +73,7 @@ RECENT = "recent.parquet"
 
 def is_living(folder: Path) -> bool:
     """Tell whether a run can go on."""
-    return (folder / STATE / HEAD).is_file()
+    return os.path.isfile(folder / STATE / HEAD)  # False also for a name that cannot be
 
 
 def now() -> str:
