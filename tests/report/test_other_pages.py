@@ -57,6 +57,22 @@ def test_a_comparison_shows_ranks_tables_and_the_trade_off(results):
     assert as_html(page).startswith("<!doctype html>")
 
 
+def test_curves_that_were_asked_for_are_drawn(tmp_path):
+    data = {"wine": load_wine(return_X_y=True)}
+    methods = ["saola", "alpha-investing"]
+    options = {"cv": "1x2", "jobs": 1, "out": tmp_path}
+    evaluate.compare(data, methods, ["knn"], **options)
+    curves = evaluate.over_time(data, methods, "knn", points=3, **options)
+    page = page_of_folder(tmp_path)
+    drawn = section(page, "wine over time: accuracy with knn")
+    assert list(drawn.series) == methods
+    x, accuracy = curves.line("wine", "saola", "knn")
+    assert drawn.x == x.tolist()
+    assert drawn.series["saola"] == accuracy.tolist()
+    kept = section(page, "wine over time: features kept")
+    assert kept.series["saola"] == curves.line("wine", "saola", "knn", "kept")[1].tolist()
+
+
 def test_ranks_are_drawn_and_a_notebook_shows_means(results):
     found, _ = results
     [axes] = found.plot_ranks().axes

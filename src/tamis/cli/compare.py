@@ -147,7 +147,7 @@ def command(
         results = compare(paths, methods, classifiers, **settings)
         _also(paths, methods, classifiers, settings, over_time, orders, name, values)
         if page is not None:
-            page.show(page_of(results))
+            page.show(page_of(results, out))
     if as_json:
         click.echo(json.dumps(results.summary(), ensure_ascii=False))
     elif not quiet:

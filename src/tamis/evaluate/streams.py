@@ -30,6 +30,7 @@ from tamis.evaluate.results import Results, put
 from tamis.sources.base import Report, silent
 
 Kind = Literal["time", "orders", "thresholds"]
+KINDS: tuple[Kind, ...] = ("time", "orders", "thresholds")
 
 POINTS = pa.schema(
     [

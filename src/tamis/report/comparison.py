@@ -9,13 +9,13 @@ import numpy as np
 
 from tamis.evaluate.results import Results, open_results
 from tamis.evaluate.so_far import Line
+from tamis.evaluate.streams import KINDS, Curves, open_curves
 from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
 
 
 def page_of_results(folder: str | os.PathLike[str]) -> Page:
     """Tell a folder of results."""
-    results = open_results(folder)
-    return page_of(results)
+    return page_of(open_results(folder), folder)
 
 
 def page_so_far(lines: list[Line], command: str) -> Page:
@@ -46,8 +46,8 @@ def is_results(folder: str | os.PathLike[str]) -> bool:
     return os.path.isfile(os.path.join(folder, "compare.json"))
 
 
-def page_of(results: Results) -> Page:
-    """Tell results."""
+def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> Page:
+    """Tell results, and the curves that lie in their folder."""
     summary = results.summary()
     sections: list[Section | None] = [_facts(results, summary)]
     for judge in results.classifiers:
@@ -58,7 +58,7 @@ def page_of(results: Results) -> Page:
         _costs(results, summary),
         _stability(results, summary),
         *[_tests(results, summary, judge) for judge in results.classifiers],
-        *_over_time(results),
+        *_over(folder),
         _problems(summary),
         _again(results),
     ]
@@ -189,32 +189,35 @@ def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | N
     )  # fmt: skip
 
 
-def _over_time(results: Results) -> list[Section]:
-    """Accuracy against the share of features seen, where it was asked for."""
-    shares = np.unique(results.column("share"))
-    if len(shares) < 2:
-        return []
-    judge = results.classifiers[0]
+def _over(folder: str | os.PathLike[str] | None) -> list[Section]:
+    """Accuracy and number kept over time, orders or thresholds, where curves were asked for."""
     found: list[Section] = []
-    for row, data in enumerate(results.data):
-        series = {
-            method: [_number(results.grid("accuracy", judge, s)[row, i]) for s in shares]
-            for i, method in enumerate(results.methods)
-        }
-        found.append(
-            Lines(
-                f"{data} over time",
-                "share of features seen",
-                shares.tolist(),
-                series,
-                f"accuracy with {judge}",
-            )
-        )
+    for kind in KINDS:
+        if folder is not None and os.path.isfile(os.path.join(folder, f"over_{kind}.parquet")):
+            found += _drawn(open_curves(folder, kind))
     return found
 
 
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _drawn(curves: Curves) -> list[Section]:
+    points = curves.points.to_pylist()
+    judge = points[0]["classifier"] if points else ""
+    mine = [point for point in points if point["classifier"] == judge]
+    found: list[Section] = []
+    for data in dict.fromkeys(point["data"] for point in mine):
+        here = [point for point in mine if point["data"] == data]
+        x = sorted({point["x"] for point in here})
+        for what, label in (("accuracy", f"accuracy with {judge}"), ("kept", "features kept")):
+            series: dict[str, list[float | None]] = {}
+            for method in dict.fromkeys(point["method"] for point in here):
+                at = {p["x"]: p[what] for p in here if p["method"] == method}
+                series[method] = [_number(at.get(place)) for place in x]
+            title = f"{data} over {curves.kind}: {label}"
+            found.append(Lines(title, curves.meaning, x, series, label))
+    return found
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else float(value)
 
 
 def _problems(summary: dict[str, Any]) -> Section | None:
