@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from tamis.engine.prefetch import AHEAD, ahead
+from tamis.kernels.threads import thread_count, threads
 
 
 def workers() -> list[threading.Thread]:
@@ -149,3 +150,9 @@ def test_a_stream_that_nobody_reads_starts_no_thread():
     stream = ahead(str, range(3))
     assert workers() == []
     stream.close()
+
+
+def test_the_number_of_threads_set_by_the_reader_holds_ahead_too():
+    wanted = thread_count() + 3
+    with threads(wanted):
+        assert list(ahead(lambda _: thread_count(), range(3))) == [wanted] * 3

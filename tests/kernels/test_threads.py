@@ -83,6 +83,32 @@ def test_a_setting_that_is_no_number_of_threads_means_the_cores_we_have(monkeypa
     assert thread_count() == cores
 
 
+def test_workers_of_one_process_do_not_undo_what_others_have_set():
+    before = thread_count()
+    entered, left = threading.Barrier(2), threading.Event()
+    seen = []
+
+    def first():
+        with threads(before + 1):
+            entered.wait()
+        left.set()
+
+    def second():
+        with threads(before + 2):
+            entered.wait()
+            left.wait()
+            seen.append(thread_count())
+        seen.append(thread_count())
+
+    workers = [threading.Thread(target=first), threading.Thread(target=second)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert seen == [before + 2, before]
+    assert thread_count() == before
+
+
 def test_the_setting_returns_after_an_error():
     before = thread_count()
     with pytest.raises(KeyError), threads(before + 1):

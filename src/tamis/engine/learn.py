@@ -15,10 +15,10 @@ from typing import Any, Literal
 from sklearn.base import clone
 
 from tamis.core.errors import ParameterError, SourceError
+from tamis.core.memory import peak_megabytes
 from tamis.engine.checkpoint import place_of, read_checkpoint, write_checkpoint
 from tamis.engine.model import check_free, plain, save_model
 from tamis.engine.predict import Tally, accuracy_on
-from tamis.engine.select import peak_megabytes
 from tamis.selectors.instances.arow import AROW
 from tamis.selectors.instances.fofs import FOFS
 from tamis.selectors.instances.merged_sofs import MergedSOFS

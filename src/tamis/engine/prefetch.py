@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable
+from contextvars import copy_context
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -39,7 +40,10 @@ def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:
             if isinstance(items, Generator):
                 items.close()
 
-    thread = threading.Thread(target=work, name="tamis-ahead", daemon=True)
+    # In the reader's context: how many threads kernels may use is a setting of it.
+    thread = threading.Thread(
+        target=copy_context().run, args=(work,), name="tamis-ahead", daemon=True
+    )
     thread.start()
     try:
         while True:

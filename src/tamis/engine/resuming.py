@@ -29,6 +29,7 @@ from tamis.core.errors import (
     SourceError,
     TamisError,
 )
+from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.engine.archive import Archive, is_living, new_archive
 from tamis.engine.durable import Record
@@ -37,7 +38,7 @@ from tamis.engine.feeding import picks_of
 from tamis.engine.opening import cannot_go_on
 from tamis.engine.record import publish
 from tamis.engine.run import Run
-from tamis.engine.select import Watch, describe_run, peak_megabytes, watched
+from tamis.engine.select import Watch, describe_run, watched
 from tamis.engine.selection import Selection
 from tamis.engine.stock import can_be_put_away, stock_for
 from tamis.kernels.threads import threads

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import platform
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -16,6 +15,7 @@ from sklearn.base import clone
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.memory import peak_megabytes
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
@@ -208,16 +208,6 @@ def _labels(target: Target) -> Any:
     if target.codes is None or target.classes is None:
         return target.values
     return target.classes[target.codes]
-
-
-def peak_megabytes() -> float:
-    """The most memory this process has held; 0 where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such module; the record then says 0
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024**2 if sys.platform == "darwin" else 1024)
 
 
 def versions() -> dict[str, str]:

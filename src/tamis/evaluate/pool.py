@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tamis.core.memory import held_megabytes
 from tamis.evaluate.cells import FAILED, MEMORY_CAP, TIME_CAP, Caps, outcome
-from tamis.evaluate.memory import held_megabytes
 from tamis.kernels.threads import thread_count
 
 #: Seconds between two looks at the clock and the memory of the workers.

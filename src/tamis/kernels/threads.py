@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 
 import numpy as np
@@ -15,16 +16,18 @@ import numpy.typing as npt
 #: A range with less work than this (in stored entries or columns) is not worth a thread.
 LEAST_WORK = 20_000
 
-_wanted: int | None = None
-_least_work = LEAST_WORK
+#: The number of threads and the least work, as set by `threads`. Of the context, not of the
+#: process: workers of one process that set their own must not undo what others have set.
+_wanted: ContextVar[tuple[int | None, int]] = ContextVar("threads", default=(None, LEAST_WORK))
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
 
 
 def thread_count() -> int:
     """How many threads kernels may use: `threads(n)`, else TAMIS_THREADS, else all our cores."""
-    if _wanted is not None:
-        return _wanted
+    count, _ = _wanted.get()
+    if count is not None:
+        return count
     given = os.environ.get("TAMIS_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
@@ -35,21 +38,21 @@ def thread_count() -> int:
 def threads(count: int, least_work: int = LEAST_WORK) -> Iterator[None]:
     """Use `count` threads inside the block; the answer is the same for every count.
 
-    `least_work` is how much a thread must get to be worth it; tests set it to 1.
+    `least_work` is how much a thread must get to be worth it; tests set it to 1. A thread started
+    inside the block heeds it only when it runs in a copy of the context (`engine.prefetch` does).
 
     >>> with threads(1):
     ...     thread_count()
     1
     """
-    global _wanted, _least_work
     if count < 1:
         raise ValueError(f"threads({count}): the number of threads must be at least 1")
-    before = _wanted, _least_work
-    _wanted, _least_work = count, least_work
+    before = _wanted.get()
+    _wanted.set((count, least_work))
     try:
         yield
     finally:
-        _wanted, _least_work = before
+        _wanted.set(before)
 
 
 def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64]) -> None:
@@ -60,7 +63,7 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
     """
     n_columns = len(weights) - 1
     total = int(weights[-1] - weights[0]) + n_columns
-    ranges = max(1, min(thread_count(), total // _least_work))
+    ranges = max(1, min(thread_count(), total // _wanted.get()[1]))
     if ranges == 1:
         work(0, n_columns)
         return
