@@ -13,7 +13,7 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_colu
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 
-several = settings(deadline=None, max_examples=80)
+several = settings(max_examples=80)
 tables = hnp.arrays(
     np.float64,
     st.tuples(st.integers(1, 6), st.integers(1, 5)),

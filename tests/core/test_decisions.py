@@ -55,7 +55,7 @@ def test_a_number_equal_to_its_level_is_shown_equal_though_one_is_kept_in_half_t
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_no_sentence_says_that_the_larger_number_is_not_above_the_smaller(a, b):
     relevance, level = min(a, b), max(a, b)
     log = DecisionLog({"weak": Reason(Verdict.IRRELEVANT, "{relevance} {level}")})
@@ -123,7 +123,7 @@ def test_many_decisions_at_once_are_the_same_as_one_by_one():
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=40))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_replay_is_what_a_set_would_hold_after_the_same_steps(steps):
     log, kept = DecisionLog(REASONS), set()
     for feature, (what, pick) in enumerate(steps):

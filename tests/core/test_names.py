@@ -12,7 +12,7 @@ from tamis.core.names import NameBook, Names
 ODD = ["", "'", '"', "a\nb", "a\r\n", "\0", "🧬", "é", "\ud800", "x 1", "{name}", "ab", "a", "b"]
 texts = st.text(st.characters(), max_size=4) | st.sampled_from(ODD)
 name_lists = st.lists(texts, max_size=12)
-several = settings(deadline=None, max_examples=150)
+several = settings(max_examples=150)
 
 
 def last_place(names: list[str], name: str) -> int | None:

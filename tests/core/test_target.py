@@ -46,7 +46,7 @@ def test_labels_of_every_kind_become_codes_in_sorted_order(y, classes, values):
 
 
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_codes_and_classes_give_the_labels_back(y):
     target = Target.of(y)
     assert target.classes[target.codes].tolist() == y

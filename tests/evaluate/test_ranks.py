@@ -177,7 +177,7 @@ def _slow_signed_rank(d, rope, prior, samples, seed):
     return np.array(wins) / samples
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.lists(st.sampled_from([-0.1, -0.03, 0.0, 0.005, 0.04, 0.2]), min_size=2, max_size=6))
 def test_the_bayesian_signed_rank_by_its_definition(d):
     slow = _slow_signed_rank(d, 0.01, 0.5, 300, 7)

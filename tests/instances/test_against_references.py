@@ -12,7 +12,7 @@ from streams import KINDS, many_classes, stream, streams
 
 import tamis
 
-quick = settings(deadline=None, max_examples=150)
+quick = settings(max_examples=150)
 sizes = st.integers(1, 12)
 rules = st.sampled_from(["max", "uniform"])
 

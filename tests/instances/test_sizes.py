@@ -48,7 +48,7 @@ def slow_choice(wrong):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(data=st.one_of(streams, many_classes), rows=st.integers(2, 60))
 def test_each_size_is_a_model_of_its_own(learner, data, rows):
     X, y = data[0][:rows], data[1][:rows]

@@ -37,7 +37,7 @@ tables = st.builds(
 
 
 @modes
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(X=tables, shift=st.sampled_from([0.0, 1.5]))
 def test_a_column_is_listed_the_same_from_both_layouts(compiled, X, shift) -> None:
     n = len(X)
@@ -54,7 +54,7 @@ def test_a_column_is_listed_the_same_from_both_layouts(compiled, X, shift) -> No
 
 
 @modes
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(X=tables, centred=st.booleans())
 def test_moments(compiled, X, centred) -> None:
     X[:, 1] = 4.0
@@ -76,7 +76,7 @@ def test_moments(compiled, X, centred) -> None:
 
 
 @modes
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(X=tables)
 def test_a_column_is_spread_over_all_rows(compiled, X) -> None:
     n = len(X)

@@ -14,7 +14,7 @@ from scipy.stats import chi2_contingency
 from tamis.kernels import contingency as kernels
 from tamis.kernels.information import entropy_table
 
-several = settings(max_examples=60, deadline=None)
+several = settings(max_examples=60)
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 seeds = st.integers(0, 2**32 - 1)
 
@@ -177,7 +177,7 @@ def slow_search(X, y, x, candidates, including, largest, alpha, pearson, separat
 @modes
 @pytest.mark.parametrize("pearson", [False, True], ids=["g2", "pearson"])
 @given(seed=seeds, separates=st.booleans(), with_one=st.booleans(), largest=st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_first_separating_set_is_that_of_trying_all(
     compiled, pearson, seed, separates, with_one, largest
 ):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tamis.kernels import correlation as kernels
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column
 
-several = settings(deadline=None, max_examples=60)
+several = settings(max_examples=60)
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 POOLS = [
     [0.0],

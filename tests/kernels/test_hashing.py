@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
@@ -31,7 +31,6 @@ def slow_hash(column: np.ndarray) -> int:
     return state
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.integers(0, 2**32 - 1))
 def test_a_hash_is_that_of_the_rule_in_every_layout(seed):
     rng = np.random.default_rng(seed)

@@ -40,7 +40,7 @@ class Arrays:
 
 
 @modes
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     size=st.integers(1, 9),
     moves=st.lists(st.tuples(st.sampled_from(["admit", "change"]), st.integers(0, 12),

@@ -28,7 +28,7 @@ POOLS = [
     [0.0, 1.0, 1000.0],
 ]
 SIZES = st.sampled_from([1, 2, 3, 20, 120])
-several = settings(deadline=None, max_examples=60)
+several = settings(max_examples=60)
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 
 

@@ -121,7 +121,7 @@ def test_a_collinear_newcomer_leaves_nothing_to_say() -> None:
         assert panel.meet_one(ready[f]).terms[0] == pytest.approx(-alone, abs=1e-7)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(values=st.lists(st.floats(-1, 1), min_size=5, max_size=5))
 def test_a_partial_correlation_is_never_outside_its_range(values) -> None:
     a, b, c, d, between = values

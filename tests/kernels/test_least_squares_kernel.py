@@ -26,7 +26,7 @@ def residuals_of(design, targets):
 
 
 @modes
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=seeds)
 def test_orthogonalise_leaves_what_no_column_explains(compiled, seed) -> None:
     rng = np.random.default_rng(seed)
@@ -40,7 +40,7 @@ def test_orthogonalise_leaves_what_no_column_explains(compiled, seed) -> None:
 
 
 @modes
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=seeds)
 def test_whiten_spans_the_residuals(compiled, seed) -> None:
     rng = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def test_accept_takes_the_column_from_the_residuals(compiled) -> None:
 
 
 @modes
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=seeds, density=st.sampled_from([0.15, 1.0]), near=st.sampled_from([1.0, 1e-3, 1e-4]))
 def test_shares_are_one_minus_wilks_lambda(compiled, seed, density, near) -> None:
     """Also for columns that are nearly combinations of the accepted ones."""

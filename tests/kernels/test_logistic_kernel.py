@@ -42,7 +42,7 @@ def problem(seed, density=1.0, separable=False):
 
 
 @modes
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 2**32 - 1),
     penalty=st.sampled_from([0.2, 0.02, 0.001]),
@@ -80,7 +80,7 @@ def test_the_fit_is_optimal(compiled, seed, penalty, l2, density, separable) -> 
     assert again.tolist() == weights.tolist()
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_slow_minimiser_finds_less(seed) -> None:
     X, y = problem(seed)
@@ -132,7 +132,7 @@ def test_no_step_is_taken_uphill(compiled) -> None:
 
 
 @modes
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), density=st.sampled_from([0.2, 1.0]))
 def test_block_gradients_are_the_largest_over_classes(compiled, seed, density) -> None:
     rng = np.random.default_rng(seed)

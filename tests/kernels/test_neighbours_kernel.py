@@ -77,7 +77,7 @@ rows_of = st.builds(
 
 
 @both(gap_neighbours)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=rows_of)
 def test_gaps_are_found_without_sorting(run, data) -> None:
     near, codes = data
@@ -88,7 +88,7 @@ def test_gaps_are_found_without_sorting(run, data) -> None:
 
 @both(density_neighbours)
 @pytest.mark.parametrize("rule", [ENDS_FALLING, ENDS_RISING])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=rows_of)
 def test_the_walk_by_density_is_the_sorted_one(run, rule, data) -> None:
     near, codes = data
@@ -99,7 +99,7 @@ def test_the_walk_by_density_is_the_sorted_one(run, rule, data) -> None:
 
 
 @both(spread)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=rows_of, itself=st.integers(0, 1))
 def test_bins_hold_every_other_row_once_near_bins_first(run, data, itself) -> None:
     near, _ = data
@@ -119,7 +119,7 @@ def test_bins_hold_every_other_row_once_near_bins_first(run, data, itself) -> No
 
 
 @both(rescale)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 999), power=st.integers(-1060, 1000), zeros=st.integers(0, 3))
 def test_differences_are_in_standard_deviations(run, seed, power, zeros) -> None:
     whole = np.random.default_rng(seed).integers(1, 9, 6)
@@ -146,7 +146,7 @@ columns = st.builds(column, st.integers(0, 2**32 - 1), st.sampled_from(["codes",
 
 
 @both(find_levels)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=columns)
 def test_levels_are_the_sorted_values(run, data) -> None:
     x, codes = data
@@ -171,7 +171,7 @@ def test_levels_are_the_sorted_values(run, data) -> None:
 @both(alone)
 @pytest.mark.parametrize("rule", [GAP, ENDS_FALLING, ENDS_RISING])
 @pytest.mark.parametrize("program", [False, True])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=columns)
 def test_a_line_has_the_neighbourhoods_of_a_set_of_one(run, rule, program, data) -> None:
     """The walk by levels against all distances."""

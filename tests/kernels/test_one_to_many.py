@@ -37,7 +37,7 @@ def table(seed: int, levels: int, density: float) -> np.ndarray:
 
 @pytest.mark.usefixtures("_either")
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     levels=st.sampled_from([2, 4, 30]),

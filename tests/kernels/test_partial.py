@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tamis.kernels import partial as kernels
 
-several = settings(max_examples=40, deadline=None)
+several = settings(max_examples=40)
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 seeds = st.integers(0, 2**32 - 1)
 ROWS = 60

@@ -59,7 +59,7 @@ def wanted_on(row, columns, with_numbers):
 
 @modes
 @given(columns=entries, with_numbers=st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_every_entry_hangs_on_its_row_and_nodes_are_filled_before_new_ones(
     compiled, columns, with_numbers
 ):
@@ -76,7 +76,7 @@ def test_every_entry_hangs_on_its_row_and_nodes_are_filled_before_new_ones(
 
 @modes
 @given(columns=entries, with_numbers=st.booleans(), data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_rebuilt_lists_hold_the_living_under_their_new_numbers_in_tight_nodes(
     compiled, columns, with_numbers, data
 ):

@@ -48,7 +48,6 @@ def splitmix(identity, bits):
     return (h ^ (h >> 31)) >> (64 - bits)
 
 
-@settings(deadline=None)
 @given(ids=st.lists(st.integers(0, 2**64 - 1), max_size=20), bits=st.integers(1, 40))
 def test_buckets(ids, bits) -> None:
     expected = [splitmix(j, bits) for j in ids]
@@ -64,7 +63,7 @@ def test_buckets_are_filled_evenly() -> None:
 
 
 @modes
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rows=st.lists(
         st.dictionaries(st.integers(0, 2**40), st.integers(-5, 5), max_size=8), max_size=5

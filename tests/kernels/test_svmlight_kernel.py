@@ -57,13 +57,13 @@ WELL_FORMED = st.builds(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(WELL_FORMED)
 def test_a_decimal_token_gives_the_bits_of_float(token):
     check_token(token)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_the_shortest_text_of_any_float_comes_back(number):
     check_token(repr(number))
@@ -71,7 +71,7 @@ def test_the_shortest_text_of_any_float_comes_back(number):
     assert status == kernel.FOR_PYTHON or same_bits(value, number)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.text("0123456789+-.eE_xXnaif ,", min_size=1, max_size=8).filter(lambda t: t == t.strip()))
 def test_what_float_refuses_is_refused_and_the_reverse(token):
     """Apart from underscores, nan and inf, which float() takes and a svmlight file may not hold."""
@@ -237,7 +237,7 @@ def test_plain_helpers_give_the_same_number():
         assert kernel.read_number.py_func(text, 0) == kernel.read_number(text, 0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(0, 10**6), unique=True, max_size=5).map(sorted), max_size=6))
 def test_the_scan_finds_what_the_parser_finds(rows):
     lines = ["1 qid:3 " + " ".join(f"{i}:1.5" for i in row) + " # 8:8" for row in rows]

@@ -26,7 +26,7 @@ def ranges_for(weights: np.ndarray, count: int) -> list[tuple[int, int]]:
     st.integers(1, 5),
     st.integers(0, 7),
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_ranges_cover_every_column_once_and_in_order(work, count, start):
     weights = np.cumsum([start, *work])
     ranges = ranges_for(weights, count)

@@ -47,7 +47,7 @@ tables = st.builds(
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=tables)
 def test_values_are_those_of_the_rows_left(measure, data):
     X, y = data

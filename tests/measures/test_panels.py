@@ -47,7 +47,7 @@ def fresh(measure, X, kept):
     steps=st.lists(st.tuples(st.integers(0, 29), st.integers(0, 5)), max_size=60),
     seed=st.integers(0, 9),
 )
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_adds_and_drops_leave_what_a_fresh_panel_would_hold(measure, n, sparse, steps, seed):
     X = pool(n, seed)
     block = ColumnBlock.of(sp.csc_matrix(X) if sparse else X)

@@ -46,7 +46,7 @@ def slow_alpha_investing(X, targets, wealth=0.5, payout=0.5):
     return kept, wealth
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(["number", 2, 3, 5]),
@@ -73,7 +73,7 @@ def test_it_keeps_what_a_fit_from_scratch_keeps(seed, kind, density, shift, star
     assert found.wealth_ == pytest.approx(wealth, rel=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_logged_numbers_are_those_of_the_rule(seed) -> None:
     rng = np.random.default_rng(seed)

@@ -107,7 +107,7 @@ def troubled(seed, rows, levels, columns=11):
     return X, y
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.sampled_from([10, 40, 120]),
@@ -126,7 +126,7 @@ def test_it_finds_what_the_slow_searches_find(seed, rows, levels, stale) -> None
     assert found.merit_ == pytest.approx(slow.merit(expected), abs=1e-10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_patient_search_finds_the_best_of_all_sets(seed) -> None:
     X, y = troubled(seed, 30, 3, columns=10)

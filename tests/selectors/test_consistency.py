@@ -54,7 +54,7 @@ def paper(X, y, max_rate=None):
     return members
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.sampled_from([6, 30, 80]),

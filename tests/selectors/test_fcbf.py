@@ -65,7 +65,7 @@ def paper(X, y, delta=0.0, strength=uncertainty):
     return listed
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     levels=st.sampled_from([2, 3, 5]),
@@ -91,7 +91,7 @@ def test_it_keeps_what_the_paper_keeps_however_many_are_tied(seed, levels, rows,
     assert found.kept_.tolist() == sorted(found.ranking_.tolist())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), density=st.sampled_from([0.1, 0.5, 1.0]))
 def test_it_keeps_what_the_paper_keeps_with_correlations(seed, density) -> None:
     rng = np.random.default_rng(seed)

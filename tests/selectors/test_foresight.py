@@ -62,7 +62,7 @@ def stream(rng, discrete, width=70, rows=60):
     return X, y
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     seed=st.integers(0, 2**32 - 1),
     measure=st.sampled_from(MEASURES),

@@ -77,7 +77,7 @@ def test_it_keeps_what_slow_cutting_planes_keep(seed, B) -> None:
     assert FGM(B, 3, 0.1).fit(sp.csc_matrix(X), y).ranking_.tolist() == found.ranking_.tolist()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), classes=st.sampled_from([2, 3]))
 def test_cuts_in_use_are_violated_alike_and_others_less(seed, classes) -> None:
     """The optimality condition of the machine: sum_i alpha_i y_i x_i has the same norm on each."""

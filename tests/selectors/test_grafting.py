@@ -74,7 +74,7 @@ def data(seed, n_classes=2, density=1.0, rows=60, columns=14):
     return X, y
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_classes=st.sampled_from([2, 3]),
@@ -94,7 +94,7 @@ def test_it_keeps_what_a_fit_from_zero_keeps(seed, n_classes, density, penalty, 
     np.testing.assert_allclose(found.intercept_, [b for _, b in models], atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_classes=st.sampled_from([2, 4]),
@@ -165,7 +165,7 @@ def test_a_better_newcomer_drives_out_a_worse_copy() -> None:
     assert found.log_.counts() == {"irrelevant": 2, "redundant": 0, "evicted": 1, "kept": 1}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), penalty=st.sampled_from([0.1, 0.01]))
 def test_copies_of_what_is_kept_stay_out(seed, penalty) -> None:
     X, y = data(seed)

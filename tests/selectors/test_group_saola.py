@@ -61,7 +61,7 @@ def grouped_tables(draw):
     return X, y, np.searchsorted(cuts, np.arange(24), side="right")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(table=grouped_tables())
 def test_it_keeps_what_the_two_stages_keep(table) -> None:
     X, y, labels = table
@@ -106,7 +106,7 @@ def program_stages(relevance, between, labels):
     return sorted(chain(*earlier))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(table=grouped_tables())
 def test_the_programs_variant_walks_over_lists_that_do_not_shrink(table) -> None:
     X, y, labels = table

@@ -86,7 +86,7 @@ def chain(seed, rows):
     return X[:, rng.permutation(X.shape[1])], y
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.sampled_from([60, 200, 500]),
@@ -102,7 +102,7 @@ def test_it_keeps_what_the_paper_keeps_of_categories(seed, rows, max_k) -> None:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), max_k=st.sampled_from([1, 2, 3]))
 def test_it_keeps_what_the_paper_keeps_of_numbers(seed, max_k) -> None:
     rng = np.random.default_rng(seed)

@@ -77,7 +77,7 @@ def many_at_once(X, Y, steps):
     return taken
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     shape=st.sampled_from([(30, 12), (20, 40)]),
@@ -102,7 +102,7 @@ def test_lars_begins_as_scikit_learns_path_does(seed) -> None:
     assert LARS(10).fit(X, y).ranking_.tolist() == list(taken)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), classes=st.sampled_from([2, 3, 5]))
 def test_similarity_is_preserved_as_by_the_slow_path(seed, classes) -> None:
     rng = np.random.default_rng(seed)

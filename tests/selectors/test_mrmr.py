@@ -67,7 +67,7 @@ def troubled(seed, rows, levels):
     return X[:, rng.permutation(18)], y
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.sampled_from([8, 30, 90]),

@@ -46,7 +46,7 @@ def paper(X, y, n_features, rounds):
     return taken
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     classes=st.sampled_from([2, 3]),

@@ -46,7 +46,7 @@ tables = st.builds(
 
 
 @pytest.mark.parametrize("rule", PAPER)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=tables)
 def test_dependency_is_that_of_the_paper(rule, data) -> None:
     X, y = data
@@ -60,7 +60,7 @@ def test_dependency_is_that_of_the_paper(rule, data) -> None:
 
 @pytest.mark.parametrize("seed", [None, 0, 7])
 @pytest.mark.parametrize("rule", PAPER)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(data=tables.map(lambda d: (np.column_stack([d[0], d[0][:, ::-1], -3 * (d[0] > 1)]), d[1])))
 def test_it_keeps_what_the_paper_keeps(rule, seed, data) -> None:
     X, y = data
@@ -123,7 +123,7 @@ def by_the_program(X, y, rule, lam):
     [(OFSA3M(variant="program", order="natural"), "gap"),
      (OFSDensity(0.2, variant="program", order="natural"), "density rises")],
 )  # fmt: skip
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_program_variant_does_what_the_program_does(selector, rule, seed) -> None:
     rng = np.random.default_rng(seed)
@@ -170,7 +170,7 @@ def test_very_large_and_very_small_columns_are_like_any_other() -> None:
     assert dependency(X * [2.0**1017, 2.0**-1074, -(2.0**-600)], y) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     counts=st.lists(st.lists(st.integers(0, 30), min_size=9, max_size=9), min_size=1, max_size=4),
     times=st.lists(st.integers(-5, 5), min_size=4, max_size=4),

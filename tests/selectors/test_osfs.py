@@ -120,7 +120,7 @@ def mixtures(seed, n, levels=None):
 @quiet
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("unreliable", ["independent", "skip", "dependent"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 2**32 - 1), n=st.sampled_from([25, 70, 400]), k=st.integers(1, 3),
 )  # fmt: skip
@@ -132,7 +132,7 @@ def test_it_keeps_what_the_algorithm_keeps_on_counts(method, unreliable, seed, n
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_it_keeps_what_the_algorithm_keeps_on_numbers(method, seed, k):
     X, y = mixtures(seed, 80)
@@ -140,7 +140,7 @@ def test_it_keeps_what_the_algorithm_keeps_on_numbers(method, seed, k):
     assert found.kept_.tolist() == SLOW[method](fisher_z_test(X, y, 0.05), range(10), k)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_every_drop_has_a_witness_that_holds(seed):
     X, y = mixtures(seed, 300, levels=3)

@@ -54,7 +54,7 @@ def troubled(seed, rows, density, kind):
     return X, y
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     rows=st.sampled_from([5, 20, 40]),

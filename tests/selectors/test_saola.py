@@ -59,7 +59,7 @@ tables = st.integers(0, 2**32 - 1).map(
 
 @pytest.mark.parametrize("bound", ["min", "max"])
 @pytest.mark.parametrize("ties", ["kept", "neither"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(table=tables)
 def test_it_keeps_what_algorithm_1_keeps_on_discrete_data(table, bound, ties) -> None:
     X, y = table
@@ -75,7 +75,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_discrete_data(table, bound, ties) ->
     assert found.kept_.tolist() == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), density=st.sampled_from([0.1, 0.5, 1.0]))
 def test_it_keeps_what_algorithm_1_keeps_on_continuous_data(seed, density) -> None:
     rng = np.random.default_rng(seed)

@@ -97,7 +97,7 @@ def table_of_codes(seed: int, n: int = 60, p: int = 14):
 @pytest.mark.parametrize("alpha", [None, 0.05])
 @pytest.mark.parametrize("gain", ["sum", "mean"])
 @pytest.mark.parametrize("correction", [None, "miller-madow", "significant"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_it_keeps_what_algorithm_1_keeps_on_counts(seed, correction, gain, alpha) -> None:
     if correction == "significant" and alpha is None:
@@ -141,7 +141,7 @@ def partial(s, f, targets) -> float:
 
 @pytest.mark.parametrize("gain", ["sum", "mean"])
 @pytest.mark.parametrize("classes", [2, 3])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_it_keeps_what_algorithm_1_keeps_on_numbers(seed, classes, gain) -> None:
     rng = np.random.default_rng(seed)

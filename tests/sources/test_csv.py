@@ -103,7 +103,7 @@ cell = st.one_of(
 word = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_what_the_csv_module_writes_comes_back(tmp_path_factory, data):
     """Quotes, commas, newlines and any letter, in names and in words."""

@@ -111,7 +111,7 @@ def test_dense_columns_come_back(tmp_path, values, width):
     store.verify()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3)),
     st.integers(1, 4),

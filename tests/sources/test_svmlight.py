@@ -282,7 +282,7 @@ ROW = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ROW, min_size=1, max_size=12), st.integers(1, 90), st.integers(1, 5), st.data())
 def test_random_files_come_back(tmp_path_factory, rows, chunk, size, data):
     form = data.draw(st.sampled_from(["{!r}", "{:.17g}", "{:.25e}", "{:+.20E}"]))

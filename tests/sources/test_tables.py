@@ -228,7 +228,7 @@ def test_too_many_columns_are_refused_and_the_other_forms_named(tmp_path):
 words = st.text("abäß€", min_size=0, max_size=2)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.one_of(
         st.lists(st.lists(words), min_size=1, max_size=12),
@@ -273,7 +273,7 @@ def test_a_missing_list_is_empty_and_a_missing_word_is_refused(tmp_path):
         tamis.open(path, tokens="x")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 20))
 def test_lines_in_any_order_are_the_matrix(tmp_path_factory, seed, shuffle, named, in_file, group):
     path = tmp_path_factory.mktemp("long") / "a.parquet"

@@ -98,7 +98,7 @@ def test_the_store_is_the_same_for_every_budget(tmp_path, monkeypatch, values, m
     assert (len(spills) > 3) if memory < 3_000 else memory < 10**9 or not spills
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(0, 60), st.integers(1, 90), st.integers(1, 9), st.data())
 def test_random_rows_become_columns(tmp_path_factory, seed, n_columns, n_rows, step, data):
     matrix = random_rows(seed, n_rows, n_columns)
