@@ -63,7 +63,7 @@ def test_nearest_rows_by_class(table, form) -> None:
     near = np.random.default_rng(1).integers(0, 4, (2, 13))
     picks = np.array([3, 8])
     found, counts = np.zeros((2, 3, 4), np.int32), np.zeros((2, 3), np.int64)
-    forms(relief.nearest_by_class)[form](near, picks, y, 3, 4, 0, 2, found, counts)
+    forms(relief.nearest_by_class)[form](near, picks, y, 4, 0, 2, found, counts)
     for s, pick in enumerate(picks):
         for c in range(3):
             rows = sorted((near[s, r], r) for r in range(13) if r != pick and y[r] == c)[:4]

@@ -17,7 +17,6 @@ from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
 from tamis.measures.auto import BY_NAME, LOOK_AT, Auto, choose, resolve
-from tamis.measures.base import Pairwise, Relevance, require
 
 N = 400
 CLASSES = Target.of(np.arange(N) % 2)
@@ -132,19 +131,6 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
     assert str(error.value) == (
         f"measure={wrong!r} is not known; give one of 'auto', 'mutual_information', "
         "'symmetric_uncertainty', 'g_squared', 'fisher_z', or a measure such as FisherZ()"
-    )
-
-
-def test_a_measure_without_a_method_is_refused_with_its_name():
-    class OnlyRelevance:
-        def relevance(self, columns, target, out=None): ...
-
-    require(OnlyRelevance(), Relevance, "SAOLA")
-    require(SymmetricUncertainty(), Pairwise, "SAOLA")
-    with pytest.raises(ParameterError) as error:
-        require(OnlyRelevance(), Pairwise, "SAOLA")
-    assert str(error.value) == (
-        "SAOLA needs a measure with between and panel(); OnlyRelevance has none"
     )
 
 

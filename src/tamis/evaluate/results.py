@@ -300,10 +300,6 @@ def _json(thing: Any) -> str:
     return json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _put_table(path: Path, table: pa.Table) -> None:
-    put(path, lambda work: pq.write_table(table, work, compression="zstd"))
-
-
 def put(path: Path, write: Any) -> None:
     """Write a file beside, then move it into place."""
     work = path.with_name(f".{path.name}.{secrets.token_hex(4)}")

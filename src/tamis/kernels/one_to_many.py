@@ -14,7 +14,7 @@ from tamis.kernels.information import ROUNDING
 
 @jit
 def information_with_one(
-    spread, own_counts, own_entropy, pointers, rows, codes, level_pointers, level_counts,
+    spread, own_counts, own_entropy, pointers, rows, codes, level_pointers,
     entropies, widest, picks, lo, hi, table, n, out,
 ):  # fmt: skip
     """Information (n times, in units) of one coded column with columns picks[lo..hi-1].

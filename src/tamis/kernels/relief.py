@@ -111,7 +111,7 @@ def add_off(near, picks, off):
 
 
 @jit
-def nearest_by_class(near, picks, codes, classes, k, lo, hi, found, counts):
+def nearest_by_class(near, picks, codes, k, lo, hi, found, counts):
     """The k nearest rows of each class to picks lo..hi-1, nearest first; equals by number."""
     for s in range(lo, hi):
         for row in range(len(codes)):
@@ -133,7 +133,7 @@ def nearest_by_class(near, picks, codes, classes, k, lo, hi, found, counts):
 
 @jit
 def weights(
-    flat, pointers, places, values, n, lows, spans, discrete, starts, others, shares, lo, hi, out
+    flat, pointers, places, values, n, spans, discrete, starts, others, shares, lo, hi, out
 ):  # fmt: skip
     """Weights of columns lo..hi-1: differences of neighbouring rows, each times its share.
 

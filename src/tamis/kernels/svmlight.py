@@ -40,7 +40,6 @@ FOUND = 10
 #: What can be wrong with a line.
 FINE, BAD_LABEL, BAD_QID, BAD_INDEX, BAD_VALUE, LONE_RETURN = range(6)
 INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING, NOT_FINITE, EMPTY = range(6, 11)
-N_FAULTS = 11
 
 
 @inline

@@ -1,7 +1,7 @@
 """What a measure offers: strengths towards the target, strengths between columns, and a level.
 
-Protocols are small, one for each arity. A measure implements what it can, a selector names what it
-needs, and `require` turns a mismatch into one sentence.
+Every measure has these. Tests given other columns are one more thing that a measure may offer, and
+only some selectors need: `tamis.measures.conditional`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -149,25 +149,6 @@ class Panel(ABC):
     def __len__(self) -> int: ...
 
 
-@runtime_checkable
-class Relevance(Protocol):
-    """A measure that scores columns against the target, in bulk."""
-
-    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
-        """Strength of every column towards the target."""
-
-
-@runtime_checkable
-class Pairwise(Protocol):
-    """A measure that scores columns against each other."""
-
-    def between(self, columns: Any, others: Any) -> Floats:
-        """Strength between every one of `columns` and every one of `others`."""
-
-    def panel(self, target: Target) -> Panel:
-        """An empty panel for this measure."""
-
-
 class Measure(ABC):
     """Base of the measures: a strength (larger is more dependent) and a level that gates it.
 
@@ -253,17 +234,6 @@ class Measure(ABC):
             "pair_symbol": self.symbol.format(a="{name}", b="{because}"),
             "gate": self.gate(),
         }
-
-
-def require(measure: object, protocol: type, selector: str) -> None:
-    """Raise one sentence if `measure` lacks a method that `selector` needs."""
-    if isinstance(measure, protocol):
-        return
-    missing = [m for m in vars(protocol) if not m.startswith("_") and not hasattr(measure, m)]
-    raise ParameterError(
-        f"{selector} needs a measure with {' and '.join(missing)}(); "
-        f"{type(measure).__name__} has none"
-    )
 
 
 def ready_target(target: Any, n_rows: int) -> Target:

@@ -227,8 +227,7 @@ class InformationPanel(RowListPanel):
         over_columns(
             lambda lo, hi: information_with_one(
                 spread, mine.level_counts, mine.entropy, c.pointers, c.rows, c.codes,
-                c.level_pointers, c.level_counts, c.entropies, c.widest, picks, lo, hi, table,
-                self.n_rows, out,
+                c.level_pointers, c.entropies, c.widest, picks, lo, hi, table, self.n_rows, out,
             ),
             np.arange(len(picks) + 1) * (c.pointers[-1] // len(c)),
         )  # fmt: skip

@@ -154,11 +154,9 @@ class ReliefF(ScoredBatchSelector):
         found = np.zeros((len(picks), classes, k), np.int32)
         counts = np.zeros((len(picks), classes), np.int64)
         over_columns(
-            lambda lo, hi: nearest_by_class(
-                near, picks, codes, classes, k, lo, hi, found, counts
-            ),
+            lambda lo, hi: nearest_by_class(near, picks, codes, k, lo, hi, found, counts),
             np.arange(len(picks) + 1) * n,
-        )  # fmt: skip
+        )
         prior = self._target.counts / n
         own = codes[picks]
         share = prior[None, :] / (1.0 - prior[own])[:, None]
@@ -175,10 +173,10 @@ class ReliefF(ScoredBatchSelector):
     # --- second pass: weights ----------------------------------------------------------------
 
     def _score(self, block: ColumnBlock) -> tuple[Floats, npt.NDArray[np.uint8]]:
-        columns, out = self._ranged(block), np.empty(block.width)
-        spans = columns[6]
+        *columns, _, spans, discrete = self._ranged(block)
+        out = np.empty(block.width)
         over_columns(
-            lambda lo, hi: weights(*columns, *self._neighbours, lo, hi, out),
+            lambda lo, hi: weights(*columns, spans, discrete, *self._neighbours, lo, hi, out),
             np.arange(block.width + 1) * len(self._neighbours[1]),
         )
         unusable = np.where(spans == 0.0, 1, np.where(np.isfinite(spans), 0, 2))
