@@ -18,7 +18,8 @@ from tamis import Selection
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.engine.record import open_run
-from tamis.engine.resuming import begin, can_resume, refuse_unfinished, rest_of, resume
+from tamis.engine.rest import rest_of
+from tamis.engine.resuming import begin, can_resume, refuse_unfinished, resume
 from tamis.selectors import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.base import Ranged

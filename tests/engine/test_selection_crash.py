@@ -330,7 +330,7 @@ def test_another_format_is_told(tmp_path):
     fresh(tmp_path)
     state = tmp_path / "run" / "state"
     durable.write_head(state, durable.read_head(state) | {"version": 9})
-    with pytest.raises(TamisError, match="was written in format 9 and this tamis reads format 1"):
+    with pytest.raises(TamisError, match="was written in format 9 and this tamis reads formats 1 and 2"):
         Selection.open(tmp_path / "run")
 
 

@@ -20,7 +20,6 @@ from tamis.cli.progress import progress
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
-from tamis.engine.encoded import Encoding
 from tamis.engine.record import check_free, save_run
 from tamis.engine.resuming import EVERY, begin, can_resume, refuse_unfinished, resume
 from tamis.engine.run import Run
@@ -150,7 +149,7 @@ def command(
         )  # fmt: skip
         converted = time.perf_counter()
         _need_target(columns, data)
-        every = _commits_every(checkpoint, cluster, selector, columns, encoding)
+        every = _commits_every(checkpoint, cluster, selector, columns)
         how: Any = {
             "cluster": cluster, "width": width, "n_threads": n_threads, "report": report,
             "watch": watch,
@@ -160,6 +159,7 @@ def command(
             "seconds": {"columns": converted - begun}, "force": force,
         }  # fmt: skip
         if every is not None:
+            asked |= encoding
             begin(out, columns, selector, reading if columns is source else {}, **asked)
             run = resume(out, every=every, **how)
         else:
@@ -201,23 +201,12 @@ def _at_once(
 
 
 def _commits_every(
-    checkpoint: float | None,
-    cluster: str | None,
-    selector: ColumnSelector,
-    columns: Source,
-    encoding: dict[str, Any],
+    checkpoint: float | None, cluster: str | None, selector: ColumnSelector, columns: Source
 ) -> float | None:
     """Seconds between commits; None where all is written at the end."""
-    encoded = not Encoding(**encoding).idle
-    if checkpoint is None:
-        able = can_resume(selector) and not encoded and hasattr(columns, "path")
-        return EVERY if cluster is not None and able else None
-    if encoded:
-        raise ParameterError(
-            "--checkpoint does not go with --encode or --missing, which are not done to columns "
-            "that come later; leave one of them out"
-        )
-    return checkpoint
+    if checkpoint is not None or cluster is None:
+        return checkpoint
+    return EVERY if can_resume(selector) and hasattr(columns, "path") else None
 
 
 def _named(run: Run, name: str) -> Run:

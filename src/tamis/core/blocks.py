@@ -86,8 +86,9 @@ class ColumnBlock:
         Names of the columns; None means they are called by number.
     kind : {"unknown", "discrete", "continuous"}
         What the source knows about the values.
-    group : int or None
-        The group the columns belong to, for selectors that take groups.
+    group : label, ndarray of labels or None
+        The group the columns belong to, or of each column its group, for selectors that take
+        groups.
     words : ndarray of bool or None
         Which columns are codes of three or more words: numbers that have no order.
     """
@@ -97,7 +98,7 @@ class ColumnBlock:
     values: Floats | Compressed
     names: Names | None = None
     kind: Kind = "unknown"
-    group: int | None = None
+    group: Any = None
     words: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
@@ -147,8 +148,23 @@ class ColumnBlock:
         )
         names = None if self.names is None else self.names.part(lo, hi)
         words = None if self.words is None else self.words[lo:hi]
+        group = self.group[lo:hi] if isinstance(self.group, np.ndarray) else self.group
         first = self.first + lo
-        return ColumnBlock(first, self.n_rows, values, names, self.kind, self.group, words)
+        return ColumnBlock(first, self.n_rows, values, names, self.kind, group, words)
+
+    def pick(self, columns: npt.NDArray[np.intp]) -> ColumnBlock:
+        """Some columns by their places, which rise, copied; itself for all of them."""
+        if len(columns) == self.width:
+            return self
+        values = (
+            self.values.pick(columns)
+            if isinstance(self.values, Compressed)
+            else np.asfortranarray(self.values[:, columns])
+        )
+        names = None if self.names is None else self.names.pick(columns)
+        words = None if self.words is None else self.words[columns]
+        group = self.group[columns] if isinstance(self.group, np.ndarray) else self.group
+        return ColumnBlock(self.first, self.n_rows, values, names, self.kind, group, words)
 
     def without_zeros(self) -> ColumnBlock:
         """The same with no zero stored, as measures expect; itself where there is none."""

@@ -16,23 +16,16 @@ the log is so long that this would cost more than the feed.
 
 from __future__ import annotations
 
-import io
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from sklearn.base import clone
-
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import SourceError, TamisError
-from tamis.core.log_arrays import Mark, append_names, arrays_since, extend, names_since
+from tamis.core.log_arrays import Mark, arrays_since, names_since
 from tamis.core.names import NameBook
-from tamis.core.target import Target
 from tamis.engine.durable import (
-    DAMAGE,
     HEAD,
     LOCK,
     Record,
@@ -40,24 +33,20 @@ from tamis.engine.durable import (
     clear_others,
     link,
     pack,
-    read_file,
-    read_head,
-    read_lines,
     record_of,
     sync_folder,
-    unpack,
     write_file,
     write_head,
 )
-from tamis.engine.folders import reason
-from tamis.engine.known_selectors import parameters_of, selector_from
-from tamis.engine.log_files import describe_log, read_log, write_events, write_log
+from tamis.engine.known_selectors import parameters_of
+from tamis.engine.log_files import describe_log, write_events, write_log
 from tamis.engine.run import Run
 from tamis.engine.stock import Stock, labels_of
 from tamis.engine.views import RUN_FIELDS, run_json, write_selected
 from tamis.selectors import FeatureStreamSelector
 
-FORMAT, VERSION = "tamis-selection", 1
+#: Version 2 says how columns are encoded: who does not know that must not feed any.
+FORMAT, VERSION, ENCODED_VERSION = "tamis-selection", 1, 2
 STATE = "state"
 
 #: Logs of up to this many features are written anew after every feed, longer ones when a tenth is
@@ -156,6 +145,8 @@ class Archive:
         if hasattr(self.selector, "log_"):
             facts["work"] = {key: int(count) for key, count in self.selector.work_.items()}
             facts["source"] = facts["source"] | {"n_columns": len(self.log)}
+        if self.stock.encoded is not None and len(self.log):
+            facts["source"] = facts["source"] | self.stock.encoded.record(self.selector.kept_)
         if hasattr(self.selector, "measure_"):
             facts["measure"] = repr(self.selector.measure_)
             facts["measure_reason"] = self.selector.measure_reason_
@@ -292,89 +283,6 @@ def new_archive(folder: Path, selector: FeatureStreamSelector, stock: Stock, run
         "names": {"prefix": run.log.names.prefix, "base": run.log.names.base, "numbered": True},
         "run": {key: getattr(run, key) for key in RUN_FIELDS},
     }
+    if stock.encoded is not None:
+        head |= {"version": ENCODED_VERSION, "encoding": stock.encoded.encoding.settings()}
     return Archive(folder, head, selector, stock, [])
-
-
-# --- reading ---------------------------------------------------------------------------------
-
-
-def _checked_head(folder: Path) -> Record:
-    head = read_head(folder / STATE)
-    if (head["format"], head["version"]) != (FORMAT, VERSION):
-        raise TamisError(
-            f"{folder} was written in format {head['version']!r} and this tamis reads format "
-            f"{VERSION}; use the tamis that wrote it"
-        )
-    return head
-
-
-def _read_whole_log(folder: Path, head: Record) -> DecisionLog:
-    state = folder / STATE
-    files = [io.BytesIO(read_file(state, head[key])) for key in ("log", "events")]
-    log = read_log(files[0], files[1], head)
-    for record in head["segments"]:
-        segment = unpack(read_file(state, record))
-        width = len(segment["log"]["reason"])
-        extend(log, segment["log"])
-        append_names(log, segment["names"], width)
-    return log
-
-
-def read_living_run(folder: Path) -> Run:
-    """A selection as a run: its log and what is told about it, without what it takes to go on."""
-    head = _checked_head(folder)
-    return Run(log=_read_whole_log(folder, head), **{key: head["run"][key] for key in RUN_FIELDS})
-
-
-def read_archive(folder: Path, selector: FeatureStreamSelector | None = None) -> Archive:
-    """Read a selection and restore its selector."""
-    try:
-        return _read(folder, selector)
-    except TamisError as error:
-        if isinstance(error, SourceError):
-            raise _damaged(folder, error) from error
-        raise
-    except (*DAMAGE, pa.ArrowException) as error:
-        raise _damaged(folder, error) from error
-
-
-def _damaged(folder: Path, error: BaseException) -> SourceError:
-    return SourceError(
-        f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select again"
-    )
-
-
-def _read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
-    state, head = folder / STATE, _checked_head(folder)
-    rows = unpack(read_file(state, head["rows"]))
-    target = Target.of(rows["labels"])
-    if target.fingerprint != head["target"]:
-        raise SourceError("the target is not the one that the selection was made with")
-    stock = Stock.of(target, rows["keys"], head["key"])
-    stock.target_name = head["target_name"]
-    stock.ledger.add_arrays(unpack(read_file(state, head["ledger"])))
-    stored = []
-    for record in head["columns"]:
-        arrays = unpack(read_file(state, record))
-        stock.columns.add_arrays(arrays)
-        stored.append((record, arrays["column_features"].tolist()))
-    for record in head["segments"]:
-        segment = unpack(read_file(state, record))
-        stock.ledger.forget(segment["forgotten"])
-        stock.ledger.add_arrays(segment["ledger"])
-    log = _read_whole_log(folder, head)
-    if selector is None:
-        chosen = selector_from(head["method"], head["selector_parameters"])
-    else:
-        chosen = clone(selector)
-    if head["selector"] is None:
-        chosen.start(target, name_prefix=log.names.prefix, name_base=log.names.base)
-    else:
-        put_away = unpack(read_file(state, head["selector"]))
-        kept = put_away["features"].tolist()
-        if kept != log.replay():
-            raise SourceError("the log and the kept features do not belong together")
-        stock.columns.keep_only(kept)
-        chosen.restore(target, put_away, stock.columns.block(kept), log)
-    history = read_lines(state, head["history"])
-    return Archive(folder, head, chosen, stock, history, stored, [], Mark.of(log))

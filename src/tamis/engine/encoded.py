@@ -1,29 +1,47 @@
 """Columns turned into categories, and gaps put right, on their way from a source to a selector.
 
-An encoder looks at one column and the target, so blocks are encoded as they come, and how columns
-are put into blocks cannot matter. What was done is told in the record of the run.
+An encoder looks at one column and the target, so blocks are encoded as they come, how columns are
+put into blocks cannot matter, and columns that come days later are encoded by the same rule. What
+was done is told in the record of the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import GAP
-from tamis.core.names import Names
 from tamis.core.target import Target
-from tamis.encode import Encoder, Missing, Plain, resolve
+from tamis.encode import BY_NAME, Encoder, Missing, Plain, resolve
+from tamis.encode.base import Cuts, NameOf
+from tamis.engine.ledger import Hashes, hashes_of
 from tamis.measures.auto import as_asked
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
-from tamis.selectors import ColumnSelector
+from tamis.selectors import ColumnSelector, FeatureStreamSelector
 from tamis.sources.base import Report, Source, SourceInfo, silent
+
+#: What was done to kept features, by number: cuts, and how many gaps.
+Facts = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedBlock(ColumnBlock):
+    """Columns as a selector sees them: with what was done to each, and hashes of what they were.
+
+    Columns without names have no hashes.
+    """
+
+    cuts: Cuts | None = None
+    hashes: Hashes | None = None
 
 
 class Encoding:
@@ -75,29 +93,117 @@ class Encoding:
                 f"the measure {what} takes numbers, so missing values can be no category and "
                 "cannot be left out; use MutualInformation() or another measure of categories"
             )
-        if policy == "delete" and measure is not None:
+        if policy == "delete" and not isinstance(measure, PairwiseDeletion | None):
             measure = PairwiseDeletion(measure, 0.0 if self.missing.zero_is_gap else GAP)
         if measure is not None:
             selector.set_params(measure=measure)
         return reason
+
+    def begun(
+        self, selector: FeatureStreamSelector, target: Target, name_prefix: str, name_base: int
+    ) -> FeatureStreamSelector:
+        """A selector that has begun its stream, with the measure that fits."""
+        reason = "" if self.idle else self.prepare(selector, target)
+        selector.start(target, name_prefix=name_prefix, name_base=name_base)
+        if reason:
+            selector.measure_reason_ = reason
+        return selector
 
     def _reason(self) -> str:
         if self.cuts:
             return f"every column is turned into categories by {self}"
         return "missing values are told apart from categories only"
 
-    def record(self, source: EncodedSource | None, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """What was done, for the record of a run: with the cuts and gaps of kept features."""
-        if source is None:
-            return {"missing": {"policy": "error", "gaps": 0, "columns": 0}}
-        missing = {
-            "policy": self.missing.policy,
-            "gaps": source.gaps,
-            "columns": source.gap_columns,
+    def encode(self, block: ColumnBlock, target: Target, name_of: NameOf) -> EncodedBlock:
+        """Columns as a selector is to see them."""
+        cuts = self.encoder.find(block, target, name_of)
+        hashes = None if block.names is None else hashes_of(block)
+        return EncodedBlock(**vars(self.encoder.apply(block, cuts)), cuts=cuts, hashes=hashes)
+
+    def record(self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None) -> Any:
+        """What was done, for the record of a run: missing values, and what became of the kept."""
+        missing = {"policy": self.missing.policy, "gaps": gaps, "columns": columns}
+        if self.idle:
+            return {"missing": missing}
+        if not math.isnan(self.missing.values):
+            missing["values"] = _plain(self.missing.values)
+        return {"encode": str(self), "missing": missing, "encoded": encoded or {}}
+
+    # --- in a file -----------------------------------------------------------------------------
+
+    @property
+    def known_by_name(self) -> bool:
+        """Tell whether it can be written to a file, and read again without running strange code."""
+        return not self.cuts or type(self.encoder) is BY_NAME.get(self.encoder.method)
+
+    def settings(self) -> dict[str, Any]:
+        """What it takes to encode columns that come later, as numbers and words."""
+        parameters = {k: _plain(v) for k, v in self.encoder.get_params(deep=False).items()}
+        del parameters["missing"]
+        values = None if math.isnan(self.missing.values) else _plain(self.missing.values)
+        return {
+            "encode": {"method": self.encoder.method, **parameters} if self.cuts else None,
+            "missing": {"policy": self.missing.policy, "values": values},
         }
-        if not np.isnan(self.missing.values):
-            missing["values"] = self.missing.values
-        return {"encode": str(self), "missing": missing, "encoded": source.facts_of(kept)}
+
+    @classmethod
+    def from_settings(cls, told: Mapping[str, Any]) -> Self:
+        """The encoding that `settings` told of; only encoders of tamis are known."""
+        encoder, missing = told["encode"], told["missing"]
+        if encoder is not None:
+            given = dict(encoder)
+            encoder = resolve(given.pop("method")).set_params(**given)  # type: ignore[union-attr]
+        values = math.nan if missing["values"] is None else missing["values"]
+        return cls(encoder, Missing(missing["policy"], values))
+
+
+class EncodedSoFar:
+    """What was done to the columns of a stream so far: gaps counted, cuts of what is kept."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        self._gaps = self._columns = 0
+        self._facts: Facts = {}
+
+    def take(self, block: ColumnBlock, kept: npt.NDArray[np.int64]) -> None:
+        """Take what is to be told of a block that was absorbed.
+
+        What fell in the meantime goes when it outnumbers what is kept.
+        """
+        assert isinstance(block, EncodedBlock)
+        assert block.cuts is not None
+        self._gaps += int(block.cuts.missing.sum())
+        self._columns += int(np.count_nonzero(block.cuts.missing))
+        lo, hi = np.searchsorted(kept, [block.first, block.first + block.width])
+        for feature in kept[lo:hi].tolist():
+            self._facts[str(feature)] = _told(block.cuts, feature - block.first)
+        if len(self._facts) > 2 * len(kept) + 64:
+            self._facts = self._of(kept)
+
+    def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """What the record of a run says."""
+        record: dict[str, Any] = self.encoding.record(self._gaps, self._columns, self._of(kept))
+        return record
+
+    def take_back(self, record: Mapping[str, Any]) -> Self:
+        """Go on from what `record` gave."""
+        missing = record["missing"]
+        self._gaps, self._columns = int(missing["gaps"]), int(missing["columns"])
+        self._facts = dict(record["encoded"])
+        return self
+
+    def _of(self, kept: npt.NDArray[np.int64]) -> Facts:
+        return {str(f): self._facts[str(f)] for f in np.sort(kept).tolist()}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _told(cuts: Cuts, j: int) -> dict[str, Any]:
+    """What was done to column j."""
+    of = cuts.of(j)
+    return {"cuts": None if of is None else of.tolist(), "gaps": int(cuts.missing[j])}
 
 
 class EncodedSource(Source):
@@ -107,8 +213,9 @@ class EncodedSource(Source):
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
     def __init__(self, source: Source, encoding: Encoding, target: Target) -> None:
-        self._source, self._encoder, self._target = source, encoding.encoder, target
+        self._source, self._encoding, self._target = source, encoding, target
         self.name_prefix, self.name_base = source.name_prefix, source.name_base
+        self.first_column = source.first_column
         #: Missing values, and columns that have some, in the last pass.
         self.gaps = self.gap_columns = 0
 
@@ -130,10 +237,11 @@ class EncodedSource(Source):
         """Stream blocks of encoded columns."""
         self.gaps = self.gap_columns = 0
         for block in self._source.columns(width, report):
-            cuts = self._encoder.find(block, self._target, self._name_of)
-            self.gaps += int(cuts.missing.sum())
-            self.gap_columns += int(np.count_nonzero(cuts.missing))
-            yield self._encoder.apply(block, cuts)
+            encoded = self._encoding.encode(block, self._target, self._name_of)
+            assert encoded.cuts is not None
+            self.gaps += int(encoded.cuts.missing.sum())
+            self.gap_columns += int(np.count_nonzero(encoded.cuts.missing))
+            yield encoded
 
     def rows(self, size: int | None = None, report: Report = silent) -> Any:
         """Rows are not encoded."""
@@ -147,33 +255,19 @@ class EncodedSource(Source):
         """Shape, layout, target and fingerprint of the data as they were."""
         return self._source.info()
 
-    def facts_of(self, features: npt.NDArray[np.int64]) -> dict[str, dict[str, Any]]:
+    def facts_of(self, features: npt.NDArray[np.int64]) -> Facts:
         """Cuts and gaps of some features by number, in one more pass over the data."""
-        facts: dict[str, dict[str, Any]] = {}
+        facts: Facts = {}
         if not len(features):
             return facts
         for block in self._source.columns():
             inside = features[(features >= block.first) & (features < block.first + block.width)]
             if not len(inside):
                 continue
-            picked = _pick(block, inside - block.first)
-            cuts = self._encoder.find(picked, self._target, self._name_of)
-            for i, feature in enumerate(inside.tolist()):
-                of = cuts.of(i)
-                listed = None if of is None else of.tolist()
-                facts[str(feature)] = {"cuts": listed, "gaps": int(cuts.missing[i])}
+            picked = block.pick(inside - block.first)
+            cuts = self._encoding.encoder.find(picked, self._target, self._name_of)
+            facts |= {str(feature): _told(cuts, i) for i, feature in enumerate(inside.tolist())}
         return facts
 
     def _name_of(self, block: ColumnBlock, column: int) -> str:
         return block.name_of(column, self.name_prefix, self.name_base)
-
-
-def _pick(block: ColumnBlock, columns: npt.NDArray[np.int64]) -> ColumnBlock:
-    """Some columns of a block, by their place in it."""
-    v = block.values
-    values = v.pick(columns) if isinstance(v, Compressed) else np.asfortranarray(v[:, columns])
-    names = None
-    if block.names is not None:
-        names = Names.of([block.names[int(j)] for j in columns])
-    words = None if block.words is None else block.words[columns]
-    return ColumnBlock(block.first, block.n_rows, values, names, block.kind, block.group, words)

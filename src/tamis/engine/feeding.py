@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import Target
@@ -105,7 +105,7 @@ class Feeding:
         """Look at everything, then take it."""
         self._check_rows()
         archive = self.archive
-        archive.selector.look_at(self._blocks(), self.source.n_columns)
+        archive.selector.look_at(map(self._ready, self._blocks()), self.source.n_columns)
         take, replaced = self._survey()
         if self.fed.again:
             return self.fed
@@ -162,6 +162,13 @@ class Feeding:
         for block in self.source.columns(self.width, *told):
             yield rearranged(block, self.places)
 
+    def _ready(self, block: ColumnBlock) -> ColumnBlock:
+        """The block as the selector sees it."""
+        encoded, selector = self.archive.stock.encoded, self.archive.selector
+        if encoded is None:
+            return block
+        return encoded.encoding.encode(block, self.archive.stock.target, selector._name_of)
+
     # --- looking ---------------------------------------------------------------------------
 
     def _survey(self) -> tuple[npt.NDArray[np.bool_], list[int]]:
@@ -172,7 +179,6 @@ class Feeding:
         replaced: list[int] = []
         seen = 0
         for block in self._blocks():
-            archive.selector._refuse_bad_values(block)
             take = np.ones(block.width, np.bool_)
             take[: max(0, self.done - seen)] = False
             if block.names is None:
@@ -184,6 +190,8 @@ class Feeding:
                 fed.skipped += len(known)
                 replaced += changed
             self._refuse_leak(block, take, seen)
+            if take.any():  # one that was fed before was looked at then
+                archive.selector._refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
             takes.append(take)
             seen += block.width
         _refuse_doubles(names, self.name)
@@ -271,6 +279,7 @@ class Feeding:
             end, block = item
             if block is None:
                 return end, None, None, None
+            block = self._ready(block)
             return end, block, stock.hashes(block), selector.examine(block)
 
         if thread_count() == 1:
@@ -288,7 +297,7 @@ class Feeding:
             if len(picks) == 0:
                 yield at, None
                 continue
-            yield at, replace(picks_of(block, picks), first=number)
+            yield at, replace(block.pick(picks), first=number)
             number += len(picks)
 
     def _line(self, columns: int, *, done: bool) -> dict[str, Any]:
@@ -299,20 +308,6 @@ class Feeding:
             "columns": columns, "done": done, "taken": self.fed.taken,
             "skipped": self.fed.skipped, "replaced": len(self.fed.replaced), **file,
         }  # fmt: skip
-
-
-def picks_of(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ColumnBlock:
-    """Some columns of a block."""
-    if len(picks) == block.width:
-        return block
-    values = (
-        block.values.pick(picks)
-        if isinstance(block.values, Compressed)
-        else np.asfortranarray(block.values[:, picks])
-    )
-    names = None if block.names is None else Names.of(block.names[int(i)] for i in picks)
-    words = None if block.words is None else block.words[picks]
-    return replace(block, values=values, names=names, words=words)
 
 
 def _refuse_doubles(names: list[Names], where: str) -> None:

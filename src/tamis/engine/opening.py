@@ -15,8 +15,11 @@ import numpy as np
 
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.engine.archive import STATE, Archive, read_archive
+from tamis.encode import Encoder, Missing
+from tamis.engine.archive import STATE, Archive
+from tamis.engine.archive_reader import read_archive
 from tamis.engine.durable import Record, read_head
+from tamis.engine.encoded import Encoding
 from tamis.selectors import BY_METHOD, BatchSelector, FeatureStreamSelector
 from tamis.sources import Source, open_source
 from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
@@ -119,6 +122,18 @@ def cannot_go_on(method: str) -> str:
     )
 
 
+def known_encoding(encode: Encoder | str | None, missing: Missing | str) -> Encoding:
+    """How columns are encoded, also those that come later: only by what a file can name."""
+    encoding = Encoding(encode, missing)
+    if not encoding.known_by_name:
+        raise ParameterError(
+            f"{type(encoding.encoder).__name__} is no encoder of tamis, so a file cannot name it "
+            "and columns that come later could not be encoded by it; use one such as 'mdlp', or "
+            "select from all columns at once"
+        )
+    return encoding
+
+
 def no_selection(path: Path) -> str:
     """Say why a folder is no living selection."""
     try:
@@ -131,7 +146,7 @@ def no_selection(path: Path) -> str:
         return f"{path} cannot go on: {cannot_go_on(method)}"
     if encoded:
         return (
-            f"{path} was selected with --encode or --missing, which is not done to columns that "
-            "are fed; select again from columns that are encoded already"
+            f"{path} was selected with an encoder that is none of tamis, or by an older tamis, so "
+            "it does not say how columns that come later are encoded; run tamis select again"
         )
     return f"{path} holds no state to go on from (an older tamis wrote it); run tamis select again"

@@ -19,7 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tamis.core.errors import SourceError
-from tamis.engine.archive import add_state, is_living, read_living_run
+from tamis.engine.archive import add_state, is_living
+from tamis.engine.archive_reader import read_living_run
 from tamis.engine.folders import put_in_place, reason, refuse_taken
 from tamis.engine.log_files import read_log, write_events, write_log
 from tamis.engine.run import Run

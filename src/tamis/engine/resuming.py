@@ -12,15 +12,12 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
-from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import (
     InputError,
@@ -31,12 +28,14 @@ from tamis.core.errors import (
 )
 from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
+from tamis.encode import Encoder, Missing
 from tamis.engine.archive import Archive, is_living, new_archive
 from tamis.engine.durable import Record
+from tamis.engine.encoded import EncodedSource
 from tamis.engine.executors import examiner
-from tamis.engine.feeding import picks_of
-from tamis.engine.opening import cannot_go_on
+from tamis.engine.opening import cannot_go_on, known_encoding
 from tamis.engine.record import publish
+from tamis.engine.rest import rest_of
 from tamis.engine.run import Run
 from tamis.engine.select import Watch, describe_run, watched
 from tamis.engine.selection import Selection
@@ -45,7 +44,7 @@ from tamis.kernels.threads import threads
 from tamis.selectors import FeatureStreamSelector
 from tamis.selectors.base import ColumnSelector, Examining
 from tamis.sources import open_source
-from tamis.sources.base import Ranged, Report, Source, SourceInfo, silent
+from tamis.sources.base import Ranged, Report, Source, silent
 
 #: Seconds between two commits.
 EVERY = 2.0
@@ -62,6 +61,8 @@ def begin(
     selector: ColumnSelector,
     reading: dict[str, Any] | None = None,
     *,
+    encode: Encoder | str | None = None,
+    missing: Missing | str = "error",
     rows: Source | None = None,
     name: str = "",
     command: str = "",
@@ -80,6 +81,8 @@ def begin(
         What decides (a copy of it): one for feature streams.
     reading : dict, optional
         How the source was opened.
+    encode, missing
+        As for `tamis.select`.
     rows : Source, optional
         What the columns were made from, which may know more about its rows.
     name, command, seconds : str, str, dict
@@ -94,10 +97,9 @@ def begin(
         )
     target = Target.of(source.target())
     target.refuse_constant()
-    chosen = clone(selector).start(
-        target, name_prefix=source.name_prefix, name_base=source.name_base
-    )
-    stock = stock_for(chosen, source, target)
+    encoding = known_encoding(encode, missing)
+    chosen = encoding.begun(clone(selector), target, source.name_prefix, source.name_base)
+    stock = stock_for(chosen, source, target, encoding)
     if stock is None:
         raise InputError(
             "the classes of the target cannot be written to a file, so the run cannot be resumed; "
@@ -110,7 +112,7 @@ def begin(
 
     def write(work: Path) -> None:
         # The log begins with the first column; until then there is nothing in it.
-        facts = asdict(info) | {"name": name}
+        facts = asdict(info) | encoding.record() | {"name": name}
         empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
         archive = new_archive(
             work, chosen, stock, describe_run(chosen, empty, facts, target, seconds, command)
@@ -247,8 +249,9 @@ class _Going:
         elsewhere: bool,
     ) -> None:
         """Take all columns that are left."""
-        archive, source, done = self._archive, self._source, self._last["columns"]
+        archive, done = self._archive, self._last["columns"]
         selector, stock = archive.selector, archive.stock
+        source, rest = self._encoded(self._source), self._encoded(rest_of(self._source, done))
         # Workers get a selector that has seen nothing: examining depends on no more than that.
         blank = clone(selector).start(
             stock.target, name_prefix=source.name_prefix, name_base=source.name_base
@@ -259,8 +262,15 @@ class _Going:
         noted = stock.filled(
             selector, self._committing(examining, at_hand), blank=blank, at_hand=at_hand
         )
-        selector.go_on(rest_of(source, done), noted, width, watched(report, watch, archive.run))
+        selector.go_on(rest, noted, width, watched(report, watch, archive.run))
         self._fetch(at_hand)
+
+    def _encoded(self, source: Source) -> Source:
+        """The source as the selector sees it."""
+        stock = self._archive.stock
+        if stock.encoded is None:
+            return source
+        return EncodedSource(source, stock.encoded.encoding, stock.target)
 
     def _committing(self, examining: Examining, at_hand: bool) -> Examining:
         """The same examining; what was taken of it is committed now and then."""
@@ -289,73 +299,3 @@ class _Going:
         """What the history says now."""
         columns = self._archive.selector.n_features_in_
         return _line(self._last["source"], self._last["fingerprint"], columns, done=done)
-
-
-# --- what is left of a source ----------------------------------------------------------------
-
-
-def rest_of(source: Source, done: int) -> Source:
-    """A source without its first columns; the others keep their numbers."""
-    if done == 0:
-        return source
-    return (_RangedRest if isinstance(source, Ranged) else _Rest)(source, done)
-
-
-class _Rest(Source):
-    """Columns of a source from a number on."""
-
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
-
-    def __init__(self, source: Source, done: int) -> None:
-        self._source, self.first_column = source, done
-        self.format = source.format  # type: ignore[misc]
-        self.name_prefix, self.name_base = source.name_prefix, source.name_base
-
-    @property
-    def n_rows(self) -> int:
-        return self._source.n_rows
-
-    @property
-    def n_columns(self) -> int | None:
-        return self._source.n_columns
-
-    def target(self) -> npt.NDArray[Any] | None:
-        return self._source.target()
-
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
-        for block in self._source.columns(width, report):
-            if block.first >= self.first_column:
-                yield block
-            elif block.first + block.width > self.first_column:
-                picks = np.arange(self.first_column - block.first, block.width)
-                yield replace(picks_of(block, picks), first=self.first_column)
-
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
-        raise NotImplementedError("the rest of a source is read by columns")
-
-    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        raise NotImplementedError("the rest of a source is read by columns")
-
-    def info(self) -> SourceInfo:
-        return self._source.info()
-
-
-class _RangedRest(_Rest):
-    """The same where columns can be read without those before them."""
-
-    _source: Any
-
-    @property
-    def usual_width(self) -> int:
-        return int(self._source.usual_width)
-
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        block: ColumnBlock = self._source.between(lo, hi)
-        return block
-
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
-        last, step = self._source.n_columns, width or self.usual_width
-        for lo in range(self.first_column, last, step):
-            hi = min(lo + step, last)
-            yield self.between(lo, hi)
-            report("reading columns", hi, last)

@@ -23,7 +23,7 @@ from tamis.engine.axis import columns_for_now
 from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.executors import examiner
 from tamis.engine.run import Run
-from tamis.engine.stock import stock_for
+from tamis.engine.stock import Stock, stock_for
 from tamis.kernels.threads import threads
 from tamis.selectors import BY_METHOD, ColumnSelector
 from tamis.selectors.telling import SETTLED
@@ -124,7 +124,7 @@ def select(
         if not encoding.idle:
             columns = encoded = EncodedSource(columns, encoding, target)
         examining = stack.enter_context(examiner(cluster))
-        stock = stock_for(chosen, source, target) if encoding.idle else None
+        stock = stock_for(chosen, source, target, encoding)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
         at_hand = cluster is None or not isinstance(columns, Ranged)
         if stock is not None:
@@ -136,7 +136,7 @@ def select(
             stock.tell_of_leaks(chosen.log_.names)
         if reason:
             chosen.measure_reason_ = reason
-        done = encoding.record(encoded, chosen.kept_)
+        done = _encoded(encoding, encoded, stock, chosen)
     selected = time.perf_counter()
     info = source.info()
     finished = time.perf_counter()
@@ -144,6 +144,20 @@ def select(
     run = _run(chosen, asdict(info) | done, target, seconds, command)
     run.stock = stock
     return run
+
+
+def _encoded(
+    encoding: Encoding, source: EncodedSource | None, stock: Stock | None, chosen: ColumnSelector
+) -> dict[str, Any]:
+    """What was done to the columns: noted on the way, or found out in one more pass."""
+    if stock is not None and stock.encoded is not None:
+        return stock.encoded.record(chosen.kept_)
+    done: dict[str, Any] = (
+        encoding.record()
+        if source is None
+        else encoding.record(source.gaps, source.gap_columns, source.facts_of(chosen.kept_))
+    )
+    return done
 
 
 def watched(report: Report, watch: Watch | None, so_far: Callable[[], Run]) -> Report:

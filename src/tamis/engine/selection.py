@@ -10,10 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from sklearn.base import clone
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.target import Target
+from tamis.encode import Encoder, Missing
 from tamis.engine.archive import STATE, Archive, is_living, names_in, new_archive
 from tamis.engine.axis import columns_for_now
 from tamis.engine.durable import Record, clear_others, locked, read_head
@@ -22,6 +24,7 @@ from tamis.engine.folders import reason
 from tamis.engine.opening import (
     cannot_go_on,
     first_commit,
+    known_encoding,
     name_of,
     no_selection,
     read,
@@ -39,6 +42,13 @@ from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
 
 Say = Callable[[str], object]
+
+
+def _encoded(source: dict[str, Any]) -> dict[str, str]:
+    """How columns are encoded, for the status; nothing where they stay as they are."""
+    missing = source.get("missing", {"policy": "error"})
+    told = {"encode": source.get("encode", ""), "missing": missing["policy"]}
+    return {key: str(word) for key, word in told.items() if word not in ("", "error")}
 
 
 def _nothing(sentence: str) -> None:
@@ -102,6 +112,8 @@ class Selection:
         selector: FeatureStreamSelector | str = "saola",
         key: Any = None,
         *,
+        encode: Encoder | str | None = None,
+        missing: Missing | str = "error",
         key_name: str | None = None,
         name_prefix: str = "x",
         name_base: int = 0,
@@ -119,6 +131,9 @@ class Selection:
             A feature-stream selector (a copy of it is used) or its word on the command line.
         key : array-like, optional
             A key for each row. Rows of what is fed are then put in order by their keys.
+        encode, missing
+            How columns that are fed become categories, and what missing values in them mean, as for
+            `tamis.select`.
         key_name : str, optional
             The column that holds the keys in what is fed; default: the name of `key`, or "key".
         name_prefix, name_base : str, int
@@ -130,18 +145,20 @@ class Selection:
         if not isinstance(chosen, FeatureStreamSelector) or not can_be_put_away(chosen):
             raise ParameterError(cannot_go_on(getattr(chosen, "method", type(chosen).__name__)))
         target = Target.of(np.asarray(y) if is_series(y) else y)
-        chosen.start(target, name_prefix=name_prefix, name_base=name_base)
+        encoding = known_encoding(encode, missing)
+        chosen = encoding.begun(clone(chosen), target, name_prefix, name_base)
         if key is not None:
             key_name = key_name or str(getattr(key, "name", None) or "key")
             key = as_keys(key, target.n_rows, "key")
-        stock = Stock.of(target, key, key_name)
+        stock = Stock.of(target, key, key_name, encoding)
         if is_series(y) and y.name:
             stock.target_name = str(y.name)
 
         def write(work: Path) -> None:
             log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
             source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
-                      "name": "columns that are fed", "fingerprint": ""}  # fmt: skip
+                      "name": "columns that are fed", "fingerprint": "",
+                      **encoding.record()}  # fmt: skip
             archive = new_archive(work, chosen, stock, describe_run(chosen, log, source, target))
             archive.commit({"action": "create"}, last=True)
             archive.refresh()
@@ -284,7 +301,7 @@ class Selection:
 
     def why(self, name: int | str) -> str:
         """Say in one sentence what became of a feature."""
-        return self._now().log.why(name)
+        return self.run.why(name)
 
     def status(self) -> dict[str, Any]:
         """Where the selection stands, as a dict of plain values."""
@@ -295,6 +312,7 @@ class Selection:
             "folder": str(self.folder),
             "method": archive.head["method"],
             "measure": archive.head["run"]["measure"],
+            **_encoded(archive.head["run"]["source"]),
             "rows": archive.stock.target.n_rows,
             "key": archive.stock.key,
             "features": len(log),

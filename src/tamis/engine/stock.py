@@ -15,6 +15,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, warn
 from tamis.core.names import NameBook, Names
 from tamis.core.target import Target
+from tamis.engine.encoded import EncodedBlock, EncodedSoFar, Encoding
 from tamis.engine.kept_columns import KeptColumns
 from tamis.engine.ledger import Hashes, Ledger, hashes_of, target_hashes
 from tamis.engine.rows import as_keys
@@ -29,7 +30,8 @@ class Stock:
     """The rows (their target, and their keys if they have any), kept columns, and names seen.
 
     `key` is the name of the column that holds the keys of the rows in files that are fed;
-    `target_name` that of the target, which must never be fed as a feature.
+    `target_name` that of the target, which must never be fed as a feature. Kept columns are as the
+    selector saw them; names seen go with the values as they came, before they were encoded.
     """
 
     target: Target
@@ -38,11 +40,20 @@ class Stock:
     keys: npt.NDArray[Any] | None = None
     key: str | None = None
     target_name: str | None = None
+    encoded: EncodedSoFar | None = None
 
     @classmethod
-    def of(cls, target: Target, keys: Any = None, key: str | None = None) -> Stock:
+    def of(
+        cls,
+        target: Target,
+        keys: Any = None,
+        key: str | None = None,
+        encoding: Encoding | None = None,
+    ) -> Stock:
         """An empty stock for some rows."""
-        return cls(target, KeptColumns(target.n_rows), Ledger(), keys, key)
+        idle = encoding is None or encoding.idle
+        encoded = None if idle or encoding is None else EncodedSoFar(encoding)
+        return cls(target, KeptColumns(target.n_rows), Ledger(), keys, key, encoded=encoded)
 
     def know_rows(self, source: Source) -> None:
         """Remember what a source calls its rows and its target."""
@@ -74,7 +85,7 @@ class Stock:
                 # The reader comes back for the next one when it has taken this one in.
                 self._know(noted.first, noted.names, noted.hashes)
                 if noted.block is not None:
-                    self.columns.take(noted.block, selector.kept_)
+                    self._hold(noted.block, selector)
 
         return examining_and_taking
 
@@ -88,6 +99,8 @@ class Stock:
     @staticmethod
     def hashes(block: ColumnBlock) -> Hashes | None:
         """Hashes of columns that have names; others are new arrivals every time."""
+        if isinstance(block, EncodedBlock):
+            return block.hashes  # of what came
         return None if block.names is None else hashes_of(block)
 
     def take(
@@ -95,7 +108,7 @@ class Stock:
     ) -> None:
         """Take what is to be held of a block that a selector has absorbed."""
         self._know(block.first, block.names, hashes)
-        self.columns.take(block, selector.kept_)
+        self._hold(block, selector)
 
     @cached_property
     def leaks(self) -> Hashes:
@@ -110,20 +123,30 @@ class Stock:
                 f"the target, select again without it (--ignore {shlex.quote(names[feature])})"
             )
 
+    def _hold(self, block: ColumnBlock, selector: FeatureStreamSelector) -> None:
+        kept = selector.kept_
+        self.columns.take(block, kept)
+        if self.encoded is not None:
+            self.encoded.take(block, kept)
+
     def _know(self, first: int, names: Names | None, hashes: Hashes | None) -> None:
         if names is not None and hashes is not None:
             self.ledger.add(first, names, hashes)
 
 
-def stock_for(selector: Any, source: Source, target: Target) -> Stock | None:
-    """An empty stock for the rows of a source, or None where the selector cannot be put away."""
+def stock_for(
+    selector: Any, source: Source, target: Target, encoding: Encoding | None = None
+) -> Stock | None:
+    """An empty stock for the rows of a source, or None where the run cannot be put away."""
     if not isinstance(selector, FeatureStreamSelector) or not can_be_put_away(selector):
+        return None
+    if encoding is not None and not encoding.known_by_name:
         return None
     try:
         labels_of(target)
     except InputError:
         return None
-    stock = Stock.of(target)
+    stock = Stock.of(target, encoding=encoding)
     stock.know_rows(source)
     return stock
 

@@ -363,6 +363,7 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
     ) -> None:
         if not hasattr(self, "measure_"):
             self._use(from_name(**numbers["measure"]), numbers["why"])
+        self.measure_reason_ = numbers["why"]  # also of a measure that was given by somebody else
         self._relevant = numbers["relevant"]
         ready = self._kept.panel.prepare(columns, np.arange(columns.width))
         for i, (feature, relevance) in enumerate(zip(features, each["relevance"], strict=True)):
