@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import os
+import resource
 import signal
+import time
 from pathlib import Path
+
+import numpy as np
 
 from tamis.sources.store import ColumnStore
 
 
 class Deadly(ColumnStore):
-    """Kills the worker that reads it."""
+    """Kills the worker that reads it, as the kernel does when memory ends."""
 
     def between(self, lo, hi):
         if _is_worker():
@@ -33,11 +39,39 @@ class DeadlyOnce(ColumnStore):
         return super().between(lo, hi)
 
 
-def _is_worker():
-    from distributed import get_worker
+class Starved(ColumnStore):
+    """Asks for more than its worker may have."""
 
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
+    def between(self, lo, hi):
+        if _is_worker():
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            most = pages * resource.getpagesize() + 50_000_000
+            resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+            np.ones(100_000_000)
+        return super().between(lo, hi)
+
+
+class Greedy(ColumnStore):
+    """Takes 800 MB while it reads, longer than whoever watches over a worker needs to see it."""
+
+    def between(self, lo, hi):
+        if _is_worker():
+            taken = np.ones(100_000_000)
+            time.sleep(5)
+            del taken
+        return super().between(lo, hi)
+
+
+class Full(ColumnStore):
+    """Makes its Dask worker believe that its memory is full, so that it takes no more tasks."""
+
+    def between(self, lo, hi):
+        from distributed import get_worker
+
+        with contextlib.suppress(ValueError):  # the driver reads here, too
+            get_worker().memory_manager.memory_limit = 1
+        return super().between(lo, hi)
+
+
+def _is_worker():
+    return multiprocessing.parent_process() is not None

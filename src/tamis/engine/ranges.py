@@ -7,6 +7,9 @@ that is all the driver ever holds.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import functools
 import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -15,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.errors import InputError
+from tamis.core.errors import ClusterError, InputError, SourceError
 from tamis.kernels.threads import threads
 from tamis.selectors.base import ColumnSelector
 from tamis.sources.base import Ranged, Report, Source
@@ -46,6 +49,21 @@ class Task:
 
     def __init__(self, first: int, last: int, block: ColumnBlock | None = None) -> None:
         self.first, self.last, self.block = first, last, block
+
+    def __str__(self) -> str:
+        return f"columns {self.first:,} to {self.last - 1:,}"
+
+    def done_by(self, who: str, what: bytes, kept: Any) -> Any:
+        """Work a block out on a worker, with what it was told; its troubles are one sentence."""
+        try:
+            selector, source = opened(what)
+        except (SourceError, OSError) as error:
+            raise ClusterError(
+                f"{who} cannot open the data ({error}); every worker must see it under the same "
+                "path"
+            ) from error
+        with _telling(who, self):
+            return self.examine(selector, source, kept)
 
     def examine(self, selector: ColumnSelector, source: Ranged | None, kept: Any = None) -> Any:
         """Work a block out; one thread, as there are as many workers as there should be.
@@ -98,6 +116,28 @@ def packed(selector: ColumnSelector, source: Source) -> bytes:
         ) from error
 
 
+@functools.lru_cache(maxsize=2)
+def opened(what: bytes) -> tuple[ColumnSelector, Ranged | None]:
+    """What was packed, opened once for many tasks; a worker may serve two runs in turn."""
+    found: tuple[ColumnSelector, Ranged | None] = pickle.loads(what)
+    return found
+
+
+@contextlib.contextmanager
+def _telling(who: str, task: Task) -> Iterator[None]:
+    """One sentence, from the worker itself, where memory ends or a file is gone."""
+    try:
+        yield
+    except (MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            raise ClusterError(f"{who} cannot read {task} ({error}); try again") from error
+        narrower = max(1, (task.last - task.first) // 4)
+        raise ClusterError(
+            f"{who} ran out of memory on {task}; take fewer at a time (--width {narrower}), or "
+            "give each worker more memory"
+        ) from error
+
+
 def tasks(source: Source, width: int | None, report: Report) -> Iterator[Task]:
     """Cut a source into tasks."""
     if not isinstance(source, Ranged) or source.n_columns is None:
@@ -122,12 +162,22 @@ def in_order(
             waiting.append((task, submit(task)))
             if len(waiting) >= window:
                 done, promise = waiting.popleft()
-                yield promise.result()
+                yield _result(promise)
                 tell(done)
         while waiting:
             done, promise = waiting.popleft()
-            yield promise.result()
+            yield _result(promise)
             tell(done)
     finally:
         for _, promise in waiting:
             promise.cancel()
+
+
+def _result(promise: Promise) -> Any:
+    """A result; a worker that only calls a function does not tell of its memory."""
+    try:
+        return promise.result()
+    except MemoryError as error:
+        raise ClusterError(
+            "a worker ran out of memory; start fewer of them, or give each more memory"
+        ) from error
