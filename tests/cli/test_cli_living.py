@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -92,7 +93,8 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
     def stops(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tamis.engine.watching.time.sleep", stops)
+    # Not time.sleep itself, which other threads of this process may be in.
+    monkeypatch.setattr("tamis.engine.watching.time", SimpleNamespace(sleep=stops))
     said = tamis("watch", "run", "in")
     assert (said.code, said.err) == (0, "")
     assert said.out.endswith("stopped; what was fed is committed\n")

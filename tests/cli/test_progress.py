@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_a_terminal_that_can_only_print_gets_plain_lines():
 def clock(monkeypatch):
     """A clock that the test moves."""
     now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def wait(seconds: float) -> None:
         now[0] += seconds

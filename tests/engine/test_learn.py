@@ -28,7 +28,7 @@ import sys, time, tamis
 learner = tamis.SOFS("auto", sizes=[3, 12, 40]) if sys.argv[2] == "auto" else tamis.SOFS(12)
 tamis.learn("train.svm", learner.set_params(gamma=0.5), out=sys.argv[1], passes=2, shuffle=150,
             seed=5, skip_bad_lines=True, classes=[-1, 1], chunk=3000, checkpoint=1e-4,
-            test="train.svm", watch=lambda training: time.sleep(0.01))
+            test="train.svm", watch=lambda training: time.sleep(0.05))
 """
 
 

@@ -10,7 +10,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ from pathlib import Path
 from living import fresh, table
 from tamis import Selection
 from tamis.engine import archive, feeding
-folder, rounds, seed, seconds = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+folder, rounds, seed = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 os.fsync = lambda handle: None  # who is killed, and does not lose power, needs none
 feeding.COMMIT_EVERY = 0.0
 archive.SHORT, archive.MOST_SEGMENTS = 70, 5
@@ -45,8 +44,8 @@ feed = lambda place: [Selection.open(place).feed(part, width=9) for part in part
 for warm in ("warm", "timed"):  # the first time kernels are read or compiled
     (folder / warm).mkdir(); fresh(folder / warm)
     began = time.monotonic(); feed(folder / warm / "run"); whole = time.monotonic() - began
-end, kills, ends = time.monotonic() + float(seconds), 0, 0
-while kills < rounds and time.monotonic() < end:
+kills = ends = 0
+while kills < rounds:
     place = folder / f"run{ends}"
     if not place.exists():
         place.mkdir(); fresh(place)
@@ -68,20 +67,18 @@ while kills < rounds and time.monotonic() < end:
     if not os.WIFSIGNALED(status) or kills == rounds:
         feed(place / "run"); ends += 1
 feed(folder / f"run{ends}" / "run") if (folder / f"run{ends}").exists() else None
-print(kills, ends)
+print(ends)
 """
 
 
-def kill_and_compare(tmp_path: Path, rounds: int, seconds: float) -> int:
+def kill_and_compare(tmp_path: Path, rounds: int) -> None:
     seed = str(random.randrange(10**6))
     told = subprocess.run(
-        [sys.executable, "-c", KILLER, str(Path(__file__).parent), str(tmp_path), str(rounds),
-         seed, str(seconds)],
-        capture_output=True, text=True, timeout=seconds + 120, check=False,
+        [sys.executable, "-c", KILLER, str(Path(__file__).parent), str(tmp_path), str(rounds), seed],
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert told.returncode == 0, f"seed {seed}: {told.stdout}{told.stderr}"
     assert "child" not in told.stdout, f"seed {seed}: {told.stdout}"
-    kills, _ = map(int, told.stdout.split())
     expected = expected_log(table(columns=240))
     places = sorted(tmp_path.glob("run*/run"))
     assert places
@@ -93,19 +90,20 @@ def kill_and_compare(tmp_path: Path, rounds: int, seconds: float) -> int:
         left = set(os.listdir(place / "state"))
         named = set(archive.names_in(durable.read_head(place / "state")))
         assert left == named | {"HEAD.json", "lock", "history.jsonl"}
-    return kills
 
 
 def test_a_feed_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
-    assert kill_and_compare(tmp_path, 30, 25.0) >= 10
+    kill_and_compare(tmp_path, 15)
 
 
 @pytest.mark.slow
 def test_a_feed_that_is_killed_200_times_goes_on(tmp_path):
-    assert kill_and_compare(tmp_path, 200, 240.0) >= 100
+    kill_and_compare(tmp_path, 200)
 
 
 def test_every_file_is_forced_to_the_disk_before_the_head_names_it(tmp_path, monkeypatch):
+    (tmp_path / "warm").mkdir()
+    fresh(tmp_path / "warm").feed(table())  # kernels are compiled and put on the disk before
     selection = fresh(tmp_path)
     steps: list[str] = []
     real_sync, real_replace = os.fsync, os.replace
@@ -346,20 +344,25 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
     selection = fresh(tmp_path)
     said: list[str] = []
     script = (
-        "import sys, time; from pathlib import Path; from tamis.engine.durable import locked\n"
-        "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(float(sys.argv[2]))"
+        "import sys; from pathlib import Path; from tamis.engine.durable import locked\n"
+        "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     state = str(tmp_path / "run" / "state")
+    pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-c", script, state, "1.5"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, state], stdin=pipe, stdout=pipe, text=True
     ) as other:
         assert other.stdout is not None
+        assert other.stdin is not None
         assert other.stdout.readline() == "held\n"
         with pytest.raises(OutputError, match=r"another process is feeding .*run; wait for it"):
             selection.feed(table(), wait=False)
-        begun = time.monotonic()
-        assert selection.feed(table(), say=said.append).taken == 60
-        assert time.monotonic() - begun > 0.2
+
+        def say(text: str) -> None:
+            said.append(text)
+            other.stdin.close()  # which lets the other one go on
+
+        assert selection.feed(table(), say=say).taken == 60
     assert said == [f"another process is feeding {tmp_path / 'run'}; waiting for it"]
     with locked(tmp_path / "run" / "state", wait=False):
         pass

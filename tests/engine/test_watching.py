@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from living import expected_log, fresh, quick_disk, table  # noqa: F401 - a fixture
@@ -59,9 +60,9 @@ def test_a_file_is_taken_only_when_it_has_stopped_changing(tmp_path, incoming, m
         with (incoming / "a.parquet").open("ab") as file:
             file.write(data[100:])
 
-    monkeypatch.setattr(watching.time, "sleep", grows)
-    assert watcher.once() == 0
-    monkeypatch.setattr(watching.time, "sleep", lambda seconds: None)
+    with monkeypatch.context() as patch:  # not time.sleep itself: other threads may be in it
+        patch.setattr(watching, "time", SimpleNamespace(sleep=grows))
+        assert watcher.once() == 0
     assert watcher.once() == 1
     assert watcher.selection.status()["refused"] == {}
 
