@@ -36,7 +36,7 @@ def start(folder, *words):
     )  # fmt: skip
 
 
-def wait_for(is_true, program, seconds=30.0):
+def wait_for(is_true, program, seconds=120.0):
     end = time.monotonic() + seconds
     while not is_true():
         assert program.poll() is None, program.communicate()
@@ -46,7 +46,7 @@ def wait_for(is_true, program, seconds=30.0):
 
 def stopped(program):
     program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=30)
+    out, err = program.communicate(timeout=120)
     assert program.returncode == 130, err
     assert out == ""
     assert "Traceback" not in err

@@ -41,7 +41,7 @@ def on_a_terminal(code: str, **environment: str) -> str:
     except OSError:  # the other side is closed
         pass
     os.close(main)
-    assert program.wait(timeout=30) == 0
+    assert program.wait(timeout=120) == 0
     return seen.decode()
 
 

@@ -95,8 +95,8 @@ def test_the_thread_works_while_the_reader_does():
     begun = threading.Semaphore(0)
     stream = ahead(lambda _: begun.release(), range(3))
     next(stream)
-    assert begun.acquire(timeout=5)
-    assert begun.acquire(timeout=5)  # the second began although only the first was asked for
+    assert begun.acquire(timeout=60)
+    assert begun.acquire(timeout=60)  # the second began although only the first was asked for
     stream.close()
 
 

@@ -74,7 +74,7 @@ print(ends)
 def kill_and_compare(tmp_path: Path, rounds: int) -> None:
     seed = str(random.randrange(10**6))
     told = subprocess.run(
-        [sys.executable, "-c", KILLER, str(Path(__file__).parent), str(tmp_path), str(rounds), seed],
+        [sys.executable, "-c", KILLER, str(Path(__file__).parent), tmp_path, str(rounds), seed],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert told.returncode == 0, f"seed {seed}: {told.stdout}{told.stderr}"
