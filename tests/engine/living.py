@@ -29,6 +29,17 @@ def table(seed: int = 1, columns: int = COLUMNS, prefix: str = "c") -> pd.DataFr
     return pd.DataFrame(X, columns=[f"{prefix}{j}" for j in range(columns)])
 
 
+def numbers(seed: int = 1, columns: int = COLUMNS, prefix: str = "n") -> pd.DataFrame:
+    """The same as numbers that are not whole, with gaps, for selections that encode."""
+    rng, data = np.random.default_rng(seed), table(seed, columns, prefix)
+    blurred = data + rng.normal(size=data.shape) * 0.3
+    return blurred.mask(rng.random(data.shape) < 0.02)
+
+
+#: How such columns are encoded.
+ENCODED = {"encode": "mdlp", "missing": "category"}
+
+
 def selector() -> SAOLA:
     return SAOLA(MutualInformation(alpha=0.01))
 

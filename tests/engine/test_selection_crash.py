@@ -13,8 +13,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from living import expected_log, fresh, quick_disk, selector, table, target  # noqa: F401 - a fixture
+from living import (
+    ENCODED,
+    expected_log,
+    fresh,
+    numbers,
+    quick_disk,  # noqa: F401 - a fixture
+    selector,
+    table,
+    target,
+)
 
+import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, SourceError, TamisError
@@ -31,24 +41,25 @@ import os, random, signal, sys, time
 os.environ["TAMIS_THREADS"] = "1"
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from living import fresh, table
+from living import ENCODED, fresh, numbers, table
 from tamis import Selection
 from tamis.engine import archive, feeding
 folder, rounds, seed = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+how, make = (ENCODED, numbers) if sys.argv[5:] == ["encoded"] else ({}, table)
 os.fsync = lambda handle: None  # who is killed, and does not lose power, needs none
 feeding.COMMIT_EVERY = 0.0
 archive.SHORT, archive.MOST_SEGMENTS = 70, 5
-data, rng = table(columns=240), random.Random(seed)
+data, rng = make(columns=240), random.Random(seed)
 parts = [data.iloc[:, :100], data.iloc[:, 100:110], data.iloc[:, 110:]]
 feed = lambda place: [Selection.open(place).feed(part, width=9) for part in parts]
 for warm in ("warm", "timed"):  # the first time kernels are read or compiled
-    (folder / warm).mkdir(); fresh(folder / warm)
+    (folder / warm).mkdir(); fresh(folder / warm, **how)
     began = time.monotonic(); feed(folder / warm / "run"); whole = time.monotonic() - began
 kills = ends = 0
 while kills < rounds:
     place = folder / f"run{ends}"
     if not place.exists():
-        place.mkdir(); fresh(place)
+        place.mkdir(); fresh(place, **how)
     child = os.fork()
     if child == 0:
         try:
@@ -71,20 +82,27 @@ print(ends)
 """
 
 
-def kill_and_compare(tmp_path: Path, rounds: int) -> None:
+def kill_and_compare(tmp_path: Path, rounds: int, *more: str) -> None:
     seed = str(random.randrange(10**6))
     told = subprocess.run(
-        [sys.executable, "-c", KILLER, str(Path(__file__).parent), tmp_path, str(rounds), seed],
+        [sys.executable, "-c", KILLER, str(Path(__file__).parent), tmp_path, str(rounds), seed,
+         *more],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert told.returncode == 0, f"seed {seed}: {told.stdout}{told.stderr}"
     assert "child" not in told.stdout, f"seed {seed}: {told.stdout}"
-    expected = expected_log(table(columns=240))
+    encoded = None
+    if more:
+        encoded = tamis.select(numbers(columns=240), selector(), target(), **ENCODED)
+    expected = expected_log(table(columns=240)) if encoded is None else encoded.log
     places = sorted(tmp_path.glob("run*/run"))
     assert places
     for place in places:
         found = Selection.open(place)
         assert_same_log(found.run.log, expected, f"seed {seed}, {place.parent.name}")
+        if encoded is not None:
+            assert found.run.source["encoded"] == encoded.source["encoded"]
+            assert found.run.source["missing"] == encoded.source["missing"]
         assert found.status()["shown"]
         assert found.status()["unfinished"] == []
         left = set(os.listdir(place / "state"))
@@ -94,6 +112,10 @@ def kill_and_compare(tmp_path: Path, rounds: int) -> None:
 
 def test_a_feed_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
     kill_and_compare(tmp_path, 15)
+
+
+def test_a_feed_of_encoded_columns_that_is_killed_goes_on(tmp_path):
+    kill_and_compare(tmp_path, 5, "encoded")
 
 
 @pytest.mark.slow
@@ -328,7 +350,9 @@ def test_another_format_is_told(tmp_path):
     fresh(tmp_path)
     state = tmp_path / "run" / "state"
     durable.write_head(state, durable.read_head(state) | {"version": 9})
-    with pytest.raises(TamisError, match="was written in format 9 and this tamis reads formats 1 and 2"):
+    with pytest.raises(
+        TamisError, match="was written in format 9 and this tamis reads formats 1 and 2"
+    ):
         Selection.open(tmp_path / "run")
 
 

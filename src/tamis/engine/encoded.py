@@ -62,7 +62,8 @@ class Encoding:
             self.missing = Missing.of(given.missing)  # the encoder's own
         self.cuts = given is not None
         encoder: Encoder = Plain() if given is None else clone(given)
-        self.encoder = encoder.set_params(missing=self.missing)
+        plain = {k: _plain(v) for k, v in encoder.get_params(deep=False).items()}
+        self.encoder = encoder.set_params(**plain | {"missing": self.missing})
         self.encoder._check_parameters()
 
     @property
@@ -138,7 +139,7 @@ class Encoding:
 
     def settings(self) -> dict[str, Any]:
         """What it takes to encode columns that come later, as numbers and words."""
-        parameters = {k: _plain(v) for k, v in self.encoder.get_params(deep=False).items()}
+        parameters = self.encoder.get_params(deep=False)
         del parameters["missing"]
         values = None if math.isnan(self.missing.values) else _plain(self.missing.values)
         return {
