@@ -34,7 +34,9 @@ def whole_numbers(levels: int, width: int = 6) -> np.ndarray:
 def test_whole_numbers_with_few_levels_get_information(layout):
     measure, why = picked(ColumnBlock.of(layout(whole_numbers(3))), CLASSES)
     assert measure == MutualInformation(alpha=0.01)
-    assert why == "every value is a whole number, and a column has 3.0 different values on average"
+    assert why == (
+        "every value is a whole number, one of 3.0 different ones in its column on average"
+    )
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
@@ -53,7 +55,8 @@ def test_many_levels_get_correlation(layout):
     measure, why = picked(ColumnBlock.of(layout(whole_numbers(40))), CLASSES)
     assert measure == FisherZ(alpha=0.01)
     assert why == (
-        "a column has 40 different values on average, too many for 400 rows to be categories"
+        "a value is one of 40 different ones in its column on average, too many for 400 rows to "
+        "be categories"
     )
 
 
@@ -78,7 +81,19 @@ def test_with_few_rows_to_a_level_whole_numbers_are_numbers():
 def test_columns_that_say_nothing_get_information(empty):
     measure, why = picked(ColumnBlock.of(empty), CLASSES)
     assert measure == MutualInformation(alpha=0.01)
-    assert why.endswith("a column has 1.0 different values on average")
+    assert why.endswith("one of 1.0 different ones in its column on average")
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
+def test_flags_that_are_hardly_ever_set_do_not_hide_a_few_counts(layout):
+    X = np.zeros((N, 300))
+    X[np.arange(300), np.arange(300)] = 1.0
+    X[:, ::30] = whole_numbers(40, 10)
+    assert picked(ColumnBlock.of(layout(X)), CLASSES)[0] == FisherZ(alpha=0.01)
+    X[:, ::30] = whole_numbers(5, 10)
+    measure, why = picked(ColumnBlock.of(layout(X)), CLASSES)
+    assert measure == MutualInformation(alpha=0.01)
+    assert "one of 4.7 different ones" in why
 
 
 def test_constant_and_empty_columns_do_not_hide_columns_of_many_levels():

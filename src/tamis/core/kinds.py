@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Columns with more levels than this, on average, are numbers rather than categories.
-MANY_LEVELS = 16
+MANY_LEVELS = 20
 #: And so are columns with fewer rows than this to a level.
 ROWS_A_LEVEL = 5
 

@@ -15,7 +15,7 @@ from tamis.core.kinds import most_levels
 from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
-from tamis.measures.base import Measure
+from tamis.measures.base import Floats, Measure
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.measures.information import MutualInformation, SymmetricUncertainty
@@ -123,13 +123,15 @@ def choose(
     """Pick a measure for columns like these and say why.
 
     Discrete columns (whole numbers with few levels) with a class target get the measure
-    `discrete`; everything else gets `continuous`. Every block is
-    looked at for numbers that are not whole. Levels are counted on columns picked by their arrival
-    number, spread over all `n_columns`, so that how columns are cut into blocks does not matter.
+    `discrete`; everything else gets `continuous`. Every block is looked at for numbers that are
+    not whole. Levels are counted on columns picked by their arrival number, spread over all
+    `n_columns`, so that how columns are cut into blocks does not matter. A column counts as often
+    as it differs from its commonest value: among thousands of columns that hold next to nothing,
+    those that say something are the few that vary, and it is their levels that matter.
     """
     if not target.is_classes:
         return continuous, "the target is a number, not a class"
-    levels: list[int] = []
+    levels: list[tuple[int, int]] = []
     words = True
     for block in blocks:
         _, not_whole = scan(block.entries)
@@ -140,27 +142,34 @@ def choose(
         levels += _levels(block, n_columns or block.first + block.width)
     if not levels:
         return continuous, "there is no column to look at"
-    several = [count for count in levels if count > 1]
-    mean = float(np.mean(several)) if several else 1.0
+    counts, varied = np.array(levels).T
+    mean = float(counts @ varied / varied.sum()) if varied.any() else 1.0
     if not words and mean > most_levels(target.n_rows):
         return continuous, (
-            f"a column has {mean:.0f} different values on average, too many for "
+            f"a value is one of {mean:.0f} different ones in its column on average, too many for "
             f"{target.n_rows} rows to be categories"
         )
     return discrete, (
-        f"every value is a whole number, and a column has {mean:.1f} different values on average"
+        f"every value is a whole number, one of {mean:.1f} different ones in its column on average"
     )
 
 
-def _levels(block: ColumnBlock, n_columns: int) -> list[int]:
-    """Numbers of levels of those columns of a block that are looked at."""
+def _levels(block: ColumnBlock, n_columns: int) -> list[tuple[int, int]]:
+    """Levels of those columns of a block that are looked at, and rows not at the commonest."""
     spread = np.unique(np.linspace(0, n_columns - 1, min(LOOK_AT, n_columns)).astype(np.int64))
     inside = spread[(spread >= block.first) & (spread < block.first + block.width)] - block.first
     values = block.without_zeros().values
     if isinstance(values, Compressed):
         picked = values.pick(inside)
         return [
-            len(np.unique(picked.values[lo:hi])) + bool(hi - lo < block.n_rows)
+            _levels_of(picked.values[lo:hi], block.n_rows)
             for lo, hi in pairwise(picked.pointers.tolist())
         ]
-    return [len(np.unique(values[:, j])) for j in inside]
+    return [_levels_of(values[:, j], block.n_rows) for j in inside]
+
+
+def _levels_of(stored: Floats, n_rows: int) -> tuple[int, int]:
+    """Levels of one column with these values and else zeros; rows not at the commonest."""
+    _, counts = np.unique(stored, return_counts=True)
+    zeros = n_rows - len(stored)
+    return len(counts) + bool(zeros), n_rows - max(zeros, counts.max(initial=0))
