@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +21,7 @@ from tamis.core.errors import InputError, OutputError, ParameterError, SourceErr
 from tamis.core.names import Names
 from tamis.kernels import row_codes
 from tamis.sources import MemorySource, open_source, row_writer
+from tamis.sources._row_blocks import VALUE_WIDTH, WIDTH
 from tamis.sources._store_files import HEADER
 from tamis.sources.base import Resumable
 from tamis.sources.row_store import RowStore
@@ -106,31 +106,82 @@ def test_any_rows_come_back_bit_for_bit(tmp_path_factory, rows, size, entries, f
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_gaps_against_a_slow_form(width, compiled):
-    """Each unit width, with and without escapes, compiled and not."""
+    """Each unit width, with and without gaps aside, compiled and not."""
     code = (lambda f: f) if compiled else (lambda f: f.py_func)
+    decode = code(row_codes.decode_gaps)
     rng = np.random.default_rng(width)
-    top = 2 ** (8 * width) - 1
+    limit = min(2 ** (8 * width), 2**63 - 1)
     for share in (0.0, 0.5):
-        gaps = rng.integers(0, min(top, 2**40), 30)
-        gaps[rng.random(30) < share] = min(top, 2**50)
+        gaps = rng.integers(0, min(limit, 2**40), 30)
+        gaps[rng.random(30) < share] = min(limit, 2**50)
         pointers = np.array([0, 3, 3, 11, 30])
         places = np.concatenate(
             [np.cumsum(gaps[a:b] + 1) + 4 for a, b in pairwise(pointers.tolist())]
         )
-        units = np.zeros(30 * 9, dtype=f"<u{width}")
-        used = code(row_codes.encode_gaps)(pointers, places, 4, top, units)
-        assert used == 30 + np.sum(gaps >= top) * (8 // width)
-        out = np.zeros(30, dtype=np.int64)
-        last = [places[b - 1] if b > a else 4 for a, b in pairwise(pointers.tolist())]
-        found = code(row_codes.decode_escaped)(pointers, units[:used], 4, top, out)
-        assert found == (used, 0, max(last))
-        assert out.tolist() == places.tolist()
-        if used == 30:
-            out[:] = 0
-            assert code(row_codes.decode_plain)(pointers, units[:30], 4, out) == (0, max(last))
-            assert out.tolist() == places.tolist()
-        short = code(row_codes.decode_escaped)(pointers, units[: used - 1], 4, top, out)
-        assert short[0] == -1
+        highest = max(places)
+        units, far = np.zeros(30, dtype=f"<u{width}"), np.zeros((2, np.sum(gaps >= limit)), int)
+        code(row_codes.encode_gaps)(pointers, places, 4, limit, units, *far)
+        assert units.tolist() == np.where(gaps < limit, gaps, 0).tolist()
+        assert far.tolist() == [
+            np.flatnonzero(gaps >= limit).tolist(),
+            gaps[gaps >= limit].tolist(),
+        ]
+
+        def decoded(pointers=pointers, far=far, start=4, top=highest + 1, units=units):
+            out = np.zeros(len(units), dtype=np.int64)
+            return out.tolist() if decode(pointers, units, *far, start, top, out) else None
+
+        assert decoded() == places.tolist()
+        assert decoded(top=highest) is None  # a feature that is no column
+        assert decoded(start=-gaps[0] - 2) is None  # the first one is before the first column
+        for wrong in ([0, 3, 31, 11, 30], [0, 3, -1, 11, 30], [0, 3, 2, 11, 30], [0, 3, 3, 11, 29]):
+            assert decoded(np.array(wrong)) is None
+        if far.size:
+            assert decoded(far=far[:, ::-1].copy()) is None
+            assert decoded(far=np.vstack([far[:1], -far[1:] - 1])) is None
+            assert decoded(far=np.hstack([far, [[30], [0]]])) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "kind"),
+    [
+        ([1, 1, 1], 0, "ones"),
+        ([0, 1, 255], 1, "uint8"),
+        ([1, 256, 65535], 2, "uint16"),
+        ([1, 65536, 2], 4, "float32"),
+        ([1, -1, 2], 4, "float32"),
+        ([0, -0.0, 2], 4, "float32"),
+        ([1, np.nan, 1], 4, "float32"),
+        ([1.5, 2, 3], 4, "float32"),
+        ([0.1, np.nan, 3], 8, "float64"),
+        ([1, 2**24 + 1, 3], 8, "float64"),
+    ],
+)
+def test_values_are_stored_in_the_narrowest_type_that_is_exact(tmp_path, values, width, kind):
+    rows = [[(f, float(v)) for f, v in enumerate(values)]]
+    store = write(tmp_path / "a.rows", rows)
+    assert store._blocks[:, VALUE_WIDTH].tolist() == [width]
+    assert store.info().details["values"] == kind
+    assert pairs(store.rows()) == expected(rows)
+
+
+def test_each_block_has_its_own_width_of_values(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_writer, "ENTRIES", 2)
+    rows = [[(3, v), (7, 1.0)] for v in (1.0, 7.0, 1000.0, -1.0, 0.3, 1.0)] + [[]]
+    store = write(tmp_path / "a.rows", rows)
+    assert store._blocks[:, VALUE_WIDTH].tolist() == [0, 1, 2, 4, 8, 0, 0]
+    assert store.info().details["values"] == "float64"
+    assert pairs(store.rows()) == expected(rows)
+
+
+def test_the_store_does_not_depend_on_how_rows_came(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_writer, "ENTRIES", 10)
+    rows = [[(f, 2.0) for f in range(r % 4)] for r in range(40)]
+    prints = [
+        write(tmp_path / f"{len(cuts)}.rows", rows, cuts=cuts).fingerprint()
+        for cuts in ((), (1, 2, 3, 20, 39), tuple(range(1, 40)))
+    ]
+    assert len(set(prints)) == 1
 
 
 def test_the_width_of_units_follows_the_gaps(tmp_path):
@@ -139,7 +190,7 @@ def test_the_width_of_units_follows_the_gaps(tmp_path):
     rare = [[(f * 3 + (10**9 if f > 200 else 0), 1.0) for f in range(300)]]
     for rows, width in ((near, 1), (far, 2), (rare, 1)):
         store = write(tmp_path / f"{id(rows)}.rows", rows)
-        assert store._blocks[:, 3].tolist() == [width]
+        assert store._blocks[:, WIDTH].tolist() == [width]
         assert pairs(store.rows()) == expected(rows)
 
 
@@ -277,29 +328,26 @@ def ten_blocks(tmp_path, monkeypatch):
     return store
 
 
-def ahead():
-    return [t for t in threading.enumerate() if t.name.startswith("tamis-ahead") and t.is_alive()]
+def open_files(folder):
+    held = (os.readlink(link) for link in os.scandir("/proc/self/fd") if os.path.islink(link))
+    return [path for path in held if path.startswith(str(folder))]
 
 
-def test_blocks_are_decoded_ahead_by_threads_that_end_with_the_reader(ten_blocks, monkeypatch):
-    decode, decoded, enough = RowStore._block, [], threading.Event()
-
-    def noting(self, k, lo, hi):
-        assert threading.current_thread() is not threading.main_thread()
-        decoded.append(k)
-        if k == 2:
-            enough.set()
-        return decode(self, k, lo, hi)
-
-    monkeypatch.setattr(RowStore, "_block", noting)
-    rows = ten_blocks.rows(3)  # a block of three rows needs the first stored block only
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+def test_files_are_closed_with_the_reader(ten_blocks, tmp_path):
+    rows = ten_blocks.rows(3)
     assert next(rows).mark == "3"
-    assert enough.wait(5)  # nobody has asked for the third one yet
+    assert open_files(tmp_path)
     rows.close()
-    assert ahead() == []
-    assert len(decoded) < 10
+    assert open_files(tmp_path) == []
     assert [b.mark for b in ten_blocks.rows_after("3", 20)] == ["23", "40"]
-    assert ahead() == []
+    assert open_files(tmp_path) == []
+
+
+def test_a_block_is_not_changed_by_those_behind_it(ten_blocks):
+    """Memory that is read into is used again; what was given is not."""
+    blocks = list(ten_blocks.rows())
+    assert pairs(blocks) == pairs(ten_blocks.rows()) == expected([[(r, 1.5)] for r in range(40)])
 
 
 def test_rows_before_a_damaged_block_come_first_and_none_behind_it(ten_blocks, tmp_path):
@@ -310,7 +358,15 @@ def test_rows_before_a_damaged_block_come_first_and_none_behind_it(ten_blocks, t
     with pytest.raises(SourceError, match="block 5 does not fit"):
         marks.extend(b.mark for b in RowStore(tmp_path / "a.rows").rows())
     assert marks == ["4", "8", "12", "16", "20"]
-    assert ahead() == []
+
+
+def test_a_file_cut_under_an_open_store_is_one_sentence(ten_blocks, tmp_path):
+    rows = ten_blocks.rows()
+    next(rows)
+    with open(tmp_path / "a.rows" / "values.npy", "r+b") as file:
+        file.truncate(HEADER)
+    with pytest.raises(SourceError, match=r"values\.npy ends early"):
+        list(rows)
 
 
 def flip(folder, name, at=-1):
@@ -339,8 +395,13 @@ DAMAGE = {
     "columns": (lambda folder: meta(folder, format="tamis-columns"), "is not a row store"),
     "last pointer": (lambda folder: flip(folder, "pointers.npy", -8), "blocks do not fit"),
     "a pointer": (lambda folder: flip(folder, "pointers.npy", HEADER + 15), "block 0 does not fit"),
-    "block table": (lambda folder: flip(folder, "blocks.npy", -16), "blocks do not fit"),
-    "block width": (lambda folder: flip(folder, "blocks.npy", -8), "blocks do not fit"),
+    "block table": (lambda folder: flip(folder, "blocks.npy"), "blocks do not fit"),
+    "value width": (lambda folder: flip(folder, "blocks.npy", -8), "blocks do not fit"),
+    "block width": (lambda folder: flip(folder, "blocks.npy", -32), "blocks do not fit"),
+    "place of gaps": (lambda folder: flip(folder, "blocks.npy", -35), "block 0 does not fit"),
+    "place of values": (lambda folder: flip(folder, "blocks.npy", -11), "block 0 does not fit"),
+    "far gaps": (lambda folder: flip(folder, "blocks.npy", -24), "block 0 does not fit"),
+    "older": (lambda folder: meta(folder, version=1), "version 1 and this tamis reads version 2"),
     "a gap": (lambda folder: flip(folder, "gaps.npy", HEADER), "block 0 does not fit"),
     "columns too few": (lambda folder: meta(folder, n_columns=2), "block 0 does not fit"),
     "all": (shutil.rmtree, "does not exist"),

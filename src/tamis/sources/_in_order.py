@@ -1,4 +1,4 @@
-"""Work ahead of the reader with threads: text is parsed, stored rows are decoded, in order."""
+"""Work ahead of the reader with threads, in order: text is parsed so."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -50,10 +51,16 @@ class GrowingFile:
         self.bytes += len(data)
 
     def finish(self, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-        """Write the header, make the bytes durable, and say what was written."""
+        """Write the header, make the bytes durable, and say what was written.
+
+        A first length of -1 stands for as many as there are.
+        """
         record: dict[str, Any] = {"bytes": self.bytes, "blake2b": self._digest.hexdigest()}
         if self.dtype is not None:
-            shape = (self.bytes // self.dtype.itemsize,) if shape is None else shape
+            count = self.bytes // self.dtype.itemsize
+            shape = (count,) if shape is None else shape
+            if shape[0] == -1:
+                shape = (count // math.prod(shape[1:]), *shape[1:])
             record |= {"dtype": self.dtype.str, "shape": list(shape)}
             self._file.seek(0)
             self._file.write(npy_header(self.dtype, shape))
@@ -67,7 +74,47 @@ class GrowingFile:
         self._file.close()
 
 
-class Values:
+class Seen:
+    """What is known about the numbers that have passed by."""
+
+    def __init__(self) -> None:
+        self.count = self.zeros = self.missing = 0
+        self.integer = True
+        self.lowest, self.highest = np.inf, -np.inf
+
+    def look_at(self, piece: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Take note of numbers; gives those that are not missing."""
+        self.count += len(piece)
+        if not len(piece):
+            return piece
+        if np.isnan(piece.min()):  # missing values; whoever selects says what becomes of them
+            there = piece[~np.isnan(piece)]
+            self.missing += len(piece) - len(there)
+            if not len(there):
+                return there
+            piece = there
+        low, high = float(piece.min()), float(piece.max())
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise InputError("the data hold infinity; fill or drop such values first")
+        self.lowest, self.highest = min(self.lowest, low), max(self.highest, high)
+        if not low == high == 1.0:
+            self.integer = self.integer and bool(np.all(piece == np.floor(piece)))
+            self.zeros += len(piece) - int(np.count_nonzero(piece))
+        return piece
+
+    def facts(self) -> dict[str, Any]:
+        """The same, as meta.json says it."""
+        any_there = self.count > self.missing
+        return {
+            "integer_values": self.integer,
+            "lowest": self.lowest if any_there else None,
+            "highest": self.highest if any_there else None,
+            "stored_zeros": self.zeros,
+            "missing": self.missing,
+        }
+
+
+class Values(Seen):
     """Numbers on disk no wider than they must be, and what is known about them.
 
     Level 0: all of them are 1 and nothing is stored; level 1: float32 holds every one exactly;
@@ -75,53 +122,35 @@ class Values:
     """
 
     def __init__(self, path: str, level: int = 0) -> None:
-        self.path, self.level, self.count = path, level, 0
+        super().__init__()
+        self.path, self.level = path, level
         self.file = GrowingFile(path, _DTYPES[level]) if level else None
-        self.integer, self.zeros, self.gaps = True, 0, 0
-        self.lowest, self.highest = np.inf, -np.inf
 
     def append(self, values: npt.NDArray[Any] | None, count: int) -> None:
         """Append `count` values; None means that all of them are 1."""
         for lo in range(0, count, _PIECE):
             n = min(_PIECE, count - lo)
             piece = np.ones(n) if values is None else np.asarray(values[lo : lo + n], np.float64)
-            self._look_at(piece)
+            written = self.count
+            there = self.look_at(piece)
+            if self.level < 2 and not (self.level == 0 and np.all(piece == 1.0)):
+                level = 1 if fit_float32(there) else 2
+                if level > self.level:
+                    self._widen(level, written)
             if self.file is not None:
                 self.file.append(piece)
-            self.count += n
 
-    def _look_at(self, piece: npt.NDArray[np.float64]) -> None:
-        if np.isnan(piece.min()):  # missing values; whoever selects says what becomes of them
-            there = piece[~np.isnan(piece)]
-            self.gaps += len(piece) - len(there)
-            if self.level == 0:
-                self._widen(1)
-            if not len(there):
-                return
-            piece = there
-        low, high = float(piece.min()), float(piece.max())
-        if not (np.isfinite(low) and np.isfinite(high)):
-            raise InputError("the data hold infinity; fill or drop such values first")
-        self.lowest, self.highest = min(self.lowest, low), max(self.highest, high)
-        level = 0
-        if not low == high == 1.0:
-            self.integer = self.integer and bool(np.all(piece == np.floor(piece)))
-            self.zeros += len(piece) - int(np.count_nonzero(piece))
-            level = self.level if self.level == 2 else _level_of(piece)
-        if level > self.level:
-            self._widen(level)
-
-    def _widen(self, level: int) -> None:
+    def _widen(self, level: int, written: int) -> None:
         wider = GrowingFile(self.path + ".wider", _DTYPES[level])
-        for piece in self._so_far():
+        for piece in self._so_far(written):
             wider.append(piece)
         os.replace(wider.path, self.path)
         self.file, self.level = wider, level
 
-    def _so_far(self) -> Iterator[npt.NDArray[Any]]:
+    def _so_far(self, written: int) -> Iterator[npt.NDArray[Any]]:
         if self.file is None:
-            for lo in range(0, self.count, _PIECE):
-                yield np.ones(min(_PIECE, self.count - lo))
+            for lo in range(0, written, _PIECE):
+                yield np.ones(min(_PIECE, written - lo))
             return
         self.file.finish()
         dtype = self.file.dtype
@@ -131,7 +160,7 @@ class Values:
                 yield np.frombuffer(data, dtype=dtype)
 
 
-def _level_of(piece: npt.NDArray[np.float64]) -> int:
-    """1 where float32 holds every number exactly, else 2."""
+def fit_float32(piece: npt.NDArray[np.float64]) -> bool:
+    """True where float32 holds every number exactly; none may be missing."""
     with np.errstate(all="ignore"):
-        return 1 if np.array_equal(piece.astype(np.float32).astype(np.float64), piece) else 2
+        return np.array_equal(piece.astype(np.float32).astype(np.float64), piece)

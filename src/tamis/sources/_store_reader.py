@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any, ClassVar
+from io import FileIO
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -120,3 +121,53 @@ class StoreFolder:
             lacking = min(self.KEYS - set(meta))
             raise SourceError(f"{path} is damaged: {META} lacks {lacking}; rebuild it")
         return meta
+
+
+class OpenFiles:
+    """The files of a store, held open to read one part after the other into memory.
+
+    Reading into memory that is warm costs less than mapping part after part, whose pages are
+    strange to the processor each time.
+    """
+
+    def __init__(self, store: StoreFolder) -> None:
+        self._store = store
+        self._open: dict[str, FileIO] = {}
+        self._scratch: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._open.values():
+            file.close()
+
+    def length(self, name: str) -> int:
+        """How many elements a file has."""
+        return int(self._store.meta["files"][name]["shape"][0])
+
+    def read(self, name: str, lo: int, hi: int, *, scratch: bool = False) -> npt.NDArray[Any]:
+        """Elements lo to hi - 1 of a file; with `scratch` they are good until it is read again."""
+        dtype = np.dtype(self._store.meta["files"][name]["dtype"])
+        size = (hi - lo) * dtype.itemsize
+        if not scratch:
+            into = np.empty(size, dtype=np.uint8)
+        else:
+            if size > len(self._scratch.get(name, ())):
+                self._scratch[name] = np.empty(size + size // 8, dtype=np.uint8)
+            into = self._scratch[name][:size] if size else np.empty(0, dtype=np.uint8)
+        self.read_into(into, name, lo * dtype.itemsize)
+        return into.view(dtype)
+
+    def read_into(self, out: npt.NDArray[Any], name: str, at: int) -> None:
+        """Fill an array with the bytes of a file from `at` on."""
+        if name not in self._open:
+            path = os.path.join(self._store.path, name)
+            self._open[name] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with all
+        file, left = self._open[name], out.view(np.uint8).data
+        file.seek(HEADER + at)
+        while len(left):
+            got = file.readinto(left)
+            if not got:
+                raise SourceError(f"{self._store.path} is damaged: {name} ends early; rebuild it")
+            left = left[got:]

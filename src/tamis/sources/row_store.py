@@ -4,12 +4,11 @@
 file                    holds
 ======================  ========================================================================
 pointers.npy            int64, rows + 1: where each row begins among the entries
+blocks.npy              int64, a line for each block of whole rows (`_row_blocks.py`)
 gaps.npy                bytes: the feature numbers of the rows as gaps (`kernels/row_codes.py`),
-                        block after block, each from a multiple of eight
-blocks.npy              int64, one line for each block of whole rows: its first row, its first
-                        byte in gaps.npy, its bytes, and the width of its units
-values.npy              float32 where that is exact for every value, else float64; absent when
-                        every stored value is 1
+                        block after block
+values.npy              bytes: the values, block after block, each block in the narrowest type that
+                        is exact for it: nothing where all are 1, uint8, uint16, float32, float64
 dense.npy               instead of these four: one row after the other, float32 or float64
 y.npy                   the target, if there is one
 names.bin               names of the columns, if they have any; names_offsets.npy bounds them
@@ -32,25 +31,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.kernels.row_codes import decode_escaped, decode_plain
 from tamis.sources._by_columns import columns_by_disk, work_folder
-from tamis.sources._in_order import in_order
 from tamis.sources._matrix import block_ranges, column_blocks
 from tamis.sources._rebatch import Piece, rebatch
-from tamis.sources._store_reader import StoreFolder
+from tamis.sources._row_blocks import FIRST_ROW, lines_fit, read_block
+from tamis.sources._store_reader import OpenFiles, StoreFolder
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
 from tamis.sources.transpose import MEMORY
 
-FORMAT, VERSION = "tamis-rows", 1
-
-#: Places in a line of blocks.npy.
-FIRST_ROW, FIRST_BYTE, BYTES, WIDTH = range(4)
-#: Types of units by their width in bytes.
-UNITS = {n: np.dtype(f"<u{n}") for n in (1, 2, 4, 8)}
+FORMAT, VERSION = "tamis-rows", 2
 
 
 class RowStore(StoreFolder, Source):
@@ -95,12 +88,10 @@ class RowStore(StoreFolder, Source):
         self.name_prefix = str(self.meta["name_prefix"])
         self.name_base = int(self.meta["name_base"])
         self._stored: int | None = self.meta["stored"]
-        # An id wider than 31 bits somewhere: places of every block are int64 then.
-        self._ids = np.dtype(np.int32 if self.n_columns < 2**31 else np.int64)
         if self._stored is not None:
             self._blocks = np.array(self._part("blocks.npy"))
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
-            if ends != (0, self._stored) or not self._blocks_fit():
+            if ends != (0, self._stored) or not lines_fit(self._blocks, self.n_rows):
                 raise SourceError(f"{self.path} is damaged: its blocks do not fit; rebuild it")
 
     @property
@@ -125,16 +116,13 @@ class RowStore(StoreFolder, Source):
             return Names(file.read(), np.array(self._part("names_offsets.npy")))
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows (default: as they are stored, a quarter million entries)."""
+        """Stream blocks of `size` rows (default: as they are stored, some 130,000 entries)."""
         return self.rows_after(None, size, report)
 
     def rows_after(
         self, mark: str | None, size: int | None = None, report: Report = silent
     ) -> Iterator[RowBlock]:
-        """Stream the rows after a mark, which is the number of rows before; None: from the start.
-
-        Sparse values of a block may be a view of the file, mapped privately.
-        """
+        """Stream the rows after a mark, which is the number of rows before; None: all."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
         first = 0 if mark is None else self._row_of(mark)
@@ -201,68 +189,25 @@ class RowStore(StoreFolder, Source):
             )
         return int(mark)
 
-    def _blocks_fit(self) -> bool:
-        """True if blocks follow each other, with as many rows and bytes as there are."""
-        b = self._blocks
-        if b.ndim != 2 or not len(b):
-            return self.n_rows == 0
-        rows = np.append(b[:, FIRST_ROW], self.n_rows)
-        ends = b[:, FIRST_BYTE] + b[:, BYTES]
-        starts = np.append(b[1:, FIRST_BYTE], self.meta["files"]["gaps.npy"]["bytes"])
-        return bool(
-            rows[0] == b[0, FIRST_BYTE] == 0
-            and np.all(rows[1:] > rows[:-1])
-            and np.all(ends <= starts)
-            and np.all(b[:, BYTES] >= 0)
-            and np.all(np.isin(b[:, WIDTH], list(UNITS)))
-            and np.all(b[:, BYTES] % b[:, WIDTH] == 0)
-        )
-
     def _decoded(self, first: int) -> Generator[Piece]:
-        """Blocks as they are stored, from the one that holds row `first`, cut there.
-
-        They are decoded a little ahead by threads, while the rows before them are made use of.
-        """
+        """Blocks as they are stored, from the one that holds row `first`, cut there."""
         starts = self._blocks[:, FIRST_ROW]
         ends = np.append(starts[1:], self.n_rows)
+        start = -1 - int(self.meta["first_number"])
         at = int(np.searchsorted(ends, first, side="right"))
-
-        def decode(k: int) -> Piece:
-            lo, hi = int(starts[k]), int(ends[k])
-            y = self._part("y.npy", lo, hi) if self._has("y.npy") else None
-            rows, cut = self._block(k, lo, hi), max(first - lo, 0)
-            if cut == 0:
-                return y, rows
-            return None if y is None else y[cut:], rows.part(cut, hi - lo)
-
-        return in_order(iter(range(at, len(starts))), decode, read_in_thread=False)
-
-    def _block(self, k: int, lo: int, hi: int) -> Compressed:
-        """Decode a block, rows lo to hi - 1; what does not fit together is damage."""
-        pointers = np.array(self._part("pointers.npy", lo, hi + 1))
-        begin, end = int(pointers[0]), int(pointers[-1])
-        pointers -= begin
-        _, at, length, width = self._blocks[k].tolist()
-        entries, units = end - begin, length // width
-        sound = 0 <= begin <= end <= (self._stored or 0) and bool(np.all(np.diff(pointers) >= 0))
-        if sound and entries <= units:
-            gaps = self._part("gaps.npy", at, at + length).view(UNITS[width])
-            places = np.empty(entries, dtype=self._ids)
-            start = -1 - int(self.meta["first_number"])
-            if units == entries:
-                lowest, highest = decode_plain(pointers, gaps, start, places)
-            else:
-                escape = np.iinfo(gaps.dtype).max
-                used, lowest, highest = decode_escaped(pointers, gaps, start, escape, places)
-                sound = used == units
-            if sound and lowest >= 0 and highest < self.n_columns:
-                return Compressed(pointers, places, self._values(begin, end))
-        raise SourceError(f"{self.path} is damaged: block {k} does not fit; rebuild the store")
-
-    def _values(self, begin: int, end: int) -> npt.NDArray[np.float64]:
-        if self.meta["values"] == "ones":
-            return np.ones(end - begin)
-        return self._part("values.npy", begin, end).astype(np.float64, copy=False)
+        with OpenFiles(self) as files:
+            for k in range(at, len(starts)):
+                lo, hi = int(starts[k]), int(ends[k])
+                rows = read_block(files, self._blocks[k].tolist(), hi - lo, start, self.n_columns)
+                if rows is None:
+                    raise SourceError(
+                        f"{self.path} is damaged: block {k} does not fit; rebuild the store"
+                    )
+                y = files.read("y.npy", lo, hi) if self._has("y.npy") else None
+                cut = max(first - lo, 0)
+                if cut:
+                    y, rows = None if y is None else y[cut:], rows.part(cut, hi - lo)
+                yield y, rows
 
     def _dense(
         self, first: int, size: int | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,22 +12,18 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
-from tamis.kernels.row_codes import NOT_RISING, encode_gaps, measure_gaps
 from tamis.sources._folder_writer import FolderWriter
 from tamis.sources._matrix import whole_numbers
 from tamis.sources._rebatch import Piece, join
-from tamis.sources._store_files import Values
+from tamis.sources._row_blocks import LINE, VALUES, write_block
+from tamis.sources._store_files import Seen, Values
 from tamis.sources.base import Report, Source, as_path, silent
-from tamis.sources.row_store import FORMAT, UNITS, VERSION, RowStore
+from tamis.sources.row_store import FORMAT, VERSION, RowStore
 from tamis.sources.transpose import MEMORY, LateBase, origin
 
 #: A block has about so many entries: its numbers fit a processor's cache, and a learner has
 #: something to do before it asks for the next.
-ENTRIES = 1 << 18
-#: Gaps that may be escaped, of all: where more are, telling them apart would cost time.
-_MOST_ESCAPES = 1 / 64
-#: Smaller gaps fit a unit of 1, 2 or 4 bytes; 8 bytes take every gap.
-_LIMITS = np.array([2**8 - 1, 2**16 - 1, 2**32 - 1], dtype=np.uint64)
+ENTRIES = 1 << 17
 
 
 def write_rows(
@@ -86,13 +83,15 @@ class RowWriter(FolderWriter):
         self._highest = -1
         self._width: int | None = None  # of dense rows
         self._held: list[Piece] = []
-        self._values: Values | None = None
+        self._dense: Values | None = None
+        self._seen = Seen()  # of sparse rows
+        self._widest = 0  # bytes of a value
         self._labels: _Labels | None = None
 
     def _close(self) -> None:
         super()._close()
-        if self._values is not None and self._values.file is not None:
-            self._values.file.close()
+        if self._dense is not None and self._dense.file is not None:
+            self._dense.file.close()
 
     def append(self, block: RowBlock) -> None:
         """Append the rows of a block."""
@@ -107,19 +106,21 @@ class RowWriter(FolderWriter):
             self._append_dense(block.values)
 
     def _append_sparse(self, rows: Compressed) -> None:
-        if self._values is None:
-            self._values = Values(os.path.join(self.folder, "values.npy"))
-            self._open("pointers.npy", "<i8").append([0])
-            self._open("gaps.npy", "|u1")
-            self._open("blocks.npy", "<i8")
-        elif self._width is not None:
+        if self._width is not None:
             raise InputError("sparse rows cannot follow dense ones in one row store")
+        if "pointers.npy" not in self._files:
+            self._open("pointers.npy", "<i8").append([0])
+            for name, dtype in (("gaps.npy", "|u1"), ("values.npy", "|u1"), ("blocks.npy", "<i8")):
+                self._open(name, dtype)
         self._held.append((None, rows.part(0, len(rows))))
         if sum(piece.stored for _, piece in self._held) >= ENTRIES:
-            self._flush()
+            self._flush(whole_only=True)
 
-    def _flush(self) -> None:
-        """Write what is held, in blocks of whole rows."""
+    def _flush(self, *, whole_only: bool = False) -> None:
+        """Write what is held, in blocks of whole rows; `whole_only` holds back a smaller one.
+
+        Where blocks end depends on the rows alone, not on how they came.
+        """
         if not self._held:
             return
         rows = join(self._held)[1]
@@ -127,41 +128,29 @@ class RowWriter(FolderWriter):
         done = 0
         while done < len(rows):
             # The row that reaches the size ends the block: a block has one row at least.
-            reached = np.searchsorted(rows.pointers, rows.pointers[done] + ENTRIES)
-            end = min(max(int(reached), done + 1), len(rows))
+            end = int(np.searchsorted(rows.pointers, rows.pointers[done] + ENTRIES))
+            if end > len(rows) and whole_only:
+                self._held = [(None, rows.part(done, len(rows)))]
+                return
+            end = min(end, len(rows))
             self._write_block(rows.part(done, end))
             done = end
 
     def _write_block(self, rows: Compressed) -> None:
-        assert self._values is not None
-        places = _signed(rows.places, self.n_rows)
-        beyond = np.zeros(len(_LIMITS) + 1, dtype=np.int64)
-        fault, row, found = measure_gaps(rows.pointers, places, -1, _LIMITS, beyond[:-1])
-        if fault == NOT_RISING:
-            raise InputError(
-                f"row {self.n_rows + row} holds feature {found} out of order; the features of a "
-                "row must rise from 0, each given once"
-            )
-        width, n_units = _narrowest(len(places), beyond.tolist())
-        units = np.empty(n_units, dtype=UNITS[width])
-        encode_gaps(rows.pointers, places, -1, np.iinfo(units.dtype).max, units)
-        gaps = self._files["gaps.npy"]
-        self._files["blocks.npy"].append([self.n_rows, gaps.bytes, units.nbytes, width])
-        gaps.append(units.view(np.uint8))
-        gaps.append(np.zeros(-units.nbytes % 8, dtype=np.uint8))
-        self._values.append(rows.values, len(places))
+        rows = replace(rows, places=_signed(rows.places, self.n_rows))
+        highest, width = write_block(rows, self.n_rows, self._seen, self._files)
         self._files["pointers.npy"].append(rows.pointers[1:] + self.stored)
-        self._highest = max(self._highest, int(found))
+        self._highest, self._widest = max(self._highest, highest), max(self._widest, width)
         self.n_rows += len(rows)
-        self.stored += len(places)
+        self.stored += len(rows.places)
 
     def _append_dense(self, rows: npt.NDArray[Any]) -> None:
-        if self._values is None:
-            self._values = Values(os.path.join(self.folder, "dense.npy"), level=1)
+        if self._dense is None and "pointers.npy" not in self._files:
+            self._dense = Values(os.path.join(self.folder, "dense.npy"), level=1)
             self._width = rows.shape[1]
-        elif self._width != rows.shape[1]:
+        if self._dense is None or self._width != rows.shape[1]:
             raise InputError("all rows of a store must be dense and of one length, or sparse")
-        self._values.append(np.ascontiguousarray(rows).reshape(-1), rows.size)
+        self._dense.append(np.ascontiguousarray(rows).reshape(-1), rows.size)
         self.n_rows += len(rows)
 
     def commit(
@@ -177,8 +166,7 @@ class RowWriter(FolderWriter):
     ) -> None:
         """Make everything durable and move it into place; columns count from `first_number`."""
         self._flush()
-        values = self._values
-        if values is None or self._labels is None or not self.n_rows:
+        if self._labels is None or not self.n_rows:
             raise SourceError(f"{self.path} would hold no rows; give at least one")
         self._labels.finish(whole_labels)
         width = self._width
@@ -189,12 +177,10 @@ class RowWriter(FolderWriter):
                 raise InputError(f"{len(names)} names were given for {width} columns")
             self._open("names.bin", None).append(names.blob)
             self._open("names_offsets.npy", "<i8").append(names.offsets - names.offsets[0])
-        n_blocks = self._files["blocks.npy"].bytes // 32 if self._width is None else 0
-        shapes = {"blocks.npy": (n_blocks, 4)}
+        if self._dense is not None and self._dense.file is not None:
+            self._files["dense.npy"] = self._dense.file
+        shapes = {"dense.npy": (self.n_rows, width), "blocks.npy": (-1, len(LINE))}
         files = {name: file.finish(shapes.get(name)) for name, file in self._files.items()}
-        if values.file is not None:
-            shape = (values.count,) if self._width is None else (self.n_rows, width)
-            files[os.path.basename(values.path)] = values.file.finish(shape)
         self._finish({
             "format": FORMAT,
             "version": VERSION,
@@ -202,12 +188,8 @@ class RowWriter(FolderWriter):
             "n_columns": width,
             "layout": "sparse" if self._width is None else "dense",
             "stored": self.stored if self._width is None else None,
-            "values": ("ones", "float32", "float64")[values.level],
-            "integer_values": values.integer,
-            "lowest": values.lowest if values.count else None,
-            "highest": values.highest if values.count else None,
-            "stored_zeros": values.zeros,
-            "missing": values.gaps,
+            "values": str(VALUES[self._widest] or "ones"),
+            **(self._seen if self._dense is None else self._dense).facts(),
             "name_prefix": name_prefix,
             "name_base": name_base,
             "first_number": first_number,
@@ -256,16 +238,6 @@ class _Labels:
             files["y.npy"].finish()
             y = whole_numbers(np.load(files["y.npy"].path, allow_pickle=False))
             self._writer._open("y.npy", y.dtype).append(y)
-
-
-def _narrowest(entries: int, beyond: list[int]) -> tuple[int, int]:
-    """Width of units that takes the fewest bytes without many escapes, and how many units."""
-    best = (8, entries)
-    for width, escaped in zip((4, 2, 1), reversed(beyond[:3]), strict=True):
-        units = entries + escaped * (8 // width)
-        if width * units < best[0] * best[1] and escaped <= entries * _MOST_ESCAPES:
-            best = width, units
-    return best
 
 
 def _signed(places: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
