@@ -20,6 +20,7 @@ from tamis.core.errors import ClusterError
 from tamis.engine import cluster as engine_cluster
 from tamis.engine import processes as engine_processes
 from tamis.engine.record import open_run
+from tamis.engine.resuming import resume
 from tamis.sources.memory import MemorySource
 from tamis.sources.transpose import write_store
 
@@ -97,7 +98,7 @@ def test_a_process_killed_half_way_changes_nothing(wide, expected, tmp_path):
 
 
 def test_processes_that_die_again_and_again_are_told(wide, monkeypatch):
-    monkeypatch.setattr(engine_processes, "LOSSES", 1)
+    monkeypatch.setattr(engine_processes, "LOSSES", 0)
     with pytest.raises(ClusterError) as told:
         tamis.select(worker_troubles.Deadly(wide.path), "saola", cluster="local:1")
     assert str(told.value) == (
@@ -221,13 +222,11 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
     else:
         assert len(begun) >= 2
         assert soon(lambda: not any(map(alive, begun)))
-    elsewhere = ["--cluster", address] if way == "dask" else []
-    told = subprocess.run(
-        [*COMMAND, "resume", "run", *elsewhere], cwd=tmp_path, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert f"going on behind column {last['columns']:,} of w.cols" in told.stderr
-    assert_same_log(open_run(tmp_path / "run").log, expected, f"resumed after kill -9, {way}")
+    said = []
+    run = resume(tmp_path / "run", cluster=client if way == "dask" else None, say=said.append)
+    assert said == [f"going on behind column {last['columns']:,} of w.cols"]
+    assert_same_log(run.log, expected, f"resumed after kill -9, {way}")
+    assert_same_log(open_run(tmp_path / "run").log, expected, "as it was written")
 
 
 def _tasks_left(dask_scheduler):
