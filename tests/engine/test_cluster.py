@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError
 from tamis.engine import cluster as engine_cluster
-from tamis.engine.ranges import FIRST, in_order, packed, tasks
+from tamis.engine.ranges import FIRST, Task, in_order, packed, tasks
+from tamis.kernels.threads import thread_count
 from tamis.selectors.base import ColumnSelector
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
@@ -57,6 +59,64 @@ def test_every_selector_decides_the_same_on_two_workers(selector, stores, client
         width = (31, 70, 23, 44)[number]
         found = tamis.select(store, selector, cluster=client, width=width)
         assert_same_log(found.log, expected.log, f"{case}, two workers, width {width}")
+
+
+EXACT = [
+    tamis.SAOLA(tamis.MutualInformation(threshold=0.02)),
+    tamis.FCBF(),
+    tamis.FastOSFS(tamis.GSquared(alpha=0.05)),
+    tamis.OSFS(tamis.GSquared(alpha=0.05)),
+    tamis.SFSFI(),
+    tamis.AlphaInvesting(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
+@pytest.mark.parametrize("selector", EXACT, ids=lambda selector: selector.method)
+def test_random_cuts_of_random_streams_with_ties_change_nothing(
+    selector, client, monkeypatch, tmp_path
+):
+    kept = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        store = write_store(tmp_path / f"{seed}.cols", _with_ties(rng))
+        cuts = np.unique(np.r_[0, rng.integers(0, 80, 9), 80]).tolist()
+        cut = [Task(lo, hi) for lo, hi in pairwise(cuts)]
+        monkeypatch.setattr(engine_cluster, "tasks", lambda *_, cut=cut: iter(cut))
+        here = tamis.select(store, selector)
+        there = tamis.select(store, selector, cluster=client)
+        assert_same_log(there.log, here.log, f"seed {seed}, cut at {cuts}")
+        kept += here.log.counts()["kept"]
+    assert kept > 6
+
+
+def _with_ties(rng):
+    """Columns of two or three levels, a third of them copies of others or of their complements."""
+    y = rng.integers(0, 2, 80)
+    wrong = 0.1 + 0.5 * rng.random(80)
+    X = np.where(rng.random((80, 80)) < wrong, rng.integers(0, 3, (80, 80)), y[:, None])
+    to, of = rng.integers(0, 80, (2, 26))
+    X[:, to] = np.where(rng.random(26) < 0.5, X[:, of], 2 - X[:, of])
+    X = X.astype(float)
+    return MemorySource(sp.csc_matrix(X) if rng.random() < 0.5 else X, y)
+
+
+@pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
+def test_a_cluster_of_threads_in_this_process_will_do(stores):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=2, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        before = thread_count()
+        for case in cases()[:2]:
+            for selector in EXACT:
+                here = tamis.select(stores[case.name], selector)
+                there = tamis.select(stores[case.name], selector, cluster=client, width=9)
+                assert_same_log(there.log, here.log, f"{selector}, {case}")
+        assert thread_count() == before
 
 
 @pytest.fixture(scope="module")

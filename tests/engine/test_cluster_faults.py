@@ -134,7 +134,7 @@ def inside(monkeypatch):
     monkeypatch.setattr(engine_cluster, "LOOK", 0.1)
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
             memory_limit="20GB",
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
