@@ -168,3 +168,66 @@ def test_a_level_alone_waits_for_the_first_columns(tmp_path):
     Selection.open(tmp_path / "run").feed(np.random.default_rng(0).normal(size=(60, 4)))
     found = Selection.open(tmp_path / "run")
     assert found.status()["measure"] == repr(FisherZ(alpha=0.2))
+
+
+def test_columns_that_are_fed_are_encoded_as_the_run_was(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    sick = rng.integers(0, 2, 200)
+    age = 40 + 20 * sick + 5 * rng.normal(size=200)
+    age[::9] = np.nan
+    weight = 70 + 9 * rng.normal(size=200)
+    pulse = 60 + 15 * sick + 4 * rng.normal(size=200)
+    pulse[::10] = np.nan
+    whole = pd.DataFrame({"age": age, "weight": weight, "pulse": pulse, "sick": sick})
+    whole.to_csv("all.csv", index=False)
+    whole[["age", "weight", "sick"]].to_csv("monday.csv", index=False)
+    whole[["pulse"]].to_parquet("tuesday.parquet", index=False)
+    how = ("--target", "sick", "--encode", "mdlp", "--missing", "category")
+    assert tamis("select", "all.csv", *how, "--out", "whole").code == 0
+    for out, more in (("run", ()), ("checked", ("--checkpoint",))):
+        assert tamis("select", "monday.csv", *how, "--out", out, *more).code == 0
+        assert tamis("feed", out, "tuesday.parquet").code == 0
+        for feature in ("age", "weight", "pulse"):
+            assert tamis("why", out, feature).out == tamis("why", "whole", feature).out
+        told = [json.loads((tmp_path / where / "run.json").read_text()) for where in (out, "whole")]
+        for key in ("encode", "missing", "encoded"):
+            assert told[0]["source"][key] == told[1]["source"][key]
+        assert told[0]["measure_reason"] == told[1]["measure_reason"]
+    assert "its values were cut at " in tamis("why", "run", "pulse").out
+    assert tamis("feed", "run", "tuesday.parquet").out.startswith(
+        "tuesday.parquet: 0 columns taken, 0 of them kept; 1 were fed before"
+    )
+    status = tamis("status", "run").out
+    assert "\nencode      MDLP()\nmissing     category\n" in status
+    assert "pulse was withdrawn" in tamis("drop", "run", "pulse").out
+
+
+def test_groups_from_a_file(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    data = {f"c{j}": np.where(rng.random(200) < 0.6, y, rng.integers(0, 3, 200)) for j in range(9)}
+    pd.DataFrame(data).assign(y=y).to_parquet("all.parquet", index=False)
+    pd.DataFrame(data).iloc[:, :6].assign(y=y).to_parquet("first.parquet", index=False)
+    pd.DataFrame(data).iloc[:, 6:].to_parquet("more.parquet", index=False)
+    lines = [f"c{j}\tpath{j // 3}" for j in range(9)]
+    (tmp_path / "all.tsv").write_text("\n".join(["feature\tgroup", *lines]))
+    (tmp_path / "first.tsv").write_text("\n".join(["feature\tgroup", *lines[:6]]))
+    asked = ("--target", "y", "--method", "group-saola", "--out")
+    assert tamis("select", "all.parquet", *asked, "whole", "--groups", "all.tsv").err == ""
+    made = tamis("select", "first.parquet", *asked, "run", "--groups", "first.tsv", "--checkpoint")
+    assert made.code == 0
+    assert tamis("feed", "run", "more.parquet", "--groups", "all.tsv").code == 0
+    assert json.loads(tamis("status", "run", "--json").out)["features"] == 9
+    assert tamis("select", "first.parquet", *asked, "no", "--groups", "all.tsv").one_sentence() == (
+        "all.tsv names 'c6', 'c7' and 'c8', which first.parquet does not have as a feature; check "
+        "the names, or leave them out"
+    )
+    assert tamis("select", "all.parquet", *asked, "no", "--groups", "first.tsv").one_sentence() == (
+        "first.tsv gives no group to 'c6', 'c7' and 'c8' of all.parquet; add a line for each"
+    )
+    plain = ("select", "all.parquet", "--target", "y", "--out", "no", "--groups", "all.tsv")
+    assert tamis(*plain).one_sentence() == (
+        "saola takes no groups; use group-saola, or leave out --groups (groups=)"
+    )
+    assert not (tmp_path / "no").exists()
+    assert "feature,group" in tamis("select", "--help").out

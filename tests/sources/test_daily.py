@@ -156,7 +156,7 @@ def test_days_give_the_same_selection_as_one_file(tmp_path):
 def test_the_columns_of_a_day_are_a_group(tmp_path, width):
     week(tmp_path / "days")
     source = tamis.open(tmp_path / "days", key="who", target="label", ignore="d0_word")
-    groups = [int(name[1]) for name in source.names()]
+    groups = [f"2026-01-0{int(name[1]) + 1}.parquet" for name in source.names()]
     found = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)).run(source, source.target(), width=width)
     again = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5))
     again.fit(*source.load(), groups=groups)

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from tamis.cli.live import followed, live_option, showing
-from tamis.cli.options import source_options
+from tamis.cli.options import groups_option, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
+from tamis.engine.groups import read_groups
 from tamis.engine.selection import Selection
 from tamis.kernels.threads import threads
 from tamis.report.stream_run import page_of_run
@@ -28,6 +29,7 @@ from tamis.report.stream_run import page_of_run
     help="Take a column that says the same as the target in every row.",
 )  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
+@groups_option
 @source_options
 @click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
 @click.option(
@@ -41,6 +43,7 @@ def command(
     replace: bool,
     allow_target: bool,
     no_wait: bool,
+    groups: str | None,
     reading: dict[str, Any],
     n_threads: int | None,
     width: int | None,
@@ -54,12 +57,16 @@ def command(
     that was fed before is recognised by its name and values and skipped. Columns without names are
     new arrivals and continue the numbering.
 
+    Columns are encoded as RUN was, if it was selected with --encode or --missing. A file of
+    --groups may name more features than FILE has; without it the group that is open goes on.
+
     A feed that is killed leaves all that it had committed; feed the same file again to go on.
 
     \b
     Examples:
       tamis feed run/ tuesday.parquet
       tamis feed run/ tuesday.parquet --replace
+      tamis feed run/ genes.parquet --groups pathways.csv
     """  # noqa: D301  (click wants the backspace itself)
 
     def say(sentence: str) -> None:
@@ -67,6 +74,7 @@ def command(
             click.echo(one_line(sentence), err=True)
 
     selection = Selection.open(run)
+    table = None if groups is None else read_groups(groups)
     with contextlib.ExitStack() as stack:
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
@@ -76,8 +84,8 @@ def command(
             report = showing(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
             fed = selection.feed(
-                file, replace=replace, allow_target=allow_target, wait=not no_wait, width=width,
-                report=report, say=say, **reading,
+                file, groups=table, replace=replace, allow_target=allow_target, wait=not no_wait,
+                width=width, report=report, say=say, **reading,
             )  # fmt: skip
             if not quiet:
                 click.echo(one_line(str(fed)))

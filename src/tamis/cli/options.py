@@ -80,6 +80,14 @@ _READING: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+#: The groups of columns, for the commands that take them.
+groups_option = click.option(
+    "--groups", metavar="FILE",
+    help="For group-saola: a CSV or TSV file whose first line is feature,group, with a line for "
+    "each feature. The columns of a group stand side by side in the data.",
+)  # fmt: skip
+
+
 def source_options(command: F) -> F:
     """Add the options that say how DATA is read; the command gets them as one dict, `reading`."""
 

@@ -15,11 +15,19 @@ import click
 
 from tamis.cli.encode_options import encode_options, encoding_lines
 from tamis.cli.live import followed, live_option
-from tamis.cli.options import Size, data_name, open_data, parameters, source_options
+from tamis.cli.options import (
+    Size,
+    data_name,
+    groups_option,
+    open_data,
+    parameters,
+    source_options,
+)
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
+from tamis.engine.groups import read_groups
 from tamis.engine.record import check_free, save_run
 from tamis.engine.resuming import EVERY, begin, can_resume, refuse_unfinished, resume
 from tamis.engine.run import Run
@@ -51,6 +59,7 @@ from tamis.sources import Source
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
 )  # fmt: skip
 @encode_options
+@groups_option
 @source_options
 @click.option(
     "--memory", default="2GB", show_default=True, type=Size(),
@@ -83,6 +92,7 @@ def command(
     threshold: float | None,
     params: tuple[str, ...],
     encoding: dict[str, Any],
+    groups: str | None,
     reading: dict[str, Any],
     memory: int,
     n_threads: int | None,
@@ -116,6 +126,7 @@ def command(
       tamis select data.svm.gz --out run/ --threshold 0 --param bound=max
       tamis select patients.csv --target sick --out run/ --encode mdlp --missing category
       tamis select genes.cols --out run/ --cluster tcp://host:8786
+      tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
     """  # noqa: D301  (click wants the backspace itself)
     begun = time.perf_counter()
     refuse_unfinished(out, force=force)
@@ -130,12 +141,13 @@ def command(
             f"{method} has no measure, so it takes no --measure, --alpha or --threshold"
         )
     selector = make_selector(method, **settings)
+    table = None if groups is None else read_groups(groups)
     source = open_data(data, reading, memory)
     cache = Path(os.path.abspath(out)).parent / f"{data_name(data, source)}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
     name = data_name(data, source)
-    if method == "group-saola" and source.format != "daily" and not quiet:
+    if selector.takes_groups and table is None and source.format != "daily" and not quiet:
         click.echo(one_line(_one_group(name)), err=True)
     with progress(quiet) as report, followed(live, f"tamis: {name}") as page:
 
@@ -159,11 +171,11 @@ def command(
             "seconds": {"columns": converted - begun}, "force": force,
         }  # fmt: skip
         if every is not None:
-            asked |= encoding
+            asked |= {"groups": table, **encoding}
             begin(out, columns, selector, reading if columns is source else {}, **asked)
             run = resume(out, every=every, **how)
         else:
-            run = _at_once(out, columns, selector, how | encoding, **asked)
+            run = _at_once(out, columns, selector, how | {"groups": table, **encoding}, **asked)
         if page is not None:
             page.show(page_of_run(run, out))
     if not quiet:
@@ -174,8 +186,8 @@ def command(
 def _one_group(name: str) -> str:
     """Say that groups were not given, and how they can be."""
     return (
-        f"{name} has no groups, so all its columns are one group, as with --method saola; give a "
-        "folder with a table for each group, or groups= in Python"
+        f"{name} has no groups, so all its columns are one group, as with --method saola; say "
+        "which they are with --groups FILE, or give a folder with a table for each group"
     )
 
 

@@ -35,6 +35,15 @@ class Names(Sequence[str]):
         np.cumsum([len(e) for e in encoded], out=offsets[1:])
         return cls(b"".join(encoded), offsets)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Names]) -> Names:
+        """The names of several, one after the other."""
+        offsets, end = [np.zeros(1, dtype=np.int64)], 0
+        for part in parts:
+            offsets.append(part.offsets[1:] + (end - int(part.offsets[0])))
+            end += len(part.blob)
+        return cls(b"".join(part.blob for part in parts), np.concatenate(offsets))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,12 @@ from tamis.core.target import Target
 from tamis.encode import BY_NAME, Encoder, Missing, Plain, resolve
 from tamis.encode.base import Cuts, NameOf
 from tamis.engine.ledger import Hashes, hashes_of
+from tamis.engine.wrapped import WrappedSource
 from tamis.measures.auto import as_asked
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.selectors import ColumnSelector, FeatureStreamSelector
-from tamis.sources.base import Report, Source, SourceInfo, silent
+from tamis.sources.base import Report, Source, silent
 
 #: What was done to kept features, by number: cuts, and how many gaps.
 Facts = dict[str, dict[str, Any]]
@@ -207,32 +208,14 @@ def _told(cuts: Cuts, j: int) -> dict[str, Any]:
     return {"cuts": None if of is None else of.tolist(), "gaps": int(cuts.missing[j])}
 
 
-class EncodedSource(Source):
+class EncodedSource(WrappedSource):
     """A source of columns whose blocks are encoded as they come."""
 
-    format: ClassVar[str] = "encoded"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
-
     def __init__(self, source: Source, encoding: Encoding, target: Target) -> None:
-        self._source, self._encoding, self._target = source, encoding, target
-        self.name_prefix, self.name_base = source.name_prefix, source.name_base
-        self.first_column = source.first_column
+        super().__init__(source)
+        self._encoding, self._target = encoding, target
         #: Missing values, and columns that have some, in the last pass.
         self.gaps = self.gap_columns = 0
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._source.n_rows
-
-    @property
-    def n_columns(self) -> int | None:
-        """Number of columns, or None while unknown."""
-        return self._source.n_columns
-
-    def target(self) -> npt.NDArray[Any] | None:
-        """The target stored with the data, or None."""
-        return self._source.target()
 
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of encoded columns."""
@@ -243,18 +226,6 @@ class EncodedSource(Source):
             self.gaps += int(encoded.cuts.missing.sum())
             self.gap_columns += int(np.count_nonzero(encoded.cuts.missing))
             yield encoded
-
-    def rows(self, size: int | None = None, report: Report = silent) -> Any:
-        """Rows are not encoded."""
-        return self._source.rows(size, report)
-
-    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything, as it was before it was encoded."""
-        return self._source.load()
-
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint of the data as they were."""
-        return self._source.info()
 
     def facts_of(self, features: npt.NDArray[np.int64]) -> Facts:
         """Cuts and gaps of some features by number, in one more pass over the data."""

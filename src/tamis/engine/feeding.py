@@ -23,8 +23,9 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.engine.archive import Archive
+from tamis.engine.groups import Labels, labels_of
 from tamis.engine.ledger import Hashes, hashes_of, name_hashes
-from tamis.engine.log_files import arrow_names
+from tamis.engine.log_files import arrow_names, numbered_names
 from tamis.engine.prefetch import ahead
 from tamis.engine.rows import Places, aligned, as_keys, rearranged
 from tamis.engine.withdrawal import REPLACED, withdraw
@@ -87,10 +88,12 @@ class Feeding:
     report: Report
     facts: dict[str, Any]
     allow_target: bool = False
+    groups: Any = None
 
     def __post_init__(self) -> None:
         self.fed = Fed(self.name)
         self.places: Places | None = None
+        self.labels: Labels | None = None
         self.fingerprint = self.facts.get("fingerprint") or self.source.info().fingerprint
         mine = [line for line in self.archive.history if line.get("source") == self.name
                 and line.get("fingerprint") == self.fingerprint and "columns" in line]  # fmt: skip
@@ -195,7 +198,16 @@ class Feeding:
             takes.append(take)
             seen += block.width
         _refuse_doubles(names, self.name)
+        if self.groups is not None:
+            self.labels = labels_of(self.groups, self._named(names, seen), seen, self.name)
         return np.concatenate([np.zeros(0, np.bool_), *takes]), replaced
+
+    def _named(self, names: list[Names], width: int) -> Names:
+        """Names of the columns, as the selection calls them."""
+        if names:
+            return Names.joined(names)
+        first = self.archive.selector.n_features_in_ - self.done
+        return numbered_names(self.archive.log.names, first, first + width)
 
     def _known(
         self, block: ColumnBlock, take: npt.NDArray[np.bool_]
@@ -293,6 +305,8 @@ class Feeding:
         number, at = self.archive.selector.n_features_in_, 0
         for block in self._blocks(self.report):
             picks = np.flatnonzero(take[at : at + block.width])
+            if self.labels is not None:
+                block = replace(block, group=self.labels[at : at + block.width])
             at += block.width
             if len(picks) == 0:
                 yield at, None

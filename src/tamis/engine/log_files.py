@@ -90,6 +90,11 @@ def _numbered(names: NameBook, lo: int, hi: int) -> Any:
     )
 
 
+def numbered_names(names: NameBook, lo: int, hi: int) -> Names:
+    """What features lo to hi - 1 are called where they have no names."""
+    return _packed(pa.chunked_array([_numbered(names, lo, hi)]))
+
+
 def arrow_names(names: Names) -> Any:
     """Packed names as Arrow has them: the same two arrays, if every reader takes their letters."""
     try:

@@ -33,6 +33,7 @@ from tamis.engine.archive import Archive, is_living, new_archive
 from tamis.engine.durable import Record
 from tamis.engine.encoded import EncodedSource
 from tamis.engine.executors import examiner
+from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.opening import cannot_go_on, known_encoding
 from tamis.engine.record import publish
 from tamis.engine.rest import rest_of
@@ -44,6 +45,7 @@ from tamis.kernels.threads import threads
 from tamis.selectors import FeatureStreamSelector
 from tamis.selectors.base import ColumnSelector, Examining
 from tamis.sources import open_source
+from tamis.sources._places import from_here
 from tamis.sources.base import Ranged, Report, Source, silent
 
 #: Seconds between two commits.
@@ -63,6 +65,7 @@ def begin(
     *,
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
+    groups: GroupTable | None = None,
     rows: Source | None = None,
     name: str = "",
     command: str = "",
@@ -83,6 +86,8 @@ def begin(
         How the source was opened.
     encode, missing
         As for `tamis.select`.
+    groups : GroupTable, optional
+        The groups of columns, from a file that `resume` reads again.
     rows : Source, optional
         What the columns were made from, which may know more about its rows.
     name, command, seconds : str, str, dict
@@ -108,7 +113,12 @@ def begin(
     if rows is not None:
         stock.know_rows(rows)
     info = source.info()
-    line = _line(name, info.fingerprint, 0) | {"asked": _asked(source, reading or {})}
+    asked = _asked(source, reading or {})
+    if groups is not None:
+        refuse_groups(selector)
+        grouped(source, groups)  # which says what is wrong with them
+        asked["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
+    line = _line(name, info.fingerprint, 0) | {"asked": asked}
 
     def write(work: Path) -> None:
         # The log begins with the first column; until then there is nothing in it.
@@ -133,7 +143,7 @@ def _asked(source: Source, reading: dict[str, Any]) -> dict[str, Any]:
         )
     if "y" in reading:
         reading = reading | {"y": os.path.abspath(reading["y"])}
-    return {"path": os.path.abspath(path), "reading": {"format": source.format, **reading}}
+    return {"path": from_here(path), "reading": {"format": source.format, **reading}}
 
 
 def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> Record:
@@ -179,6 +189,7 @@ def resume(
         raise SourceError(
             f"{asked['path']} is not what it was when {folder} was begun; run tamis select again"
         )
+    source = grouped(source, _groups_again(asked.get("groups"), folder))
     with contextlib.ExitStack() as stack:
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
@@ -203,6 +214,18 @@ def resume(
         run = archive.run()
         run.selector = archive.selector
     return run
+
+
+def _groups_again(asked: dict[str, str] | None, folder: Any) -> GroupTable | None:
+    """The groups that a run was begun with."""
+    if asked is None:
+        return None
+    groups = read_groups(asked["path"])
+    if groups.fingerprint != asked["fingerprint"]:
+        raise SourceError(
+            f"{asked['path']} is not what it was when {folder} was begun; run tamis select again"
+        )
+    return groups
 
 
 def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -68,6 +68,13 @@ class Run:
         return f"{sentence}; {added}" if added else sentence
 
 
+def encoded_how(source: dict[str, Any]) -> dict[str, str]:
+    """How columns are encoded, in a word each; nothing where they stay as they are."""
+    missing = source.get("missing", {"policy": "error"})
+    told = {"encode": source.get("encode", ""), "missing": missing["policy"]}
+    return {key: str(word) for key, word in told.items() if word not in ("", "error")}
+
+
 def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
     """What was done to one feature, as the end of a sentence; empty if nothing was.
 

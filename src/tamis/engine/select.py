@@ -22,6 +22,7 @@ from tamis.encode import Encoder, Missing
 from tamis.engine.axis import columns_for_now
 from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.executors import examiner
+from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.run import Run
 from tamis.engine.stock import Stock, stock_for
 from tamis.kernels.threads import threads
@@ -52,6 +53,7 @@ def select(
     *,
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
+    groups: Any = None,
     width: int | None = None,
     n_threads: int | None = None,
     report: Report = silent,
@@ -75,6 +77,9 @@ def select(
     missing : {"error", "category", "delete"} or Missing, default="error"
         What becomes of missing values: one sentence, a category of their own, or left out of each
         comparison by information measures (pairwise deletion).
+    groups : array-like, dict or label, optional
+        For `GroupSAOLA`: the group of each column, by place or by name, or one label for all. The
+        columns of a group stand side by side; a folder of daily tables brings its own groups.
     width : int, optional
         Columns in a block. A prefetch: it cannot change the answer.
     n_threads : int, optional
@@ -106,6 +111,8 @@ def select(
     source = open_source(data)
     target = _target(source, y)
     chosen = make_selector(selector) if isinstance(selector, str) else clone(selector)
+    if groups is not None:
+        refuse_groups(chosen)
     encoding = Encoding(encode, missing)
     reason = "" if encoding.idle else encoding.prepare(chosen, target)
     encoded: EncodedSource | None = None
@@ -120,7 +127,7 @@ def select(
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
 
-        columns = stack.enter_context(columns_for_now(source, report))
+        columns = grouped(stack.enter_context(columns_for_now(source, report)), groups)
         if not encoding.idle:
             columns = encoded = EncodedSource(columns, encoding, target)
         examining = stack.enter_context(examiner(cluster))

@@ -21,6 +21,7 @@ from tamis.engine.axis import columns_for_now
 from tamis.engine.durable import Record, clear_others, locked, read_head
 from tamis.engine.feeding import Fed, Feeding
 from tamis.engine.folders import reason
+from tamis.engine.groups import refuse_groups
 from tamis.engine.opening import (
     cannot_go_on,
     first_commit,
@@ -32,7 +33,7 @@ from tamis.engine.opening import (
 )
 from tamis.engine.record import publish
 from tamis.engine.rows import as_keys
-from tamis.engine.run import Run
+from tamis.engine.run import Run, encoded_how
 from tamis.engine.select import describe_run, make_selector
 from tamis.engine.stock import Stock, can_be_put_away
 from tamis.engine.withdrawal import WITHDRAWN, withdraw
@@ -42,13 +43,6 @@ from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
 
 Say = Callable[[str], object]
-
-
-def _encoded(source: dict[str, Any]) -> dict[str, str]:
-    """How columns are encoded, for the status; nothing where they stay as they are."""
-    missing = source.get("missing", {"policy": "error"})
-    told = {"encode": source.get("encode", ""), "missing": missing["policy"]}
-    return {key: str(word) for key, word in told.items() if word not in ("", "error")}
 
 
 def _nothing(sentence: str) -> None:
@@ -197,6 +191,7 @@ class Selection:
         names: Sequence[str] | None = None,
         *,
         keys: Any = None,
+        groups: Any = None,
         replace: bool = False,
         allow_target: bool = False,
         width: int | None = None,
@@ -216,6 +211,9 @@ class Selection:
             Their names; data frames and most files bring their own.
         keys : array-like, optional
             The keys of the rows, where the columns do not bring them.
+        groups : array-like, dict or label, optional
+            For `GroupSAOLA`: the group of each column, by place or by name, or one label for all.
+            Columns whose label is that of the group that is open go on with it.
         replace : bool, default=False
             A column of a known name with other values replaces the old one, which is withdrawn.
         allow_target : bool, default=False
@@ -235,7 +233,9 @@ class Selection:
         name = name_of(columns)
         key = self._archive.stock.key
         source, facts = source_of(columns, names, key, facts, reading)
-        leave = {"replace": replace, "allow_target": allow_target}
+        if groups is not None:
+            refuse_groups(self._archive.selector)
+        leave = {"replace": replace, "allow_target": allow_target, "groups": groups}
         return self._feed(source, name, facts, leave, width, wait, report, say)
 
     def _feed(
@@ -243,7 +243,7 @@ class Selection:
         source: Source,
         name: str,
         facts: dict[str, Any],
-        leave: dict[str, bool],
+        leave: dict[str, Any],
         width: int | None,
         wait: bool,
         report: Report,
@@ -312,7 +312,7 @@ class Selection:
             "folder": str(self.folder),
             "method": archive.head["method"],
             "measure": archive.head["run"]["measure"],
-            **_encoded(archive.head["run"]["source"]),
+            **encoded_how(archive.head["run"]["source"]),
             "rows": archive.stock.target.n_rows,
             "key": archive.stock.key,
             "features": len(log),

@@ -107,6 +107,9 @@ class ColumnSelector(Selector):
     #: The word for it on the command line: ``tamis select --method saola``.
     method: ClassVar[str]
 
+    #: Whether it takes columns in groups.
+    takes_groups: ClassVar[bool] = False
+
     #: Told how many features are settled, while `run` goes on.
     _tell: Callable[[int], None] = staticmethod(untold)
 

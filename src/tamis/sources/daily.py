@@ -117,7 +117,8 @@ class DailySource(Source):
     def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
         """Stream blocks of at most `width` columns, file after file."""
         first, total = 0, self.n_columns
-        for day, (part, in_order) in enumerate(zip(self._parts, self._in_order, strict=True)):
+        for part, in_order in zip(self._parts, self._in_order, strict=True):
+            day = os.path.basename(part.path)
             order = None if in_order else self._order(part)
             for block in part.columns(width):
                 values = np.asarray(block.values)

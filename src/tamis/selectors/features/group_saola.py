@@ -92,6 +92,7 @@ class GroupSAOLA(SAOLA):
     """
 
     method: ClassVar[str] = "group-saola"
+    takes_groups: ClassVar[bool] = True
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "variant": OneOf(("paper", "program"))
     }
@@ -243,11 +244,11 @@ class GroupSAOLA(SAOLA):
     def examine(self, block: ColumnBlock) -> Grouped:
         """Work out all that does not depend on what is kept: a pure function, in any order."""
         first, last = block.first, block.first + block.width
-        runs = (
-            [(first, block.group)]
-            if self._given is None
-            else list(_between(self._given, first, last))
-        )
+        runs: Any = [(first, block.group)]
+        if self._given is not None:
+            runs = list(_between(self._given, first, last))
+        elif isinstance(block.group, np.ndarray):
+            runs = _runs(block.group, first, block.width)
         return Grouped(**vars(super().examine(block)), runs=runs)
 
     def _meet(self, examined: Examined, first: int, last: int) -> None:
