@@ -142,9 +142,10 @@ def test_frames_bring_names(learner) -> None:
         model = learner.fit(table, y)
         np.testing.assert_array_equal(model.weights_, expected)
     assert learner.fit(frame, y).get_feature_names_out().tolist() == kept
-    frame.loc[7, "col3"] = np.nan
+    gap = frame.copy()  # older pandas shares X with the frame
+    gap.loc[7, "col3"] = np.nan
     with pytest.raises(InputError, match="row 7, column 'col3'"):
-        learner.fit(frame, y)
+        learner.fit(gap, y)
     # Rows given as dicts afterwards may use the names.
     model = learner.fit(pd.DataFrame(X, columns=names), y)
     one = {name: X[0, j] for j, name in enumerate(names)}
