@@ -57,7 +57,7 @@ def mrmr(shown: str, X: Any, y: Any) -> dict[str, Any]:
 
     codes = X.astype(int)
     return row(
-        f"MRMR({PICKS})", shown, lambda: MRMR(PICKS).fit(X, y),
+        f"MRMR({PICKS})", shown, lambda: MRMR(PICKS, measure="mutual_information").fit(X, y),
         f"scikit-feature, {PEER_PICKS} picks",
         (
             PICKS / PEER_PICKS,
@@ -82,7 +82,7 @@ def cfs(shown: str, X: Any, y: Any) -> dict[str, Any]:
 
     some = np.ascontiguousarray(X[:, :CFS_COLUMNS])
     return row(
-        "CFS()", f"{shown}, {CFS_COLUMNS} columns", lambda: CFS().fit(some, y), "scikit-feature",
+        "CFS()", f"{shown}, {CFS_COLUMNS} columns", lambda: CFS(measure="symmetric_uncertainty").fit(some, y), "scikit-feature",
         lambda: peer(some, y, mode="index"),
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ def main() -> None:
     try:
         rows = [mrmr(shown, X, y), relief(shown, X, y), cfs(shown, X, y), *rows]
     except ImportError:
-        report.note("skfeature-chappers is not installed: pip install --group bench")
+        report.note("skfeature-chappers is not installed: pip install --group dev")
     report.table("Against peers", rows)
     report.note("tamis: second call; the first one compiles or loads compiled code")
     report.save()
