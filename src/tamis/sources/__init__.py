@@ -9,6 +9,7 @@ from typing import Any
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
+from tamis.sources._places import AT_AN_ADDRESS, is_address, without_scheme
 from tamis.sources.base import Source, SourceInfo, as_path
 from tamis.sources.memory import MemorySource, is_frame
 
@@ -84,9 +85,14 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
 
             return BlocksSource(data, **options)
         return (MemorySource if format is None else reader(format))(data, **options)
-    path = as_path(data)
+    path = without_scheme(as_path(data))
     if format is None:
         format = format_of(path)
+    if is_address(path) and format not in AT_AN_ADDRESS and not _is_known(path):
+        raise SourceError(
+            f"{path}: data of the format {format} is not read at an address, only Parquet and "
+            "column stores are; copy it to a file here first"
+        )
     try:
         return reader(format)(path, **options)
     except TypeError as error:
@@ -98,16 +104,15 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
 
 def format_of(path: str) -> str:
     """The format of a file or folder, told by its name."""
-    scheme, is_url, _ = path.partition("://")
-    if is_url and scheme in _SCHEMES:
-        return _SCHEMES[scheme]
+    if is_address(path) and _is_known(path):
+        return _SCHEMES[path.partition("://")[0]]
     name = os.path.basename(os.path.normpath(path)).lower()
     while name.endswith(_PACKED):
         name = name.rsplit(".", 1)[0]
     for format, (_, _, extensions) in FORMATS.items():
         if extensions and name.endswith(extensions):
             return format
-    if not os.path.exists(path):
+    if not is_address(path) and not os.path.exists(path):
         raise SourceError(f"{path}: there is no such file or folder")
     if os.path.isfile(os.path.join(path, "meta.json")):
         return "cols"
@@ -122,6 +127,11 @@ def format_of(path: str) -> str:
         f"{path}: the extension does not tell the format; say which it is with format= "
         f"(--format on the command line), one of {known}"
     )
+
+
+def _is_known(path: str) -> bool:
+    """Whether an address is that of a database or a stream, which tells its format."""
+    return path.partition("://")[0] in _SCHEMES
 
 
 def gives_blocks(data: Any) -> bool:

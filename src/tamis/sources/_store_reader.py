@@ -1,4 +1,4 @@
-"""Reads a store: a folder of plain .npy files under a meta.json, by memory mapping."""
+"""Reads a store: a folder of plain .npy files under a meta.json, mapped, or fetched in parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
+from tamis.sources._places import Place, is_address, place
 from tamis.sources._store_files import HEADER, META, npy_header
 from tamis.sources.base import Report, silent
+
+#: Bytes that are compared with a checksum at a time.
+_PIECE = 1 << 20
 
 
 class StoreFolder:
@@ -53,22 +57,18 @@ class StoreFolder:
         files: dict[str, dict[str, Any]] = self.meta["files"]
         done, total = 0, sum(record["bytes"] for record in files.values())
         for name, record in files.items():
-            digest = hashlib.blake2b(digest_size=16)
-            with open(os.path.join(self.path, name), "rb") as file:
-                file.seek(HEADER if "dtype" in record else 0)
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
-                    done += len(piece)
-                    report("verifying the store", done, total)
+            digest, file = hashlib.blake2b(digest_size=16), self._at(name)
+            first = HEADER if "dtype" in record else 0
+            for lo in range(first, first + record["bytes"], _PIECE):
+                piece = file.read(lo, min(lo + _PIECE, first + record["bytes"]))
+                digest.update(piece)
+                done += len(piece)
+                report("verifying the store", done, total)
             if digest.hexdigest() != record["blake2b"]:
                 raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
 
     def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
-        """Map elements (or columns) lo to hi - 1 of a file.
-
-        Mapped for each block, privately: the array is writable as far as a kernel can see, which
-        would otherwise be compiled a second time for read-only input, and the file never changes.
-        """
+        """Map or fetch elements (or columns) lo to hi - 1 of a file, for each block anew."""
         record = self.meta["files"][name]
         length, *rest = record["shape"]
         lo, hi, _ = slice(lo, hi).indices(length)
@@ -77,19 +77,22 @@ class StoreFolder:
         if 0 in shape:
             return np.empty(shape, dtype)
         offset = HEADER + lo * int(np.prod(rest, dtype=np.int64)) * dtype.itemsize
-        path = os.path.join(self.path, name)
-        return np.memmap(path, dtype, "c", offset, shape).view(np.ndarray)
+        return self._at(name).array(dtype, offset, shape)
+
+    def _at(self, name: str) -> Place:
+        """One of its files."""
+        return place(
+            f"{self.path}/{name}" if is_address(self.path) else f"{self.path}{os.sep}{name}"
+        )
 
     def _check_file(self, name: str, record: dict[str, Any]) -> None:
         """Compare a file's length and .npy header with what meta.json says."""
-        path = os.path.join(self.path, name)
-        header = b""
+        file, header = self._at(name), b""
         if "dtype" in record:
             header = npy_header(np.dtype(record["dtype"]), tuple(record["shape"]))
         try:
-            with open(path, "rb") as file:
-                is_whole = os.fstat(file.fileno()).st_size == len(header) + record["bytes"]
-                is_whole = is_whole and file.read(len(header)) == header
+            is_whole = file.size == len(header) + record["bytes"]
+            is_whole = is_whole and file.read(0, len(header)) == header
         except OSError as error:
             raise SourceError(
                 f"{self.path} is damaged: {name} cannot be read ({error.strerror}); rebuild it"
@@ -102,11 +105,12 @@ class StoreFolder:
 
     def _read_meta(self) -> dict[str, Any]:
         path, (format, known) = self.path, self.STORED_AS
-        if not os.path.exists(path):
+        if is_address(path):
+            self._at(META).size  # noqa: B018 - says in one sentence what is wrong with the address
+        elif not os.path.exists(path):
             raise SourceError(f"{path} does not exist; check the path")
         try:
-            with open(os.path.join(path, META), encoding="utf-8") as file:
-                meta: dict[str, Any] = json.load(file)
+            meta: dict[str, Any] = json.loads(self._at(META).read())
             is_one, version = meta["format"] == format, meta["version"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one") from error

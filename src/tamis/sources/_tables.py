@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tamis.core.errors import SourceError
+from tamis.sources._places import AddressedFile, from_here, is_address
 from tamis.sources._text import TextFile
 
 #: Beyond this many columns the metadata of a Parquet file outgrows its readers.
@@ -80,8 +81,9 @@ class ParquetTable:
         import pyarrow.parquet as pq
 
         self.path = path
-        self._bytes = TextFile(path)  # says in one sentence if it is not there
-        with _told(path, "a Parquet file"), pq.ParquetFile(path) as file:
+        # Both say in one sentence if it is not there.
+        self._bytes = AddressedFile(path) if is_address(path) else TextFile(path)
+        with _told(path, "a Parquet file"), pq.ParquetFile(self._place()) as file:
             self.schema, self.n_rows = file.schema_arrow, int(file.metadata.num_rows)
             self._groups = int(file.metadata.num_row_groups)
             self._metadata = file.metadata
@@ -107,13 +109,20 @@ class ParquetTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to the file, not the open file."""
-        return type(self), (os.path.abspath(self.path),)
+        return type(self), (from_here(self.path),)
+
+    def _place(self) -> Any:
+        """What Arrow opens: a path, or a file that fetches what it is asked for."""
+        return self._bytes.open() if isinstance(self._bytes, AddressedFile) else self.path
 
     def _open(self) -> Any:
         import pyarrow.parquet as pq
 
         # Few writers store checksums of pages; where they are, they cost little to compare.
-        return pq.ParquetFile(self.path, metadata=self._metadata, page_checksum_verification=True)
+        return pq.ParquetFile(
+            self._place(), metadata=self._metadata, page_checksum_verification=True,
+            pre_buffer=is_address(self.path),
+        )  # fmt: skip
 
     def fingerprint(self) -> str:
         """A short hash of the bytes of the file."""

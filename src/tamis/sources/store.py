@@ -1,4 +1,4 @@
-"""ColumnStore: columns on disk as a folder of plain .npy files, read by memory mapping.
+"""ColumnStore: columns as a folder of plain .npy files, mapped, or fetched from an address.
 
 ======================  ========================================================================
 file                    holds
@@ -31,6 +31,7 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources._matrix import block_ranges, row_blocks
+from tamis.sources._places import from_here
 from tamis.sources._store_reader import StoreFolder
 from tamis.sources._store_writer import FORMAT, VERSION
 from tamis.sources.base import (
@@ -55,7 +56,7 @@ class ColumnStore(StoreFolder, Source):
     Parameters
     ----------
     path : str or path
-        The folder, by habit called NAME.cols.
+        The folder, by habit called NAME.cols; or its address, such as ``s3://bucket/NAME.cols``.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class ColumnStore(StoreFolder, Source):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it, not its columns: workers open the folder themselves."""
-        return type(self), (os.path.abspath(self.path),)
+        return type(self), (from_here(self.path),)
 
     def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; a sparse store is transposed in memory first."""
@@ -167,6 +168,5 @@ class ColumnStore(StoreFolder, Source):
         if "names.bin" not in self.meta["files"]:
             return None
         offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
-        with open(os.path.join(self.path, "names.bin"), "rb") as file:
-            file.seek(int(offsets[0]))
-            return Names(file.read(int(offsets[-1] - offsets[0])), offsets - offsets[0])
+        text = self._at("names.bin").read(int(offsets[0]), int(offsets[-1]))
+        return Names(text, offsets - offsets[0])

@@ -1,0 +1,162 @@
+"""Where a file is: on a disk, or at an address (s3://, gs://, https://, ...) read through fsspec.
+
+Both give parts of a file by their first and last byte, so that whoever reads ranges of columns need
+not know which it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import SourceError, need
+
+#: Formats that are read at an address; others want a file that can be mapped or moved about in.
+AT_AN_ADDRESS = frozenset({"cols", "parquet"})
+#: Bytes at the end of a file that its fingerprint looks at, where reading it all would cost.
+_TAIL = 1 << 16
+
+
+def is_address(path: str) -> bool:
+    """Tell an address from a path."""
+    return "://" in path
+
+
+def from_here(path: str) -> str:
+    """A path that means the same everywhere on this machine; an address does already."""
+    return path if is_address(path) else os.path.abspath(path)
+
+
+def without_scheme(path: str) -> str:
+    """The path of a file:// address; all else as it is.
+
+    >>> without_scheme("file:///data/a%20b.csv"), without_scheme("s3://data/b.parquet")
+    ('/data/a b.csv', 's3://data/b.parquet')
+    """
+    return url2pathname(urlsplit(path).path) if path.startswith("file://") else path
+
+
+class Place(Protocol):
+    """A file, any part of which can be read."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    def read(self, lo: int = 0, hi: int | None = None) -> bytes:
+        """Bytes lo to hi - 1."""
+
+    def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Numbers that begin at a byte; the array may be written to, the file does not change."""
+
+
+def place(path: str) -> Place:
+    """The file at a path or an address."""
+    return AddressedFile(path) if is_address(path) else _LocalFile(path)
+
+
+class _LocalFile:
+    """A file on disk."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @property
+    def size(self) -> int:
+        return os.stat(self._path).st_size
+
+    def read(self, lo: int = 0, hi: int | None = None) -> bytes:
+        with open(self._path, "rb") as file:
+            file.seek(lo)
+            return file.read() if hi is None else file.read(hi - lo)
+
+    def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        # Mapped privately: writable as far as a kernel can see, which would otherwise be compiled
+        # a second time for read-only input.
+        return np.memmap(self._path, dtype, "c", offset, shape).view(np.ndarray)
+
+
+class AddressedFile:
+    """A file at an address, through fsspec; nothing but the asked-for bytes is fetched.
+
+    Parameters
+    ----------
+    url : str
+        Such as ``s3://bucket/data.parquet``. Passwords and keys are found where fsspec's package
+        for the scheme looks for them: in the environment or its own files.
+    """
+
+    def __init__(self, url: str) -> None:
+        fsspec = need("fsspec", extra="remote", what_for=url)
+        self.url = url
+        try:
+            self._files, self._path = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:  # the scheme needs a package, or is none
+            raise SourceError(
+                f"{url} cannot be opened ({_reason(error)}); check the address"
+            ) from error
+
+    @functools.cached_property
+    def _info(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._asked(self._files.info, self._path)
+        return found
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        if not isinstance(self._info.get("size"), int):
+            raise SourceError(f"{self.url}: whoever serves it does not tell its length; copy it")
+        return int(self._info["size"])
+
+    def read(self, lo: int = 0, hi: int | None = None) -> bytes:
+        """Bytes lo to hi - 1."""
+        found: bytes = self._asked(self._files.cat_file, self._path, start=lo, end=hi)
+        return found
+
+    def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Numbers that begin at a byte."""
+        wanted = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        found = self.read(offset, offset + wanted)
+        if len(found) != wanted:
+            raise SourceError(
+                f"{self.url} gave {len(found):,} bytes where {wanted:,} were asked for; its server "
+                "may not give parts of a file, so copy it to a file here first"
+            )
+        return np.frombuffer(bytearray(found), dtype).reshape(shape)
+
+    def open(self) -> Any:
+        """An open file that fetches no more than it is asked for."""
+        return self._asked(self._files.open, self._path, "rb", cache_type="none")
+
+    def fingerprint(self) -> str:
+        """A short hash of its length, its last bytes, and what its server calls this version."""
+        digest = hashlib.blake2b(self.read(max(0, self.size - _TAIL)), digest_size=8)
+        info = {key.lower(): value for key, value in self._info.items()}
+        digest.update(repr((self.size, info.get("etag"), info.get("md5hash"))).encode())
+        return digest.hexdigest()
+
+    def _asked(self, call: Any, *args: Any, **options: Any) -> Any:
+        """Ask, and tell in one sentence of whatever goes wrong; every store has its own errors."""
+        try:
+            return call(*args, **options)
+        except FileNotFoundError as error:
+            raise SourceError(
+                f"{self.url} does not exist, or its server cannot be reached; check the address"
+            ) from error
+        except Exception as error:
+            raise SourceError(
+                f"{self.url} cannot be read ({_reason(error)}); check the address and whether you "
+                "may read it"
+            ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
