@@ -13,11 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._harness import Report, best_of
-from benchmarks.growth import COLUMNS, DENSITY, ROWS, slope
+from benchmarks.growth import grow
 from tamis import AlphaInvesting
-from tamis.sources.synthetic import SparseStream
-
-ROUNDS = 3
 
 
 def from_scratch(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[int]:
@@ -60,37 +57,11 @@ def against_scratch(n_rows: int, n_columns: int, informative: int) -> dict[str, 
     }
 
 
-def measure(n_rows: int, n_columns: int, nonzeros: float) -> dict[str, Any]:
-    """One line of a growth table."""
-    X, y = SparseStream(n_rows, n_columns, informative=10, nonzeros=nonzeros).load()
-    sel = AlphaInvesting()
-    (seconds,) = best_of(ROUNDS, lambda: sel.fit(X, y))
-    return {
-        "rows": n_rows,
-        "columns": n_columns,
-        "nonzeros": int(X.nnz),
-        "seconds": seconds,
-        "ns a nonzero": seconds / X.nnz * 1e9,
-        "kept": len(sel.kept_),
-        "p-values": sel.work_["p_values"],
-    }
-
-
 def main() -> None:
     report = Report("alpha_investing", __doc__)
     shapes = ((500, 500, 5), (500, 2_000, 20), (2_000, 1_000, 40))
     report.table("Against a fit from scratch", [against_scratch(*shape) for shape in shapes])
-    for what, rows in (
-        ("columns", [measure(2_000, columns, 5.0) for columns in COLUMNS]),
-        ("rows", [measure(rows, 20_000, DENSITY * rows) for rows in ROWS]),
-    ):
-        report.table(f"Growing {what}", rows)
-        sizes, seconds = [r[what] for r in rows], [r["seconds"] for r in rows]
-        half = len(rows) // 2
-        report.note(
-            f"slope against {what}: {slope(sizes, seconds):.2f}; upper half, where the fixed cost "
-            f"of a call no longer counts: {slope(sizes[half:], seconds[half:]):.2f}"
-        )
+    grow(report, lambda X, y: AlphaInvesting().fit(X, y), counted=("p_values",))
     report.save()
 
 

@@ -14,19 +14,14 @@ import numpy.typing as npt
 
 from benchmarks._data import SHARED, table_of_codes
 from benchmarks._harness import Report, best_of
-from benchmarks.growth import slope
+from benchmarks.growth import grow
 from tamis import FCBF, SymmetricUncertainty
-from tamis.sources.synthetic import SparseStream
 
 ROUNDS = 3
 OUR_ROUNDS = 30
 #: What we set out to reach: so many times faster than scikit-feature.
 TARGET = 100
 SETS = {"colon": (62, 2_000), "leukemia_disc": (72, 7_070), "arcene": (200, 10_000)}
-COLUMNS = (1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000)
-ROWS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-#: Share of the rows in which a noise column is on while the rows grow.
-DENSITY = 0.005
 
 Table = tuple[str, npt.NDArray[np.float64], npt.NDArray[Any]]
 
@@ -77,23 +72,6 @@ def against_peer(name: str) -> dict[str, Any]:
     }
 
 
-def growth(n_rows: int, n_columns: int, nonzeros: float) -> dict[str, Any]:
-    """One line of a table."""
-    X, y = SparseStream(n_rows, n_columns, informative=10, nonzeros=nonzeros).load()
-    sel = FCBF(measure="symmetric_uncertainty")
-    (seconds,) = best_of(2, lambda: sel.fit(X, y))
-    return {
-        "rows": n_rows,
-        "columns": n_columns,
-        "nonzeros": int(X.nnz),
-        "seconds": seconds,
-        "ns a nonzero": seconds / X.nnz * 1e9,
-        "candidates": sel.work_["relevant"],
-        "kept": len(sel.kept_),
-        "pair values": sel.work_["pair_values"],
-    }
-
-
 def main() -> None:
     report = Report("fcbf", __doc__)
     try:
@@ -104,16 +82,8 @@ def main() -> None:
         f"seconds: best of {ROUNDS} taken in turn, and of {OUR_ROUNDS} more of ours; times faster: "
         "against scikit-feature's better order of columns"
     )
-    by_columns = [growth(2_000, columns, 5.0) for columns in COLUMNS]
-    by_rows = [growth(rows, 20_000, DENSITY * rows) for rows in ROWS]
-    for what, rows in (("columns", by_columns), ("rows", by_rows)):
-        report.table(f"Growing {what}", rows)
-        sizes, seconds = [r[what] for r in rows], [r["seconds"] for r in rows]
-        half = len(rows) // 2
-        report.note(
-            f"slope against {what}: {slope(sizes, seconds):.2f}; upper half, where the fixed cost "
-            f"of a call no longer counts: {slope(sizes[half:], seconds[half:]):.2f}"
-        )
+    by_uncertainty = FCBF(measure="symmetric_uncertainty")
+    grow(report, by_uncertainty.fit, counted=("relevant", "pair_values"))
     report.save()
 
 

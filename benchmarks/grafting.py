@@ -14,12 +14,10 @@ import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks._harness import Report, best_of
-from benchmarks.growth import COLUMNS, DENSITY, ROWS, slope
+from benchmarks.growth import grow
 from tamis import Grafting
 from tamis.selectors.features.grafting import PenalisedLogistic
-from tamis.sources.synthetic import SparseStream
 
-ROUNDS = 3
 #: The word for an L1 penalty changed in scikit-learn 1.8.
 L1: dict[str, Any] = (
     {"penalty": "l1"}
@@ -92,38 +90,11 @@ def against_peers(n_rows: int, n_columns: int, informative: int, penalty: float)
     }
 
 
-def measure(n_rows: int, n_columns: int, nonzeros: float) -> dict[str, Any]:
-    """One line of a growth table."""
-    X, y = SparseStream(n_rows, n_columns, informative=10, nonzeros=nonzeros).load()
-    sel = Grafting(0.05)
-    (seconds,) = best_of(ROUNDS, lambda: sel.fit(X, y))
-    return {
-        "rows": n_rows,
-        "columns": n_columns,
-        "nonzeros": int(X.nnz),
-        "seconds": seconds,
-        "ns a nonzero": seconds / X.nnz * 1e9,
-        "kept": len(sel.kept_),
-        "gradients": sel.work_["gradients"],
-        "sweeps": sel.work_["sweeps"],
-    }
-
-
 def main() -> None:
     report = Report("grafting", __doc__)
     shapes = ((500, 2_000, 10, 0.06), (2_000, 1_000, 40, 0.02), (2_000, 600, 100, 0.01))
     report.table("Against fits from zero", [against_peers(*shape) for shape in shapes])
-    for what, rows in (
-        ("columns", [measure(2_000, columns, 5.0) for columns in COLUMNS]),
-        ("rows", [measure(rows, 20_000, DENSITY * rows) for rows in ROWS]),
-    ):
-        report.table(f"Growing {what}", rows)
-        sizes, seconds = [r[what] for r in rows], [r["seconds"] for r in rows]
-        half = len(rows) // 2
-        report.note(
-            f"slope against {what}: {slope(sizes, seconds):.2f}; upper half, where the fixed cost "
-            f"of a call no longer counts: {slope(sizes[half:], seconds[half:]):.2f}"
-        )
+    grow(report, lambda X, y: Grafting(0.05).fit(X, y), counted=("gradients", "sweeps"))
     report.save()
 
 
