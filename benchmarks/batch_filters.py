@@ -82,7 +82,8 @@ def cfs(shown: str, X: Any, y: Any) -> dict[str, Any]:
 
     some = np.ascontiguousarray(X[:, :CFS_COLUMNS])
     return row(
-        "CFS()", f"{shown}, {CFS_COLUMNS} columns", lambda: CFS(measure="symmetric_uncertainty").fit(some, y), "scikit-feature",
+        "CFS()", f"{shown}, {CFS_COLUMNS} columns",
+        lambda: CFS(measure="symmetric_uncertainty").fit(some, y), "scikit-feature",
         lambda: peer(some, y, mode="index"),
     )  # fmt: skip
 
