@@ -23,7 +23,7 @@ from tamis.kernels import row_codes
 from tamis.sources import MemorySource, open_source, row_writer
 from tamis.sources._row_blocks import VALUE_WIDTH, WIDTH
 from tamis.sources._store_files import HEADER
-from tamis.sources.base import Resumable
+from tamis.sources.base import RangedRows, Resumable
 from tamis.sources.row_store import RowStore
 from tamis.sources.row_writer import RowWriter, write_rows
 
@@ -317,6 +317,23 @@ def test_it_goes_on_from_a_mark(tmp_path):
             next(store.rows_after(mark))
     with pytest.raises(ParameterError, match="size=0"):
         next(store.rows(0))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_any_range_of_rows(tmp_path, monkeypatch, dense):
+    monkeypatch.setattr(row_writer, "ENTRIES", 5)
+    X = sp.random(23, 9, 0.4, "csr", random_state=0)
+    data = X.toarray() if dense else X
+    store = write_rows(tmp_path / "a.rows", MemorySource(data, np.arange(23)))
+    assert isinstance(store, RangedRows)
+    for first in range(24):
+        for last in range(first, 24):
+            blocks = list(store.rows_between(first, last, 4))
+            assert [r for b in blocks for r in b.y.tolist()] == list(range(first, last))
+            assert not blocks or blocks[0].first == first
+            assert sum(b.height for b in blocks) == last - first
+    if not dense:
+        assert pairs(store.rows_between(7, 16)) == pairs(store.rows())[7:16]
 
 
 @pytest.fixture

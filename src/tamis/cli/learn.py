@@ -69,7 +69,13 @@ from tamis.selectors.training import Training
 @click.option(
     "--cluster", metavar="ADDRESS",
     help="Learn from each file elsewhere, with a learner of its own, and merge them by precision "
-    "(merged-sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here.",
+    "(merged-sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here. One row "
+    "store, or one svmlight file that is not compressed, is cut into ranges of rows.",
+)  # fmt: skip
+@click.option(
+    "--shards", type=click.IntRange(1), metavar="N",
+    help="With --cluster: cut the one file into so many ranges of rows; local:2 makes two. The "
+    "model depends on N, not on who learns it.",
 )  # fmt: skip
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and go on.")
 @source_options
@@ -98,6 +104,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
       zcat *.gz | tamis learn - --classes -1,1 --method pet --out model/
       tamis learn train.svm -k 100 --tune 20000 --out model/
       tamis learn part1.svm part2.svm --cluster local:2 --out model/
+      tamis learn train.rows --cluster tcp://host:8786 --shards 8 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
     """  # noqa: D301  (click wants the backspace itself)
     options = _sorted_out(given)
@@ -131,7 +138,8 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
             options["facts"] = {"tuned": {"rows": tuned.rows, "table": tuned.table}}
         if given["cluster"] is not None:
             done = learn_shards(
-                list(data), learner, given["cluster"], report=report, command=asked,
+                list(data), learner, given["cluster"], shards=given["shards"], report=report,
+                command=asked,
                 **_without_checkpoint(options),
             )  # fmt: skip
         else:
@@ -177,6 +185,8 @@ def _sorted_out(given: dict[str, Any]) -> dict[str, Any]:
     if given["n_bits"] is not None:
         settings["n_bits"] = given["n_bits"]
     settings |= parameters(given["params"])
+    if given["shards"] is not None and given["cluster"] is None:
+        raise ParameterError("--shards goes with --cluster, which says who learns them")
     return {
         "settings": settings,
         "test": list(given["test"]) or None,

@@ -31,7 +31,7 @@ def examiner(cluster: Any = None) -> Iterator[Examining]:
     elif isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.processes import processes
 
-        with processes(_count(cluster)) as examining:
+        with processes(process_count(cluster)) as examining:
             yield examining
     else:
         from tamis.engine.cluster import on_cluster
@@ -46,7 +46,7 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
     if isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.processes import calling
 
-        with calling(_count(cluster)) as run:
+        with calling(process_count(cluster)) as run:
             yield run
     else:
         from tamis.engine.cluster import calling_on
@@ -69,7 +69,8 @@ def _here(stack: contextlib.ExitStack) -> Examining:
     return examining
 
 
-def _count(cluster: str) -> int:
+def process_count(cluster: str) -> int:
+    """How many processes ``"local:2"`` asks for."""
     text = cluster.removeprefix("local:")
     if not text.isdigit() or int(text) < 1:
         raise ParameterError(

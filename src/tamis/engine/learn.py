@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from tamis.selectors.learner import InstanceLearner
 from tamis.selectors.training import Training
 from tamis.sources.base import Report, silent
 from tamis.sources.open_rows import open_rows
-from tamis.sources.row_reader import BadLines
+from tamis.sources.row_reader import BadLines, RowReader
 
 #: Learners by their word on the command line.
 LEARNERS: dict[str, type[InstanceLearner]] = {
@@ -142,36 +142,16 @@ def learn(
     reading = {"format": format, "zero_based": zero_based, **options}
     readers = open_rows(data, **reading)
     # A wrong name is told now, not hours later.
-    test_readers = None if test is None else open_rows(test, **reading)
+    tests = None if test is None else open_rows(test, **reading)
     passes = chosen.passes if passes is None else passes
     training = Training(
         chosen, readers, passes=passes, shuffle=shuffle, seed=seed, skip=skip_bad_lines
     )
-    asked = {
-        "method": type(chosen).__name__,
-        **{name: plain(value) for name, value in chosen.get_params(deep=False).items()},
-        "passes": passes, "shuffle": shuffle, "seed": seed,
-        "classes": plain(classes if classes is None else list(classes)),
-        "skip_bad_lines": skip_bad_lines,
-        **{name: plain(value) for name, value in reading.items()},
-        "data": [reader.identity() for reader in readers],
-    }  # fmt: skip
-    before = 0.0
-    if place is not None and place.exists():
-        before = read_checkpoint(place, training, asked)
-        say(f"going on from {place}, after {training.rows:,} rows")
-    else:
-        training.start(classes, report)
-    _run(training, place, checkpoint, asked, begun - before, report, watch)
+    asked = _asked(training, classes, reading)
+    begun -= _begin(training, place, asked, classes, report, say)
+    _run(training, place, checkpoint, asked, begun, report, watch)
     training.finish()
-    learned = time.perf_counter()
-    tally = None
-    if test_readers is not None:
-        tally = accuracy_on(
-            chosen, test_readers, skip_bad_lines=skip_bad_lines, report=_testing(report)
-        )
-    seconds = {"learn": learned - begun + before, "test": time.perf_counter() - learned}
-    done = Learned(chosen, training.rows, training.mistakes, training.bad, tally, seconds)
+    done = tested(training, tests, begun, report)
     if out is not None:
         told = {**(facts or {}), **facts_of(done, training, command, asked)}
         done.folder = save_model(chosen, out, force=force, **told)
@@ -181,6 +161,48 @@ def learn(
         with suppress(FileNotFoundError):
             place.unlink()
     return done
+
+
+def _asked(training: Training, classes: Any, reading: dict[str, Any]) -> dict[str, Any]:
+    """What the model depends on: a checkpoint of anything else is not gone on from."""
+    learner = training.learner
+    return {
+        "method": type(learner).__name__,
+        **{name: plain(value) for name, value in learner.get_params(deep=False).items()},
+        "passes": training.passes, "shuffle": training.shuffle, "seed": training.seed,
+        "classes": plain(classes if classes is None else list(classes)),
+        "skip_bad_lines": training.skip,
+        **{name: plain(value) for name, value in reading.items()},
+        "data": [reader.identity() for reader in training.readers],
+    }  # fmt: skip
+
+
+def _begin(
+    training: Training,
+    place: Path | None,
+    asked: dict[str, Any],
+    classes: Any,
+    report: Report,
+    say: Callable[[str], object],
+) -> float:
+    """Start a model, or go on from a checkpoint; gives the seconds that went before it."""
+    if place is None or not place.exists():
+        training.start(classes, report)
+        return 0.0
+    before = read_checkpoint(place, training, asked)
+    say(f"going on from {place}, after {training.rows:,} rows")
+    return before
+
+
+def tested(
+    training: Training, tests: Sequence[RowReader] | None, begun: float, report: Report
+) -> Learned:
+    """What came of a training that is done, with its accuracy on the test rows, if any."""
+    learner, learned, tally = training.learner, time.perf_counter(), None
+    if tests is not None:
+        tally = accuracy_on(learner, tests, skip_bad_lines=training.skip, report=_testing(report))
+    seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
+    return Learned(learner, training.rows, training.mistakes, training.bad, tally, seconds)
 
 
 def _prepare(out: str | Path | None, checkpoint: float | None, force: bool) -> Path | None:

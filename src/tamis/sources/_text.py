@@ -69,20 +69,26 @@ class TextFile:
         self.compression = _compression(head)
 
     def chunks(
-        self, size: int, longest: int = LONGEST_LINE, *, start: int = 0
+        self,
+        size: int,
+        longest: int = LONGEST_LINE,
+        *,
+        start: int = 0,
+        stop: int | None = None,
     ) -> Iterator[npt.NDArray[np.uint8]]:
         """Stream the text in chunks of about `size` bytes, each ending with a newline.
 
         A line longer than that makes a longer chunk, one longer than `longest` is refused; a
-        missing last newline is added. `start` is the byte to begin at, in a file that is not
-        compressed. Of a damaged file every line that ended before comes, then `DamageError`.
+        missing last newline is added. `start` is the byte to begin at and `stop` the one to end
+        before, both beginnings of lines (`line_start`), in a file that is not compressed. Of a
+        damaged file every line that ended before comes, then `DamageError`.
         """
         waiting: list[bytes | memoryview] = []
         given, wanted, is_first = start, max(1, size), start == 0
         with self._open() as (raw, text):
             if start:
                 raw.seek(start)
-            while data := text.read(wanted):
+            while data := text.read(wanted if stop is None else min(wanted, stop - raw.tell())):
                 self.done = raw.tell()
                 if is_first:
                     while len(data) < len(_BOM) and (more := text.read(1)):
@@ -105,17 +111,32 @@ class TextFile:
 
     def _too_long(self, before: int, longest: int) -> str:
         """What to say about a line that follows `before` bytes of text."""
-        line = 1
         if not self.again:
             return f"{self.path} has a line longer than {longest:,} bytes; is it text?"
-        with self._open() as (_, text):
-            while before > 0 and (data := text.read(min(before, 1 << 20))):
-                before -= len(data)
-                line += data.count(b"\n")
+        line = self.lines_before(before) + 1
         return (
             f"{self.path} line {line} is longer than {longest:,} bytes; look for a quote that is "
             "never closed, or bytes that are no text"
         )
+
+    def lines_before(self, byte: int) -> int:
+        """How many lines end before a byte of the text."""
+        lines = 0
+        with self._open() as (_, text):
+            while byte > 0 and (data := text.read(min(byte, 1 << 20))):
+                byte -= len(data)
+                lines += data.count(b"\n")
+        return lines
+
+    def line_start(self, byte: int) -> int:
+        """Where the first line begins that begins at a byte or behind it, in a plain file."""
+        if byte <= 0:
+            return 0
+        with self._raw() as raw:
+            raw.seek(byte - 1)
+            while (data := raw.readline(1 << 20)) and not data.endswith(b"\n"):
+                pass
+            return raw.tell()
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk."""

@@ -145,6 +145,20 @@ class Resumable(Protocol):
         """Hear that the rows up to this mark are safe in a checkpoint and need not come again."""
 
 
+@runtime_checkable
+class RangedRows(Protocol):
+    """A source of rows that reads any range of them without those before it."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    def rows_between(
+        self, first: int, last: int, size: int | None = None, report: Report = silent
+    ) -> Iterator[RowBlock]:
+        """Stream rows first to last - 1."""
+
+
 def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
     """Columns in a block of about BLOCK_ENTRIES numbers, never fewer than one.
 

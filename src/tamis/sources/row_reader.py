@@ -20,7 +20,7 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import MOST_CLASSES
-from tamis.sources.base import Report, Resumable, Source, silent
+from tamis.sources.base import RangedRows, Report, Resumable, Source, silent
 
 #: Bytes of each end of a file that tell it from others.
 _ENDS = 1 << 20
@@ -110,6 +110,13 @@ class RowReader(ABC):
         """Names of the columns, if they have any."""
         return None
 
+    def share(self, number: int, of: int) -> RowReader | None:
+        """One of `of` ranges of the rows, one after the other; None if rows cannot be cut so.
+
+        Where they are cut depends on the data and on `of`, on nothing else.
+        """
+        return self if of == 1 else None
+
     def committed(self, mark: str) -> None:  # noqa: B027  (most have nothing to do)
         """Hear that the rows up to a mark are safe and need not come again."""
 
@@ -126,12 +133,18 @@ class SourceReader(RowReader):
         self.path: str | None = getattr(source, "path", None)
         self.name = self.path or f"the {source.format} source"
         self.name_prefix, self.name_base = source.name_prefix, source.name_base
+        #: The first row to read and the one not to read any more, if not all are.
+        self._range: tuple[int, int] | None = None
 
     def parts(
         self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
     ) -> Iterator[Part]:
         """Stream the rows after a mark; rows have numbers, counted from 0."""
-        if isinstance(self.source, Resumable):
+        if self._range is not None and isinstance(self.source, RangedRows):
+            first, last = self._range
+            first = first if after is None else int(after)
+            blocks = self.source.rows_between(first, last, None, report)
+        elif isinstance(self.source, Resumable):
             blocks = self.source.rows_after(after, None, report)
         else:
             blocks = self.source.rows(None, report)
@@ -142,6 +155,14 @@ class SourceReader(RowReader):
         """The labels in the target, if the source has one at hand."""
         labels = self.source.target()
         return None if labels is None else _unique(labels, self.name)
+
+    def share(self, number: int, of: int) -> RowReader | None:
+        """As many rows as the others have, or one more, of a source that reads ranges of them."""
+        if of == 1 or not isinstance(self.source, RangedRows):
+            return super().share(number, of)
+        part, n = SourceReader(self.source), self.source.n_rows
+        part._range = n * number // of, n * (number + 1) // of
+        return part
 
     def names(self) -> Names | None:
         """Names of the columns, if the source has any."""

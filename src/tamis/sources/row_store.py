@@ -123,11 +123,19 @@ class RowStore(StoreFolder, Source):
         self, mark: str | None, size: int | None = None, report: Report = silent
     ) -> Iterator[RowBlock]:
         """Stream the rows after a mark, which is the number of rows before; None: all."""
+        first = 0 if mark is None else self._row_of(mark)
+        return self.rows_between(first, self.n_rows, size, report)
+
+    def rows_between(
+        self, first: int, last: int, size: int | None = None, report: Report = silent
+    ) -> Iterator[RowBlock]:
+        """Stream rows first to last - 1, which are decoded with the blocks that hold them."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
-        first = 0 if mark is None else self._row_of(mark)
         dense = self._stored is None
-        read: Generator[Any] = self._dense(first, size) if dense else self._decoded(first)
+        read: Generator[Any] = (
+            self._dense(first, last, size) if dense else self._decoded(first, last)
+        )
         with contextlib.closing(read):
             for y, values in read if dense else rebatch(read, size):
                 end = first + len(values)
@@ -154,7 +162,7 @@ class RowStore(StoreFolder, Source):
         fits = max(self.n_columns, self._stored) < 2**31
         places = np.empty(self._stored, np.int32 if fits else np.int64)
         values, at = np.empty(self._stored), 0
-        for _, rows in self._decoded(0):
+        for _, rows in self._decoded(0, self.n_rows):
             end = at + len(rows.places)
             places[at:end], values[at:end], at = rows.places, rows.values, end
         pointers = self._part("pointers.npy").astype(places.dtype)
@@ -189,14 +197,14 @@ class RowStore(StoreFolder, Source):
             )
         return int(mark)
 
-    def _decoded(self, first: int) -> Generator[Piece]:
-        """Blocks as they are stored, from the one that holds row `first`, cut there."""
+    def _decoded(self, first: int, last: int) -> Generator[Piece]:
+        """Blocks as they are stored, those that hold rows first to last - 1, cut there."""
         starts = self._blocks[:, FIRST_ROW]
         ends = np.append(starts[1:], self.n_rows)
         start = -1 - int(self.meta["first_number"])
-        at = int(np.searchsorted(ends, first, side="right"))
+        begin, end = np.searchsorted(ends, [first, last - 1], side="right").tolist()
         with OpenFiles(self) as files:
-            for k in range(at, len(starts)):
+            for k in range(begin, end + 1 if last > first else begin):
                 lo, hi = int(starts[k]), int(ends[k])
                 rows = read_block(files, self._blocks[k].tolist(), hi - lo, start, self.n_columns)
                 if rows is None:
@@ -204,15 +212,15 @@ class RowStore(StoreFolder, Source):
                         f"{self.path} is damaged: block {k} does not fit; rebuild the store"
                     )
                 y = files.read("y.npy", lo, hi) if self._has("y.npy") else None
-                cut = max(first - lo, 0)
-                if cut:
-                    y, rows = None if y is None else y[cut:], rows.part(cut, hi - lo)
+                part = slice(max(first - lo, 0), min(last, hi) - lo)
+                if part != slice(0, hi - lo):
+                    y, rows = None if y is None else y[part], rows.part(part.start, part.stop)
                 yield y, rows
 
     def _dense(
-        self, first: int, size: int | None
+        self, first: int, last: int, size: int | None
     ) -> Generator[tuple[npt.NDArray[Any] | None, npt.NDArray[np.float64]]]:
-        for lo, hi in block_ranges("rows", size, self.n_rows - first, self.n_columns, None):
+        for lo, hi in block_ranges("rows", size, last - first, self.n_columns, None):
             part = slice(first + lo, first + hi)
             y = self._part("y.npy", part.start, part.stop) if self._has("y.npy") else None
             yield y, self._part("dense.npy", part.start, part.stop).astype(np.float64, copy=False)

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
 
@@ -71,12 +72,14 @@ class SvmlightReader(RowReader):
         self._guessed = self.name_base is None
         #: Of a pipe: what was read to look at it, and is still to come.
         self._held: Iterator[Text] | None = None
+        #: The bytes to begin at and to end before, where not all of the file is read.
+        self._range: tuple[int, int | None] = 0, None
 
     def parts(
         self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
     ) -> Iterator[Part]:
         """Stream the rows after a mark, a part for each chunk of text."""
-        byte, line, row = (0, 0, 0) if after is None else map(int, after.split())
+        byte, line, row = (self._range[0], 0, 0) if after is None else map(int, after.split())
         texts = self._texts(byte)
         if self.name_base is None:
             texts = self._look(texts)[0]
@@ -125,6 +128,27 @@ class SvmlightReader(RowReader):
         labels = [_labels(text) for text in held]
         return as_classes(np.unique(np.concatenate(labels)), self.name) if labels else None
 
+    def share(self, number: int, of: int) -> RowReader | None:
+        """Lines of about as many bytes as the others have, of a file that is not compressed.
+
+        What indices count from is told by the beginning of the file, for all of them.
+        """
+        text = self._text
+        if of == 1 or not self.again or text.compression != "none":
+            return super().share(number, of)
+        if self.name_base is None:
+            self._look(self._texts(0))
+        part = SvmlightReader(text.path, self.name_base == 0, chunk=self.chunk)
+        part._guessed = self._guessed
+        first, last = (text.line_start(text.size * n // of) for n in (number, number + 1))
+        part._range = first, last
+        return part
+
+    @cached_property
+    def _lines_before(self) -> int:
+        """Lines of the file before those read here; counted when a sentence needs it."""
+        return self._text.lines_before(self._range[0])
+
     def identity(self) -> dict[str, Any]:
         """Name, size and ends of a file; of a pipe, its name."""
         return identity_of(self._text.path) if self.again else {"name": self.name}
@@ -134,9 +158,7 @@ class SvmlightReader(RowReader):
         if self._held is not None:
             held, self._held = self._held, None
             return held
-        return (
-            self._text.chunks(self.chunk, start=start) if start else self._text.chunks(self.chunk)
-        )
+        return self._text.chunks(self.chunk, start=start, stop=self._range[1])
 
     def _look(self, texts: Iterator[Text]) -> tuple[Iterator[Text], list[Text]]:
         """Read the first megabytes, tell the base; give all text, and the lines looked at."""
@@ -167,10 +189,13 @@ class SvmlightReader(RowReader):
         block = RowBlock(
             row, None, Compressed(rows.pointers, rows.places - base, rows.values), chunk.labels
         )
-        return Part(block, lambda r: f"{self.name}, line {line + chunk.line_of_row(r) + 1}")
+        return Part(block, lambda r: self._line(line + chunk.line_of_row(r)))
+
+    def _line(self, line: int) -> str:
+        return f"{self.name}, line {self._lines_before + line + 1}"
 
     def _sentence(self, chunk: Chunk, fault: Fault, line: int) -> str:
-        said = sentence(self.name, chunk, fault, line)
+        said = sentence(self.name, chunk, fault, self._lines_before + line)
         if fault.kind == kernel.INDEX_TOO_SMALL and self._guessed:
             return (
                 f"{said.removesuffix('; use zero_based=True')}, as none in the first "
@@ -182,7 +207,7 @@ class SvmlightReader(RowReader):
         kinds = chunk.skipped[:, 0]
         for kind in np.unique(kinds).tolist():
             at = chunk.skipped[kinds == kind, 1]
-            where = f"{self.name}, line {line + int(chunk.lines_of(at[:1])[0]) + 1}"
+            where = self._line(line + int(chunk.lines_of(at[:1])[0]))
             bad.add(IN_WORDS[kind], len(at), where)
 
 
