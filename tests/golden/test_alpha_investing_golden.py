@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import loadmat
 
+from golden_outputs import GOLDEN, files, matrix, paths
 from tamis import AlphaInvesting
 from tamis.core.blocks import ColumnBlock
-from tests_shared import SHARED
-
-GOLDEN = SHARED / "golden"
-
-
-def files(pattern: str) -> list[Any]:
-    """Golden files, or one skipped entry in a clone without them."""
-    found = sorted(GOLDEN.glob(pattern)) if GOLDEN.is_dir() else []
-    missing = pytest.param(None, marks=pytest.mark.skip("no golden outputs beside this clone"))
-    return [pytest.param(path, id=path.stem) for path in found] or [missing]
-
-
-def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
-    data = loadmat(GOLDEN / "data" / f"{name}.mat")
-    return data["X"].astype(np.float64), data["Y"].ravel().astype(int)
 
 
 @pytest.mark.parametrize("path", files("alpha_investing*.json"))
@@ -69,5 +53,5 @@ def test_every_step_has_the_programs_numbers(path: Path) -> None:
 def test_no_golden_file_was_missed() -> None:
     if not GOLDEN.is_dir():
         pytest.skip("no golden outputs beside this clone")
-    assert len(files("alpha_investing*.json")) == 6
-    assert len(files("primitive__alpha_investing_trace_*.json")) == 2
+    assert len(paths("alpha_investing*.json")) == 6
+    assert len(paths("primitive__alpha_investing_trace_*.json")) == 2

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import loadmat
 
+from golden_outputs import matrix, paths
 from tamis import FisherZ, GroupSAOLA, SymmetricUncertainty
-from tests_shared import SHARED
 
-GOLDEN = SHARED / "golden"
-FILES = sorted(GOLDEN.glob("group_saola_*.json")) if GOLDEN.is_dir() else []
+FILES = paths("group_saola_*.json")
 
 #: As for SAOLA: column 76 is -3 times column 54 plus 7. Both are equally relevant but for the last
 #: bits of a sum, which the program lets decide; we call it a tie, and the older stays.
@@ -35,8 +33,7 @@ def blocks_of(n_columns: int, n_groups: int) -> np.ndarray:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_group_saola_selects_what_the_program_selects(path: Path) -> None:
     record = json.loads(path.read_text())
-    data = loadmat(GOLDEN / "data" / f"{record['dataset']}.mat")
-    X, y = data["X"].astype(np.float64), data["Y"].ravel().astype(int)
+    X, y = matrix(record["dataset"])
     groups = blocks_of(X.shape[1], record["params"]["groups"])
 
     found = GroupSAOLA(MEASURES[record["algorithm"]], variant="program").fit(X, y, groups=groups)

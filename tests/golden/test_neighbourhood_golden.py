@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from scipy.io import loadmat
 
 import tamis
+from golden_outputs import GOLDEN, files, matrix, paths
 from tamis.measures.neighbourhood import dependency
-from tests_shared import SHARED
 
-GOLDEN = SHARED / "golden"
 SETTINGS = {
     "ofs_a3m": (tamis.OFSA3M, "gap"),
     "ofs_density": (tamis.OFSDensity, "density rises"),
 }
-
-
-def files(pattern: str) -> list[Any]:
-    """Golden files, or one skipped entry in a clone without them."""
-    found = sorted(GOLDEN.glob(pattern)) if GOLDEN.is_dir() else []
-    missing = pytest.param(None, marks=pytest.mark.skip("no golden outputs beside this clone"))
-    return [pytest.param(path, id=path.stem) for path in found] or [missing]
-
-
-def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
-    if name == "GLIOMA":  # not among the golden matrices, but the same set lies with the data
-        folder = SHARED / "data" / "glioma"
-        return np.load(folder / "X.npy").astype(float), np.load(folder / "y.npy").ravel()
-    data = loadmat(GOLDEN / "data" / f"{name}.mat")
-    return data["X"].astype(np.float64), data["Y"].ravel().astype(int)
 
 
 @pytest.mark.parametrize("path", files("primitive__neighbourhood_dependency.json"))
@@ -79,5 +60,5 @@ def test_a_random_run_ends_like_the_program_s(path: Path) -> None:
 def test_no_golden_file_was_missed() -> None:
     if not GOLDEN.is_dir():
         pytest.skip("no golden outputs beside this clone")
-    kinds = {json.loads(p.read_text())["algorithm"] for p in GOLDEN.glob("ofs_*.json")}
+    kinds = {json.loads(p.read_text())["algorithm"] for p in paths("ofs_*.json")}
     assert kinds == {*SETTINGS, *(f"{name}_det" for name in SETTINGS)}

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import loadmat
 
 import tamis
-from tests_shared import SHARED
+from golden_outputs import GOLDEN, files, matrix, paths
 
-GOLDEN = SHARED / "golden"
 METHODS = {"osfs": tamis.OSFS, "fast_osfs": tamis.FastOSFS}
 PATTERNS = ("osfs_[dz]_*.json", "fast_osfs_[dz]_*.json")
 
@@ -21,13 +19,6 @@ PATTERNS = ("osfs_[dz]_*.json", "fast_osfs_[dz]_*.json")
 #: singular matrices there, gets a complex correlation once, and its verdict is rounding; ours is
 #: the rule for collinear columns. The two agree, which is luck and not asked for.
 DEGENERATE = "synth_lin"
-
-
-def files() -> list[Any]:
-    """Golden files, or one skipped entry in a clone without them."""
-    found = sorted(p for pattern in PATTERNS for p in GOLDEN.glob(pattern))
-    missing = pytest.param(None, marks=pytest.mark.skip("no golden outputs beside this clone"))
-    return [pytest.param(path, id=path.stem) for path in found] or [missing]
 
 
 def selector_for(record: dict[str, Any]) -> Any:
@@ -43,11 +34,10 @@ def selector_for(record: dict[str, Any]) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:.* too few rows for some tests:tamis.core.errors.DataWarning")
-@pytest.mark.parametrize("path", files())
+@pytest.mark.parametrize("path", files(*PATTERNS))
 def test_it_selects_what_the_program_selects_by_as_many_tests(path: Path) -> None:
     record = json.loads(path.read_text())
-    data = loadmat(GOLDEN / "data" / f"{record['dataset']}.mat")
-    X, y = data["X"].astype(np.float64), data["Y"].ravel().astype(int)
+    X, y = matrix(record["dataset"])
     assert record["skipped_because_column_sum_is_0_0based"] == []
     order = np.arange(X.shape[1])[:: -1 if record["feature_order"] == "reverse" else 1]
 
@@ -65,11 +55,10 @@ def test_it_selects_what_the_program_selects_by_as_many_tests(path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:.* too few rows for some tests:tamis.core.errors.DataWarning")
-@pytest.mark.parametrize("path", files())
+@pytest.mark.parametrize("path", files(*PATTERNS))
 def test_the_papers_rule_keeps_the_same_by_no_more_tests(path: Path) -> None:
     record = json.loads(path.read_text())
-    data = loadmat(GOLDEN / "data" / f"{record['dataset']}.mat")
-    X, y = data["X"].astype(np.float64), data["Y"].ravel().astype(int)
+    X, y = matrix(record["dataset"])
     order = np.arange(X.shape[1])[:: -1 if record["feature_order"] == "reverse" else 1]
     found = selector_for(record).set_params(variant="paper").fit(X[:, order], y)
     assert order[found.kept_].tolist() == record["selected_0based"]
@@ -80,8 +69,8 @@ def test_the_papers_rule_keeps_the_same_by_no_more_tests(path: Path) -> None:
 def test_no_golden_file_was_missed() -> None:
     if not GOLDEN.is_dir():
         pytest.skip("no golden outputs beside this clone")
-    kinds = {json.loads(p.values[0].read_text())["algorithm"] for p in files()}
+    kinds = {json.loads(p.read_text())["algorithm"] for p in paths(*PATTERNS)}
     assert kinds == {
         "osfs_d", "osfs_d_acc", "osfs_z", "fast_osfs_d", "fast_osfs_d_acc", "fast_osfs_z"
     }  # fmt: skip
-    assert len(files()) == 48
+    assert len(paths(*PATTERNS)) == 48

@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy.io import loadmat
 
+from golden_outputs import matrix, paths
 from tamis import SFSFI, FisherZ, SymmetricUncertainty
-from tests_shared import SHARED
 
-GOLDEN = SHARED / "golden"
-FILES = sorted(GOLDEN.glob("sfs_fi_*.json")) if GOLDEN.is_dir() else []
+FILES = paths("sfs_fi_*.json")
 REPAIRED = [path for path in FILES if "_fix__" in path.stem]
 AS_PUBLISHED = [path for path in FILES if "_fix__" not in path.stem]
 
@@ -23,8 +20,7 @@ pytestmark = pytest.mark.skipif(not FILES, reason="no golden outputs beside this
 
 def selected(record: dict[str, Any]) -> SFSFI:
     """The setting that matches a golden file, fitted."""
-    data = loadmat(GOLDEN / "data" / f"{record['dataset']}.mat")
-    X, y = data["X"].astype(np.float64), data["Y"].ravel().astype(int)
+    X, y = matrix(record["dataset"])
     discrete = record["algorithm"].startswith("sfs_fi_mi")
     measure = SymmetricUncertainty() if discrete else FisherZ(alpha=0.01, classes="numeric")
     return SFSFI(measure, gamma=record["params"]["gamma"], variant="program").fit(X, y)

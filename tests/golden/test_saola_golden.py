@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.io import loadmat
 
 import tamis
-from tests_shared import SHARED
-
-GOLDEN = SHARED / "golden"
+from golden_outputs import GOLDEN, files, matrix, paths
 
 #: Features on which our answer differs, and why it must.
 #: synth_lin: column 76 is -3 times column 54 plus 7, so both are equally relevant but for the last
@@ -39,18 +36,6 @@ def selector_for(record: dict[str, Any]) -> tamis.SAOLA:
     return settings[record["algorithm"]]()
 
 
-def files(pattern: str) -> list[Any]:
-    """Golden files, or one skipped entry in a clone without them."""
-    found = sorted(GOLDEN.glob(pattern)) if GOLDEN.is_dir() else []
-    missing = pytest.param(None, marks=pytest.mark.skip("no golden outputs beside this clone"))
-    return [pytest.param(path, id=path.stem) for path in found] or [missing]
-
-
-def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
-    data = loadmat(GOLDEN / "data" / f"{name}.mat")
-    return data["X"].astype(np.float64), data["Y"].ravel().astype(int)
-
-
 @pytest.mark.parametrize("path", files("saola_*.json"))
 def test_saola_selects_what_the_program_selects(path: Path) -> None:
     record = json.loads(path.read_text())
@@ -71,5 +56,5 @@ def test_saola_selects_what_the_program_selects(path: Path) -> None:
 def test_no_golden_file_of_saola_was_missed() -> None:
     if not GOLDEN.is_dir():
         pytest.skip("no golden outputs beside this clone")
-    kinds = {json.loads(p.read_text())["algorithm"] for p in GOLDEN.glob("saola_*.json")}
+    kinds = {json.loads(p.read_text())["algorithm"] for p in paths("saola_*.json")}
     assert kinds == {"saola_mi", "saola_z", "saola_mi_ge", "saola_mi_paper", "saola_su_ge"}
