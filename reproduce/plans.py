@@ -144,7 +144,8 @@ FCBF = Plan(
         "coil": "coil2000",
     },
     methods={
-        "FCBF": "fcbf", "ReliefF": "relieff", "CorrSF": "cfs:search=forward",
+        "FCBF": "fcbf:measure=symmetric_uncertainty", "ReliefF": "relieff",
+        "CorrSF": "cfs:search=forward:measure=symmetric_uncertainty",
         "ConsSF": "consistency", "all": "all",
     },
     classifiers={"NBC": "nb", "C4.5": "tree"},

@@ -85,7 +85,7 @@ def test_it_keeps_what_the_paper_keeps_however_many_are_tied(seed, levels, rows,
     X[:, 23] = 1.0
     X = X[:, rng.permutation(25)]
 
-    found = FCBF(threshold=delta).fit(X, y)
+    found = FCBF(delta, "symmetric_uncertainty").fit(X, y)
 
     assert found.ranking_.tolist() == paper(X, y, delta)
     assert found.kept_.tolist() == sorted(found.ranking_.tolist())
@@ -157,7 +157,7 @@ def test_there_are_enough_real_sets() -> None:
 @pytest.mark.parametrize("name", REAL)
 def test_it_keeps_what_the_paper_keeps_on_real_data(name) -> None:
     X, y = real(name)
-    found = FCBF().fit(sp.csr_matrix(X) if name > "k" else X, y)
+    found = FCBF(measure="symmetric_uncertainty").fit(sp.csr_matrix(X) if name > "k" else X, y)
     assert found.ranking_.tolist() == paper(X, y)
     assert len(found.ranking_)
 
@@ -241,21 +241,20 @@ def test_columns_that_are_no_categories_are_told() -> None:
     y = rng.integers(0, 2, 100)
     X = rng.normal(size=(100, 5)) + y[:, None]
     with pytest.warns(DataWarning) as told:
-        FCBF().fit(X, y)
+        FCBF(measure="symmetric_uncertainty").fit(X, y)
     assert str(told[0].message) == (
         "SymmetricUncertainty(threshold=0.0, alpha=None) takes every value as a category, but a "
         "relevant column has 100 different values on average, too many for 100 rows; pass "
-        "measure='fisher_z', or cut the columns into a few categories first (for example with "
-        "sklearn.preprocessing.KBinsDiscretizer)"
+        "measure='fisher_z', or cut the columns into a few categories first (--encode mdlp, "
+        "encode='mdlp' of tamis.select, or tamis.encode.MDLP in a pipeline)"
     )
     assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(FCBF(measure="fisher_z").fit(X, y).kept_)
-        auto = FCBF(measure="auto").fit(X, y)
-        assert auto.measure_ == FisherZ(alpha=0.01)
+        assert FCBF().fit(X, y).measure_ == FisherZ(alpha=0.01)
         binned = np.column_stack([in_bins(column) for column in X.T])
-        assert FCBF(measure="auto").fit(binned, y).measure_ == SymmetricUncertainty()
+        assert FCBF().fit(binned, y).measure_ == SymmetricUncertainty()
 
 
 @pytest.mark.parametrize("wrong", [-0.1, "much", None, float("nan")])
@@ -267,8 +266,8 @@ def test_a_threshold_that_is_none_is_refused(wrong) -> None:
 def test_numbers_to_predict_need_another_measure() -> None:
     X, y = np.eye(6), np.linspace(0, 1, 6)
     with pytest.raises(tamis.TamisError, match=r"needs classes.*FisherZ"):
-        FCBF().fit(X, y)
-    assert FCBF(measure="auto").fit(X, y).measure_ == FisherZ(alpha=0.01)
+        FCBF(measure="symmetric_uncertainty").fit(X, y)
+    assert FCBF().fit(X, y).measure_ == FisherZ(alpha=0.01)
 
 
 # --- order, work, memory ---------------------------------------------------------------------

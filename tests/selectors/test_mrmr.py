@@ -77,9 +77,9 @@ def troubled(seed, rows, levels):
 )
 def test_it_picks_what_the_paper_picks(seed, rows, levels, n_features, score) -> None:
     X, y = troubled(seed, rows, levels)
-    found = MRMR(n_features, score).fit(X, y)
+    found = MRMR(n_features, score, "mutual_information").fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, n_features, score)
-    sparse = MRMR(n_features, score).fit(sp.csr_matrix(X), y)
+    sparse = MRMR(n_features, score, "mutual_information").fit(sp.csr_matrix(X), y)
     assert sparse.ranking_.tolist() == found.ranking_.tolist()
 
 
@@ -187,4 +187,12 @@ def test_wrong_parameters_are_refused(wrong, said) -> None:
 
 def test_auto_picks_plain_information_for_categories() -> None:
     X, y = troubled(2, 90, 3)
-    assert MRMR(measure="auto").fit(X, y).measure_ == MutualInformation()
+    assert MRMR().fit(X, y).measure_ == MutualInformation()
+
+
+def test_numbers_are_picked_by_correlation_unless_told_otherwise() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 200))
+    X[:, 150] += 2 * y
+    assert MRMR(1).fit(X, y).kept_.tolist() == [150]

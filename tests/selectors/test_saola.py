@@ -314,8 +314,8 @@ def test_kept_columns_that_are_no_categories_are_told_once(kind, width) -> None:
     assert [str(one.message) for one in told] == [
         "MutualInformation(threshold=0.0, alpha=None) takes every value as a category, but a kept "
         "column has 100 different values on average, too many for 100 rows; pass "
-        "measure='fisher_z', or cut the columns into a few categories first (for example with "
-        "sklearn.preprocessing.KBinsDiscretizer)"
+        "measure='fisher_z', or cut the columns into a few categories first (--encode mdlp, "
+        "encode='mdlp' of tamis.select, or tamis.encode.MDLP in a pipeline)"
     ]
     assert told[0].filename == __file__
     with warnings.catch_warnings():

@@ -165,11 +165,12 @@ class Measured(ColumnSelector):
     def _tell_of_levels(self, mean: float, what: str) -> None:
         """Warn of columns whose values are no categories, where the measure takes them as such."""
         if mean > most_levels(self._target.n_rows):
+            other = "pass measure='fisher_z', or " if "measure" in self.get_params() else ""
             warn(
                 f"{self.measure_!r} takes every value as a category, but a {what} column has "
                 f"{mean:.0f} different values on average, too many for {self._target.n_rows} rows; "
-                "pass measure='fisher_z', or cut the columns into a few categories first (for "
-                "example with sklearn.preprocessing.KBinsDiscretizer)"
+                f"{other}cut the columns into a few categories first (--encode mdlp, encode='mdlp' "
+                "of tamis.select, or tamis.encode.MDLP in a pipeline)"
             )
 
     @property

@@ -49,9 +49,10 @@ class CFS(MeasuredBatchSelector):
         How sets are looked for.
     stale : int, default=5
         Expansions in vain that end a best-first search.
-    measure : {"symmetric_uncertainty", "auto", "fisher_z"} or Measure
-        What stands for SU; it should lie between 0 and 1. "auto" looks at the data and picks
-        ``SymmetricUncertainty()`` or ``FisherZ(alpha=0.01)``, absolute correlations.
+    measure : {"auto", "symmetric_uncertainty", "fisher_z"} or Measure
+        What stands for SU; it should lie between 0 and 1. "auto" looks at the data: whole numbers
+        with few levels get ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``,
+        absolute correlations.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class CFS(MeasuredBatchSelector):
         self,
         search: str = "best_first",
         stale: int = 5,
-        measure: Measure | str = "symmetric_uncertainty",
+        measure: Measure | str = "auto",
     ) -> None:
         self.search = search
         self.stale = stale

@@ -27,9 +27,9 @@ class FCBF(MeasuredBatchSelector):
     candidate that remains when its turn comes, one compiled call for each predominant feature.
     Memory: the columns of the candidates; those at or below delta are never held.
 
-    SU takes every value as a category. On numbers that are none it still runs, with a warning,
-    because every value is then a level of its own: cut such columns into a few categories first,
-    or give ``measure="fisher_z"``, which puts the absolute correlation in the place of SU.
+    SU takes every value as a category. Numbers that are none get the absolute correlation in the
+    place of SU; to have SU all the same, cut such columns into a few categories first
+    (`tamis.encode.MDLP`), as the paper does.
 
     Deviations: values closer than 1e-12 are tied, so that rounding decides nothing.
 
@@ -37,10 +37,10 @@ class FCBF(MeasuredBatchSelector):
     ----------
     threshold : float, default=0.0
         delta above. A plug-in estimate is above 0 for almost every feature, so 0 holds nearly all.
-    measure : {"symmetric_uncertainty", "auto", "mutual_information", "fisher_z"} or Measure
-        What stands for SU. Where it has a level of its own (``FisherZ(alpha=0.01)``,
-        ``SymmetricUncertainty(alpha=0.01)``), a feature must be above that too. "auto" looks at
-        the data and picks ``SymmetricUncertainty()`` or ``FisherZ(alpha=0.01)``.
+    measure : {"auto", "symmetric_uncertainty", "mutual_information", "fisher_z"} or Measure
+        What stands for SU. "auto" looks at the data: whole numbers with few levels get
+        ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``. Where a measure has a
+        level of its own, as the latter has, a feature must be above that too.
 
     Attributes
     ----------
@@ -78,9 +78,7 @@ class FCBF(MeasuredBatchSelector):
     method: ClassVar[str] = "fcbf"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"threshold": Number(0)}
 
-    def __init__(
-        self, threshold: float = 0.0, measure: Measure | str = "symmetric_uncertainty"
-    ) -> None:
+    def __init__(self, threshold: float = 0.0, measure: Measure | str = "auto") -> None:
         self.threshold = threshold
         self.measure = measure
 

@@ -39,9 +39,10 @@ class MRMR(MeasuredBatchSelector):
         How many to pick; fewer are if fewer are relevant.
     criterion : {"difference", "quotient"}, default="difference"
         MID or MIQ.
-    measure : {"mutual_information", "auto", "symmetric_uncertainty", "fisher_z"} or Measure
-        What stands for I. "auto" looks at the data and picks ``MutualInformation()`` or
-        ``FisherZ(alpha=0.01)``, which puts the absolute correlation in the place of I.
+    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+        What stands for I. "auto" looks at the data: whole numbers with few levels get
+        ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which puts the absolute
+        correlation in the place of I.
 
     Attributes
     ----------
@@ -88,7 +89,7 @@ class MRMR(MeasuredBatchSelector):
         self,
         n_features: int = 10,
         criterion: str = "difference",
-        measure: Measure | str = "mutual_information",
+        measure: Measure | str = "auto",
     ) -> None:
         self.n_features = n_features
         self.criterion = criterion
