@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from conditional_panels import check_that_columns_come_and_go_without_a_trace, panel_of
 from scipy import stats
 
-from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.target import Target
 from tamis.measures import GSquared, MutualInformation
 from tamis.measures.conditional import Conditional
-
-
-def panel_of(measure, X, y):
-    """A panel that keeps all columns of X but the last, which it considers."""
-    panel = measure.conditional_panel(Target.of(y))
-    ready = panel.prepare(ColumnBlock.of(X), np.arange(X.shape[1]))
-    for j in range(X.shape[1] - 1):
-        panel.add(ready[j])
-    panel.consider(ready[X.shape[1] - 1])
-    return panel
 
 
 def table(seed=0, n=300, width=8, levels=3):
@@ -134,23 +123,7 @@ def test_the_search_counts_what_it_asks_and_says_what_it_found():
 
 
 def test_columns_come_and_go_without_a_trace():
-    X, y = table(width=12)
-    panel = GSquared().conditional_panel(Target.of(y))
-    ready = panel.prepare(ColumnBlock.of(X), np.arange(12))
-    for j in range(6):
-        panel.add(ready[j])
-    panel.consider(ready[11])
-    panel.drop(np.array([0, 3]))
-    panel.add(ready[9])
-    panel.drop(np.array([1]))
-    panel.add(ready[10])
-    panel.consider(ready[8])
-    kept = [1, 4, 5, 9, 10, 8]
-    expected = panel_of(GSquared(), X[:, kept], y)
-    for x in range(6):
-        for given in ([], [0], [4, 2], [5, 1, 3]):
-            if x not in given:
-                assert panel.test(x, given) == expected.test(x, given)
+    check_that_columns_come_and_go_without_a_trace(GSquared(), *table(width=12))
 
 
 def test_parameters_and_targets_are_checked_in_one_sentence():
