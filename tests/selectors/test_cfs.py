@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_information import uncertainty
 
 from tamis import CFS, FisherZ
 from tamis.core.errors import ParameterError
@@ -20,19 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a catego
 # --- the paper, slowly -----------------------------------------------------------------------
 
 
-def entropy(codes):
-    """Entropy in bits of codes 0, 1, 2, ..."""
-    share = np.bincount(codes) / len(codes)
-    share = share[share > 0]
-    return -(share * np.log2(share)).sum()
-
-
-def uncertainty(a, b):
-    """SU(a, b)."""
-    a, b = (np.unique(x, return_inverse=True)[1] for x in (a, b))
-    h_a, h_b = entropy(a), entropy(b)
-    gain = h_a + h_b - entropy(a * (b.max() + 1) + b)
-    return round(2 * gain / (h_a + h_b), 13) + 0.0 if h_a + h_b > 0 else 0.0
+uncertain = partial(uncertainty, digits=13)  # merits are sums of these, rounded later
 
 
 def correlation(a, b):
@@ -42,7 +32,7 @@ def correlation(a, b):
 class Slow:
     """Merits from the definition, and both searches as the thesis describes them."""
 
-    def __init__(self, X, y, strength=uncertainty, level=0.0):
+    def __init__(self, X, y, strength=uncertain, level=0.0):
         self.X, self.y, self.strength = X, y, strength
         self.known = {}
         self.relevance = [strength(column, y) for column in X.T]

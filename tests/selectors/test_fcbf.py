@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
+from slow_information import uncertainty
 
 import tamis
 from tamis import FCBF, FisherZ, SymmetricUncertainty
@@ -24,21 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a catego
 
 
 # --- the paper, slowly -----------------------------------------------------------------------
-
-
-def entropy(codes):
-    """Entropy in bits of codes 0, 1, 2, ..."""
-    share = np.bincount(codes) / len(codes)
-    share = share[share > 0]
-    return -(share * np.log2(share)).sum()
-
-
-def uncertainty(a, b):
-    """SU(a, b), rounded so that what is equal on paper is equal here."""
-    a, b = (np.unique(x, return_inverse=True)[1] for x in (a, b))
-    h_a, h_b = entropy(a), entropy(b)
-    gain = h_a + h_b - entropy(a * (b.max() + 1) + b)
-    return round(2 * gain / (h_a + h_b), 11) + 0.0 if h_a + h_b > 0 else 0.0
 
 
 def correlation(a, b):

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_information import information
 
 from tamis import MRMR, FisherZ, MutualInformation
 from tamis.core.errors import ParameterError
@@ -16,19 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a catego
 
 
 # --- the paper, slowly -----------------------------------------------------------------------
-
-
-def entropy(codes):
-    """Entropy in bits of codes 0, 1, 2, ..."""
-    share = np.bincount(codes) / len(codes)
-    share = share[share > 0]
-    return -(share * np.log2(share)).sum()
-
-
-def information(a, b):
-    """I(a; b)."""
-    a, b = (np.unique(x, return_inverse=True)[1] for x in (a, b))
-    return entropy(a) + entropy(b) - entropy(a * (b.max() + 1) + b)
 
 
 def paper(X, y, n_features, score, strength=information, level=0.0):
