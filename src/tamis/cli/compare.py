@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import click
 from tamis.cli.live import followed, live_option
 from tamis.cli.options import Size, source_options
 from tamis.cli.progress import progress
+from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.evaluate import Results, compare, over_orders, over_thresholds, over_time
@@ -128,7 +127,7 @@ def command(
     name, values = _values(thresholds) if thresholds else ("", [])
     if values:
         threshold_variants(methods, name, values)  # what is wrong is said before hours of work
-    asked = shlex.join(["tamis", *sys.argv[1:]])
+    asked = asked_for()
     with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
 
         def watch(so_far: Callable[[], list[Line]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 import time
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 from tamis.cli.live import followed, live_option
 from tamis.cli.options import parameters, source_options
 from tamis.cli.progress import progress, short
+from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.engine.learn import LEARNERS, Learned, learn, make_learner
@@ -116,7 +116,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
         if not quiet:
             click.echo(one_line(sentence), err=True)
 
-    asked = shlex.join(["tamis", *sys.argv[1:]])
+    asked = asked_for()
     with progress(quiet, watched.note) as report, followed(live, "tamis learn") as page:
 
         def watch(training: Training) -> None:

@@ -14,6 +14,11 @@ from tamis.engine.resuming import EVERY, resume
 
 @click.command("resume")
 @click.argument("run", type=click.Path())
+@click.option(
+    "--data", type=click.Path(),
+    help="Where the data is now. Only if it has moved, or its address has a password: passwords "
+    "are not recorded.",
+)  # fmt: skip
 @click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
 @click.option(
     "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
@@ -29,6 +34,7 @@ from tamis.engine.resuming import EVERY, resume
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     run: str,
+    data: str | None,
     n_threads: int | None,
     width: int | None,
     cluster: str | None,
@@ -38,7 +44,7 @@ def command(
     """Go on with the selection in RUN that was killed or stopped, behind its last commit.
 
     RUN was begun by tamis select with --checkpoint or --cluster. The log ends as that of a run
-    that was never stopped. The data must be where it was, and unchanged.
+    that was never stopped. The data must be unchanged, and where it was unless --data says where.
 
     \b
     Examples:
@@ -53,7 +59,7 @@ def command(
     begun = time.perf_counter()
     with progress(quiet) as report:
         done = resume(
-            run, cluster=cluster, width=width, n_threads=n_threads, every=checkpoint,
+            run, data, cluster=cluster, width=width, n_threads=n_threads, every=checkpoint,
             report=report, say=say,
         )  # fmt: skip
     if not quiet:

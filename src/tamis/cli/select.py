@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import shlex
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ from tamis.cli.options import (
     source_options,
 )
 from tamis.cli.progress import progress
+from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
 from tamis.engine.axis import as_columns
@@ -167,7 +167,7 @@ def command(
             "watch": watch,
         }  # fmt: skip
         asked: Any = {
-            "name": name, "rows": source, "command": shlex.join(["tamis", *sys.argv[1:]]),
+            "name": name, "rows": source, "command": asked_for(),
             "seconds": {"columns": converted - begun}, "force": force,
         }  # fmt: skip
         if every is not None:

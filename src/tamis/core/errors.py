@@ -7,9 +7,17 @@ import sys
 import warnings
 from types import FrameType, ModuleType
 
+from tamis.core.masking import masked
+
 
 class TamisError(Exception):
-    """Something a user can mend; the command line prints it without a traceback."""
+    """Something a user can mend; the command line prints it without a traceback.
+
+    The sentence holds no password, whatever it was made from.
+    """
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(masked(part) if isinstance(part, str) else part for part in said))
 
 
 class InputError(TamisError, ValueError):
@@ -46,7 +54,7 @@ def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:
     level = 1
     while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == "tamis":
         frame, level = frame.f_back, level + 1
-    warnings.warn(sentence, kind, stacklevel=level)
+    warnings.warn(masked(sentence), kind, stacklevel=level)
 
 
 def need(module: str, *, extra: str, what_for: str) -> ModuleType:

@@ -24,6 +24,7 @@ from typing import Any
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.log_arrays import Mark, arrays_since, names_since
+from tamis.core.masking import without_secrets
 from tamis.core.names import NameBook
 from tamis.engine.durable import (
     HEAD,
@@ -130,6 +131,7 @@ class Archive:
         if len(log):
             data = pack(self.selector.state())
             head["selector"] = write_file(state, f"selector-{number}.npz", data)
+        line = without_secrets(line)
         told = {"commit": number, "time": now(), "features": len(log), "events": log.n_events}
         head["history"] = append_line(state, self.head["history"], told | line)
         sync_folder(state)
@@ -281,7 +283,7 @@ def new_archive(folder: Path, selector: FeatureStreamSelector, stock: Stock, run
         "folded_events": 0,
         "history": {"bytes": 0, "blake2b": ""},
         "names": {"prefix": run.log.names.prefix, "base": run.log.names.base, "numbered": True},
-        "run": {key: getattr(run, key) for key in RUN_FIELDS},
+        "run": without_secrets({key: getattr(run, key) for key in RUN_FIELDS}),
     }
     if stock.encoded is not None:
         head |= {"version": ENCODED_VERSION, "encoding": stock.encoded.encoding.settings()}

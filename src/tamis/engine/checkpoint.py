@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.errors import OutputError, SourceError
+from tamis.core.masking import without_secrets
 from tamis.engine.durable import sync_folder
 from tamis.engine.folders import reason
 from tamis.engine.model import classes_in, classes_out
@@ -41,7 +42,7 @@ def write_checkpoint(path: Path, training: Training, asked: dict[str, Any], seco
     learner = training.learner
     record = {
         "format_version": FORMAT_VERSION,
-        "asked": asked,
+        "asked": without_secrets(asked),
         "position": asdict(training.position),
         "classes": classes_out(learner.classes_),
         "base": training.base,
@@ -101,7 +102,7 @@ def _bring(training: Training, record: dict[str, Any], arrays: dict[str, Any]) -
 
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise one sentence if a checkpoint is of another run."""
-    now = json.loads(json.dumps(now))
+    now = json.loads(json.dumps(without_secrets(now)))
     for key in [*now, *then]:
         if then.get(key) != now.get(key):
             raise SourceError(

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
+from tamis.core.masking import without_secrets
 from tamis.engine.folders import put_in_place, reason, refuse_taken
 from tamis.engine.select import versions
 from tamis.selectors.learner import InstanceLearner
@@ -195,7 +196,7 @@ def plain(value: Any) -> Any:
 
 def _json(content: Any) -> bytes:
     # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(without_secrets(content), indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
 
 

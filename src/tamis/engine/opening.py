@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.encode import Encoder, Missing
 from tamis.engine.archive import STATE, Archive
@@ -82,7 +83,10 @@ def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
 def name_of(data: Any) -> str:
     """What to call what is fed."""
     path = data if isinstance(data, str | os.PathLike) else getattr(data, "path", None)
-    return "the data" if path is None else os.path.basename(os.path.normpath(os.fspath(path)))
+    if path is None:
+        return "the data"
+    name = masked(os.fspath(path), whole=True)
+    return name if "://" in name else os.path.basename(os.path.normpath(name))
 
 
 def first_commit(history: list[Record], since: str | int | None) -> int:

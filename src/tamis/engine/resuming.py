@@ -26,6 +26,7 @@ from tamis.core.errors import (
     SourceError,
     TamisError,
 )
+from tamis.core.masking import MASK
 from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
@@ -156,6 +157,7 @@ def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> R
 
 def resume(
     folder: str | os.PathLike[str],
+    data: str | os.PathLike[str] | None = None,
     *,
     cluster: Any = None,
     width: int | None = None,
@@ -171,6 +173,8 @@ def resume(
     ----------
     folder : path
         What ``tamis select --checkpoint`` or ``--cluster`` left.
+    data : path, optional
+        Where the data is now: it has moved, or its address has a password, which is not recorded.
     cluster, width, n_threads, report, watch
         As for `tamis.select`; they may differ from those the run began with, and cannot change the
         answer.
@@ -184,10 +188,15 @@ def resume(
     if line["done"]:
         say(f"{folder} is finished; nothing is left to do")
         return selection.run
-    begun, source = time.perf_counter(), open_source(asked["path"], **asked["reading"])
+    begun, place = time.perf_counter(), data or asked["path"]
+    if MASK in str(place):
+        raise SourceError(
+            f"the password of {place} was not recorded; give the whole address with --data (data=)"
+        )
+    source = open_source(place, **asked["reading"])
     if source.info().fingerprint != line["fingerprint"]:
         raise SourceError(
-            f"{asked['path']} is not what it was when {folder} was begun; run tamis select again"
+            f"{place} is not what it was when {folder} was begun; run tamis select again"
         )
     source = grouped(source, _groups_again(asked.get("groups"), folder))
     with contextlib.ExitStack() as stack:

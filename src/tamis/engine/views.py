@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tamis.core.masking import without_secrets
 from tamis.engine.log_files import describe_log
 from tamis.engine.run import Run
 
@@ -24,7 +25,7 @@ def run_json(run: Run, **more: Any) -> bytes:
     record |= {key: getattr(run, key) for key in RUN_FIELDS}
     record["verdicts"] = run.log.counts()
     record |= describe_log(run.log) | more
-    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(without_secrets(record), indent=1, ensure_ascii=False) + "\n"
     # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
     return text.encode("utf-8", "backslashreplace")
 

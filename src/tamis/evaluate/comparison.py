@@ -21,6 +21,7 @@ import numpy as np
 
 from tamis._version import __version__
 from tamis.core.errors import OutputError, ParameterError
+from tamis.core.masking import masked
 from tamis.core.params import Nothing, Number, OneOf, check
 from tamis.evaluate.cache import CellCache, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
@@ -147,7 +148,7 @@ def compare(
         "cell_seconds": cell_seconds,
         "cell_megabytes": cell_megabytes,
         "versions": _versions(),
-        "command": command,
+        "command": masked(command),
     }
     _check(asked, jobs)
     if out is not None:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from tamis.core.errors import InputError, SourceError
+from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
@@ -134,7 +135,7 @@ def read_one(
         return given
     if isinstance(given, (str, os.PathLike)):
         path = os.path.expanduser(os.fspath(given))
-        if not os.path.exists(path) and ":" in path:
+        if not os.path.exists(path) and ":" in path and "://" not in path:
             train, test = path.rsplit(":", 1)
             return _pair(train, test, name, reading)
         if os.path.isfile(os.path.join(path, "y.npy")):
@@ -281,7 +282,7 @@ def _dense(X: Any) -> Any:
 
 def _stem(path: str) -> str:
     """The name of a file without its extensions."""
-    name = os.path.basename(os.path.normpath(path))
+    name = os.path.basename(os.path.normpath(masked(path)))
     return name.split(".")[0] or name
 
 

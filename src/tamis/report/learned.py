@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.core.masking import masked
 from tamis.engine.model import MODEL, open_model
 from tamis.report.page import Code, Column, Facts, Lines, Page, Section, Table
 
@@ -25,7 +26,7 @@ def page_of_model(folder: str | os.PathLike[str]) -> Page:
 
 def page_so_far(model: Any, curve: dict[str, list[float]], command: str) -> Page:
     """Tell a model that is still learning."""
-    return _page(model, model.record | {"curve": curve, "command": command}, None)
+    return _page(model, model.record | {"curve": curve, "command": masked(command)}, None)
 
 
 def is_model(folder: str | os.PathLike[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tamis.core.errors import DataWarning, SourceError, TamisError, need
+from tamis.core.masking import MASK, masked
 
 #: Ids acknowledged or asked for at a time.
 _MANY = 1000
@@ -42,12 +43,22 @@ class Stream:
         self._error = redis.RedisError
         self.where = "this client"
         if isinstance(server, (str, os.PathLike)):
-            server, asked = _split(os.fspath(server))
-            name, group = name or asked.get("stream"), asked.get("group", group)
-            consumer, wait = asked.get("consumer", consumer), float(asked.get("wait", wait))
-            parts = urlsplit(server)
-            self.where = parts.hostname or parts.path or "localhost"  # never the password
-            server = redis.Redis.from_url(server)
+            address = masked(os.fspath(server), whole=True)
+            try:
+                server, asked = _split(os.fspath(server))
+                name, group = name or asked.get("stream"), asked.get("group", group)
+                consumer, wait = asked.get("consumer", consumer), float(asked.get("wait", wait))
+                parts = urlsplit(server)
+                self.where = parts.hostname or parts.path or "localhost"  # never the password
+                server = redis.Redis.from_url(server)
+            except TamisError:
+                raise
+            except ValueError as error:  # what it says may hold a piece of the password
+                raise SourceError(
+                    f"{address} is no address of Redis; write it as "
+                    f"redis://:{MASK}@host:6379/0?stream=NAME, with %2F, %3F, %23 and %40 for /, "
+                    "?, # and @ in the password"
+                ) from error
         if not name:
             raise SourceError("a Redis source needs the name of a stream; give stream=")
         self.client, self.name, self.group, self.consumer = server, name, group, consumer
@@ -144,11 +155,14 @@ class Stream:
 
 def _split(url: str) -> tuple[str, dict[str, str]]:
     """A URL without the options that are ours, and these."""
+    if f":{MASK}@" in url:
+        raise SourceError(
+            f"{url}: the password was not recorded; put it in place of {MASK}, or let the shell do "
+            "it with a variable such as $PASSWORD"
+        )
     parts = urlsplit(url)
     if parts.scheme not in ("redis", "rediss", "unix"):
-        raise SourceError(
-            f"{url.partition('@')[2] or url} is no address of Redis; begin with redis:// or unix://"
-        )
+        raise SourceError(f"{url} is no address of Redis; begin with redis:// or unix://")
     given = parse_qsl(parts.query)
     ours = {k: v for k, v in given if k in ("stream", "group", "consumer", "wait")}
     rest = urlencode([(k, v) for k, v in given if k not in ours])

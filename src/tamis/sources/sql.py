@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
+from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._by_columns import columns_by_disk, work_folder
@@ -148,7 +149,7 @@ class SqlSource(Source):
 
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
-        details = {"query": self.query, "columns": len(self._all)}
+        details = {"query": masked(self.query), "columns": len(self._all)}
         return SourceInfo(
             self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
             describe_target(self.target()), self.fingerprint(), details,

@@ -1,0 +1,147 @@
+"""A password in an address is written nowhere, and said nowhere."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from redis_for_tests import redis_client, socket_of_redis
+from tamis import Selection
+from tamis.engine import learn as learning
+from tamis.engine import resuming
+from tamis.selectors import BY_METHOD
+from tamis.sources.memory import MemorySource
+from tamis.sources.transpose import write_store
+
+SECRET = "s3cr3t-hush"
+
+
+@pytest.fixture
+def address(request):
+    """A stream on a server that asks for a password."""
+    client, name = redis_client(), f"rows-of-{request.node.name}"
+    client.execute_command("ACL", "SETUSER", "tamis", "on", f">{SECRET}", "~*", "+@all")
+    rng = np.random.default_rng(0)
+    for y in rng.integers(0, 2, 120):
+        x = " ".join(f"{j}:1" for j in range(1, 9) if rng.random() < (0.9 if y and j < 3 else 0.3))
+        client.xadd(name, {"y": int(y), "x": x})
+    yield f"unix://tamis:{SECRET}@{socket_of_redis()}?stream={name}"
+    client.delete(name)
+    client.execute_command("ACL", "DELUSER", "tamis")
+
+
+def is_nowhere(folder: Path, *said: object) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        assert SECRET.encode() not in path.read_bytes(), path
+        assert SECRET not in path.name
+    for outcome in said:
+        assert SECRET not in outcome.out + outcome.err, outcome
+
+
+def test_selecting_and_feeding(tamis, address, tmp_path):
+    said = [tamis("select", address, "--out", "run")]
+    assert said[0].code == 0
+    said.append(tamis("select", address, "--out", "checked", "--checkpoint"))
+    said.append(tamis("feed", "run", address))
+    assert said[-1].out.startswith("unix://tamis:***@")
+    said += [tamis("report", "run", "--out", "page.html"), tamis("info", "run")]
+    said += [tamis("info", address), tamis("info", address, "--json")]
+    said += [tamis("status", "run"), tamis("log", "run"), tamis("status", "run", "--json")]
+    said += [tamis("resume", "checked"), tamis("convert", address, "rows.cols")]
+    assert [outcome.code for outcome in said] == [0] * len(said)
+    is_nowhere(tmp_path, *said)
+    assert f"tamis select 'unix://tamis:***@{socket_of_redis()}" in (
+        tmp_path / "run" / "run.json"
+    ).read_text().replace('\\"', '"')
+
+
+def test_learning_goes_on_with_the_address_on_the_command_line(
+    tamis, address, tmp_path, monkeypatch
+):
+    real, written = learning.write_checkpoint, []
+
+    def write(path, *given):
+        real(path, *given)
+        written.append(path.read_bytes())
+
+    monkeypatch.setattr(learning, "write_checkpoint", write)
+    words = (
+        "learn",
+        address,
+        "-k",
+        "3",
+        "--checkpoint",
+        "0.000001",
+        "--query",
+        "password=" + SECRET,
+    )
+    assert "no option 'query'" in tamis(*words, "--out", "model").one_sentence()
+    said = [tamis(*words[:-2], "--out", "model")]
+    assert written
+    assert not any(SECRET.encode() in content for content in written)
+    assert said[0].code == 0, said
+    said.append(tamis("report", "model", "--out", "page.html"))
+    is_nowhere(tmp_path, *said)
+    typed = address.replace(SECRET, "***")
+    assert tamis("learn", typed, "-k", "3", "--out", "again").one_sentence() == (
+        f"{typed}: the password was not recorded; put it in place of ***, or let the shell do it "
+        "with a variable such as $PASSWORD"
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"redis://:{SECRET}@localhost:1/0?stream=s",
+        f"redis://:{SECRET}/{SECRET}@localhost:1/0?stream=s",
+        f"redis://:{SECRET}?{SECRET} {SECRET}@localhost:1/0?stream=s",
+        f"redis://:{SECRET}@[localhost:1/0?stream=s",
+        f"redis://:{SECRET}@localhost:1/0",
+        f"redis://:{SECRET}@localhost:1/0?stream=s&wait=soon",
+        f"postgresql://me:{SECRET}@host/db",
+        f"sqlite://me:{SECRET}@host/db?query=select 1",
+        f"https://me:{SECRET}@localhost:1/x.svm",
+    ],
+)
+@pytest.mark.parametrize("command", ["select", "info", "learn", "feed", "compare"])
+def test_what_fails_is_told_without_it(tamis, tmp_path, data, command):
+    Selection.create(tmp_path / "run", [0, 1, 0, 1])
+    words = {
+        "select": ("select", data, "--out", "out"), "info": ("info", data),
+        "learn": ("learn", data), "feed": ("feed", "run", data),
+        "compare": ("compare", data, "--methods", "saola"),
+    }[command]  # fmt: skip
+    told = tamis(*words)
+    assert SECRET not in told.one_sentence()
+    is_nowhere(tmp_path)
+
+
+def test_a_query_with_a_password(tamis, tmp_path):
+    with sqlite3.connect("shop.sqlite") as shop:
+        shop.execute("create table sales (bought, price)")
+        shop.executemany("insert into sales values (?, ?)", [(i % 2, i % 5) for i in range(50)])
+    query = f"select bought, price from sales where 'password={SECRET}' <> ''"
+    asked = ("select", "shop.sqlite", "--query", query, "--target", "bought", "--out", "run")
+    said = [tamis(*asked), tamis("info", "shop.sqlite", "--query", query, "--json")]
+    assert [outcome.code for outcome in said] == [0, 0], said
+    is_nowhere(tmp_path / "run", *said)
+
+
+def test_resume_asks_for_an_address_that_had_a_password(tamis, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    data = MemorySource(rng.normal(size=(60, 8)), rng.integers(0, 2, 60))
+    store = write_store(tmp_path / "d.cols", data)
+    monkeypatch.setattr(resuming, "from_here", lambda path: f"s3://me:{SECRET}@bucket/d.cols")
+    resuming.begin(tmp_path / "run", store, BY_METHOD["saola"](), name="d.cols")
+    is_nowhere(tmp_path)
+    assert tamis("resume", "run").one_sentence() == (
+        "the password of s3://me:***@bucket/d.cols was not recorded; give the whole address with "
+        "--data (data=)"
+    )
+    assert tamis("resume", "run", "--data", "d.cols").code == 0
+    assert Selection.open(tmp_path / "run").status()["features"] == 8
