@@ -1,4 +1,4 @@
-"""What users do with learners: kinds of rows, streams that grow, dicts, pipelines, bad input."""
+"""What users do with learners: kinds of rows, streams that grow, pipelines, bad input."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from all_learners import LEARNERS, every, same
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -23,9 +24,6 @@ import tamis
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, TamisError
 
-LEARNERS = [tamis.PET(6), tamis.FOFS(6), tamis.SOFS(6), tamis.OGD(), tamis.AROW()]
-every = pytest.mark.parametrize("learner", LEARNERS, ids=lambda m: type(m).__name__)
-
 
 def block(rows, y, first=0, n_columns=None, dtype=np.int64):
     """Rows given as dicts of feature to value, their features rising."""
@@ -33,11 +31,6 @@ def block(rows, y, first=0, n_columns=None, dtype=np.int64):
     places = np.array([j for row in rows for j in row], dtype=dtype)
     values = np.array([v for row in rows for v in row.values()], dtype=float)
     return RowBlock(first, n_columns, Compressed(pointers, places, values), np.asarray(y))
-
-
-def same(a, b):
-    assert a.kept_.tolist() == b.kept_.tolist()
-    np.testing.assert_array_equal(a.weights_, b.weights_)
 
 
 # --- the authors' mistakes, not made --------------------------------------------------------------
@@ -271,80 +264,6 @@ def test_numbers_that_meet_in_a_bucket_add_up() -> None:
     assert model.get_support().tolist() == np.isin(where, model.kept_).tolist()
     assert model.transform(X).shape[1] == model.get_support().sum()
     assert len(model.get_feature_names_out()) == model.get_support().sum()
-
-
-# --- dicts ----------------------------------------------------------------------------------------
-
-
-@every
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_one_by_one_is_the_same_as_all_at_once(learner, n_classes) -> None:
-    X, y = stream("counts", 2, 15, n_classes, 60)
-    expected = clone(learner).partial_fit(sp.csr_matrix(X), y, classes=range(n_classes))
-    live = clone(learner).set_params(classes=list(range(n_classes)))
-    assert live.predict_one({0: 1.0}) is None
-    right = 0
-    for x, label in zip(X, y.tolist(), strict=True):
-        row = {j: v for j, v in enumerate(x.tolist()) if v}
-        guess = live.predict_one(row)
-        right += guess == label
-        assert live.learn_one(row, label) is None
-    same(live, expected)
-    # Before the first row a model says None, which is no mistake that it counts.
-    assert 60 - right - live.work_["mistakes"] in (0, 1)
-
-
-def test_words_get_numbers_as_they_come() -> None:
-    live = tamis.PET(3)
-    live.learn_one({"rain": 1.0, "wind": 2.0}, True)
-    live.learn_one({"sun": 3.0, "rain": 1.0}, False)
-    assert live.get_feature_names_out().tolist() == ["rain", "wind", "sun"]
-    assert live.predict_one({"wind": 1.0, "fog": 9.0}) is True
-    assert live.predict_one({"sun": 1.0}) is False
-    with pytest.raises(InputError, match="by numbers and by names"):
-        live.learn_one({3: 1.0}, True)
-    with pytest.raises(InputError, match="NaN or infinity in row 2, column 'snow'"):
-        live.learn_one({"snow": math.nan, "hail": 1.0}, True)
-    live.learn_one({"ice": 1.0}, True)
-    assert live.n_features_in_ == 4
-    again = pickle.loads(pickle.dumps(live))
-    again.learn_one({"mist": 1.0}, True)
-    assert again.n_features_in_ == 5
-    assert live.n_features_in_ == 4
-
-
-def test_words_are_hashed() -> None:
-    live = tamis.SOFS(10, n_bits=18)
-    for _ in range(3):
-        live.learn_one({"rain": 1.0, 17: 1.0}, True)
-        live.learn_one({"sun": 1.0, 18: 1.0}, False)
-    assert live.predict_one({"rain": 1.0}) is True
-    assert live.predict_one({"sun": 1.0}) is False
-    assert len(live.kept_) == 4
-
-
-def test_classes_other_than_true_and_false_must_be_known() -> None:
-    with pytest.raises(InputError, match="classes must be passed"):
-        tamis.SOFS(3).learn_one({0: 1.0}, "spam")
-    live = tamis.SOFS(3)
-    with pytest.raises(InputError, match="NaN"):
-        live.learn_one({0: math.nan}, True)
-    assert live.predict_one({0: 1.0}) is None
-    live.learn_one({0: 1.0}, True)
-
-
-def test_river() -> None:
-    pytest.importorskip("river")
-    from river import datasets, metrics, preprocessing
-
-    model = preprocessing.StandardScaler() | tamis.SOFS(9)
-    accuracy = metrics.Accuracy()
-    for x, y in datasets.Phishing():
-        guess = model.predict_one(x)
-        if guess is not None:
-            accuracy.update(y, guess)
-        model.learn_one(x, y)
-    assert accuracy.get() > 0.8
 
 
 # --- as a selector --------------------------------------------------------------------------------
