@@ -7,17 +7,22 @@ import importlib
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
 import types
 from pathlib import Path
 
+import click
 import pytest
+
+from tamis.cli.main import COMMANDS, LazyGroup
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPTIONS = doctest.ELLIPSIS
+CONTEXT = click.Context(LazyGroup())
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -64,6 +69,32 @@ def test_commands_print_what_they_say(page: str, session: str, in_tmp: Path) -> 
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         matches = doctest.OutputChecker().check_output(expected, done.stdout, OPTIONS)
         assert matches, f"$ {command}\n{done.stdout}\ninstead of\n{expected}"
+
+
+def commands_shown() -> list[tuple[str, str]]:
+    """Commands in the pages that are not run, and in the examples of each command's help."""
+    found = []
+    for page in PAGES:
+        plain = "".join(blocks(page, "")).replace("\\\n", "").splitlines()
+        inline = re.findall(r"`(tamis [^`\n]+)`", page.read_text())
+        found += [(page.name, line) for line in (*plain, *inline) if line.startswith("tamis ")]
+    for name in COMMANDS:
+        shown = (LazyGroup().get_command(CONTEXT, name).help or "").replace("\\\n", "")
+        lines = [line.strip() for line in shown.splitlines()]
+        found += [(name, line) for line in lines if line.startswith(f"tamis {name} ")]
+    return found
+
+
+def test_commands_that_are_shown_have_the_options_they_show() -> None:
+    shown = commands_shown()
+    for where, line in shown:
+        name, *words = shlex.split(line, comments=True)[1:]
+        assert name in COMMANDS, f"{where}: {line}"
+        params = LazyGroup().get_command(CONTEXT, name).params
+        known = {option for param in params for option in (*param.opts, *param.secondary_opts)}
+        asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert asked <= known | {"--help"}, f"{where}: {line}"
+    assert len(shown) > 50
 
 
 def test_code_shown_as_the_real_thing_is_the_real_thing() -> None:

@@ -34,7 +34,7 @@ COMMANDS = {
     "watch": ("tamis.cli.watch", "Feed files to a selection as they appear in a folder."),
     "info": ("tamis.cli.info", "Say what a file holds, or what a run did."),
     "compare": ("tamis.cli.compare", "Compare methods on your own data, with rank tests."),
-    "convert": ("tamis.cli.convert", "Turn a file into a column store."),
+    "convert": ("tamis.cli.convert", "Turn a file into a column store or a row store."),
     "demo": ("tamis.cli.demo", "Run on built-in data and write a report."),
 }
 
