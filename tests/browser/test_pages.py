@@ -16,6 +16,7 @@ import tamis
 from tamis import evaluate
 from tamis.engine.model import save_model
 from tamis.report.live import LivePage
+from tamis.report.page import Flow, Page, Ranks, Scatter
 from tamis.report.pages import page_of_folder
 from tamis.report.stream_run import page_of_run
 from tamis.report.write import write_page
@@ -143,6 +144,43 @@ def test_models_and_comparisons_look_right_too(look, kind, request, tmp_path, wi
         assert page.locator("svg[aria-label^='Critical-difference']").count() == 2
         assert page.locator("svg circle").count() == 8  # four methods, two classifiers
     assert page.locator("main section").count() >= 5
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_words_in_pictures_are_whole_and_apart(look, tmp_path, width):
+    names = [
+        "saola",
+        "fcbf:encode=mdlp",
+        "mrmr",
+        "a_very_long_name_of_a_method:with=parameters",
+        "Mine",
+    ]
+    spots = [(33, 0.919), (20, 0.88), (10, 0.698), (90, 0.916), (4.5, 0.836)]
+    points = [(name, *spot, 0.2) for name, spot in zip(names, spots, strict=True)]
+    nodes = [
+        ("arrived", 9, 0, "blue"),
+        ("kept at first", 9, 1, "green"),
+        ("evicted: withdrawn", 9, 2, "red"),
+    ]
+    sections = [
+        Ranks("ranks", names, [1.7, 2.7, 4.7, 2.0, 3.9], 3.5, [[0, 1, 2, 3, 4]]),
+        Scatter("scatter", "features kept", "accuracy", "seconds", points, [0, 1, 4], True),
+        Flow("flow", nodes, [(0, 1, 9), (1, 2, 9)]),
+    ]
+    path = write_page(Page("t", "s", sections), tmp_path / "page.html")
+    page = look(path.as_uri(), width)
+    outside = """() => [...document.querySelectorAll("svg text")].filter((text) => {
+      const a = text.getBBox(), b = text.ownerSVGElement.viewBox.baseVal;
+      return a.x < -1 || a.y < -3 || a.x + a.width > b.width + 1 || a.y + a.height > b.height + 3;
+    }).map((text) => text.textContent)"""
+    assert page.evaluate(outside) == []
+    covered = """() => {
+      const words = [...document.querySelectorAll("svg text.over")].map((text) => text.getBBox());
+      const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width
+        && a.y < b.y + b.height - 3 && b.y < a.y + a.height - 3;
+      return words.flatMap((a, i) => words.slice(i + 1).filter((b) => meet(a, b))).length;
+    }"""
+    assert page.evaluate(covered) == 0
 
 
 def test_a_live_page_follows_the_run_and_hears_its_end(look, run):

@@ -57,6 +57,22 @@ def test_a_comparison_shows_ranks_tables_and_the_trade_off(results):
     assert as_html(page).startswith("<!doctype html>")
 
 
+def test_warnings_are_told_once_for_each_method_and_data_set(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    data = {"numbers": (rng.normal(size=(60, 5)) + y[:, None], y)}
+    asked = ["fcbf:measure=symmetric_uncertainty", "fcbf"]
+    evaluate.compare(data, asked, ["knn"], cv="1x3", jobs=1, out=tmp_path)
+    page = page_of_folder(tmp_path)
+    [[name, who, sentence, folds]] = section(page, "What methods and classifiers warned of").rows
+    assert (name, who, folds) == ("numbers", asked[0], 3)
+    assert "takes every value as a category" in sentence
+    assert f"- numbers, {asked[0]}: {sentence} (3 folds)\n" in (tmp_path / "summary.md").read_text()
+    accuracies = section(page, "Accuracy with knn")
+    assert accuracies.best == "highest"
+    assert [column.digits for column in accuracies.columns] == [None, 4, 4]
+
+
 def test_curves_that_were_asked_for_are_drawn(tmp_path):
     data = {"wine": load_wine(return_X_y=True)}
     methods = ["saola", "alpha-investing"]

@@ -311,20 +311,32 @@ def _problems(results: Results, most: int = 20) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _notes(results: Results, most: int = 20) -> str:
-    """What methods and classifiers warned of, each once."""
-    found: dict[tuple[str, str, str], None] = {}
+def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
+    """What methods and classifiers warned of: data, who, the first such warning, how often.
+
+    Numbers in a warning differ from fold to fold, so it is told once for each method and data set.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
     for row in results.selections.select(["data", "method", "status", "note"]).to_pylist():
         if row["status"] == "ok" and row["note"]:
-            found[row["data"], row["method"], row["note"]] = None
+            found.setdefault((row["data"], row["method"]), []).append(row["note"])
     for row in results.rows.select(["data", "method", "classifier", "status", "note"]).to_pylist():
         if row["status"] == "ok" and row["note"]:
-            found[row["data"], f"{row['method']}, {row['classifier']}", row["note"]] = None
-    if not found:
+            who = f"{row['method']}, {row['classifier']}"
+            found.setdefault((row["data"], who), []).append(row["note"])
+    return [(data, who, notes[0], len(notes)) for (data, who), notes in found.items()]
+
+
+def _notes(results: Results, most: int = 20) -> str:
+    told = warnings_of(results)
+    if not told:
         return ""
-    lines = [f"- {cell(d)}, {cell(who)}: {cell(note)}" for d, who, note in list(found)[:most]]
-    if len(found) > most:
-        lines.append(f"- and {len(found) - most} more, in results.parquet and selections.parquet")
+    lines = [
+        f"- {cell(data)}, {cell(who)}: {cell(note)} ({count} fold{'s' if count > 1 else ''})"
+        for data, who, note, count in told[:most]
+    ]
+    if len(told) > most:
+        lines.append(f"- and {len(told) - most} more, in results.parquet and selections.parquet")
     return "\n".join(["## Notes\n", *lines]) + "\n"
 
 

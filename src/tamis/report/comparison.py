@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from tamis.evaluate.results import Results, open_results
 from tamis.evaluate.so_far import Line
 from tamis.evaluate.streams import KINDS, Curves, open_curves
+from tamis.evaluate.summary import warnings_of
 from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
 
 
@@ -60,6 +63,7 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
         *[_tests(results, summary, judge) for judge in results.classifiers],
         *_over(folder),
         _problems(summary),
+        _notes(results),
         _again(results),
     ]
     return Page(
@@ -67,6 +71,16 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
         _sentence(results, summary),
         [section for section in sections if section is not None],
     )
+
+
+def shown(methods: list[str]) -> list[str]:
+    """Methods as they are called on the page: a class of one's own without its module.
+
+    >>> shown(["saola", "lab.methods:Mine", "lab.methods:Mine:share=1"])
+    ['saola', 'Mine', 'Mine:share=1']
+    """
+    short = [re.sub(r"^[\w.]+:(?=[^\W\d]\w*(:|$))", "", method) for method in methods]
+    return [a if short.count(a) == 1 else b for a, b in zip(short, methods, strict=True)]
 
 
 def _sentence(results: Results, summary: dict[str, Any]) -> str:
@@ -78,7 +92,7 @@ def _sentence(results: Results, summary: dict[str, Any]) -> str:
     overall = np.where(done, np.nan_to_num(means).mean(axis=0), -1.0)
     best = int(np.argmax(overall))
     return (
-        f"With {judge}, {results.methods[best]} has the highest mean accuracy, "
+        f"With {judge}, {shown(results.methods)[best]} has the highest mean accuracy, "
         f"{overall[best]:.1%} over {len(results.data)} data sets"
         f"{', of the methods that finished every fold' if not done.all() else ''}."
     )
@@ -111,13 +125,16 @@ def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | N
         else "Rank 1 is the best accuracy on a data set."
     )
     return Ranks(
-        f"Average ranks with {judge}", results.methods, found["average_ranks"],
+        f"Average ranks with {judge}", shown(results.methods), found["average_ranks"],
         found["critical_difference"], found["not_different"], note=note,
     )  # fmt: skip
 
 
 def _table(title: str, results: Results, values: Any, note: str = "", digits: int = 4) -> Table:
-    columns = [Column("data"), *[Column(method, "number") for method in results.methods]]
+    columns = [
+        Column("data"),
+        *[Column(method, "number", digits) for method in shown(results.methods)],
+    ]
     rows: list[list[Any]] = [
         [data, *[None if v is None else round(v, digits) for v in row]]
         for data, row in zip(results.data, values, strict=True)
@@ -126,9 +143,9 @@ def _table(title: str, results: Results, values: Any, note: str = "", digits: in
 
 
 def _accuracies(results: Results, summary: dict[str, Any], judge: str) -> Section:
-    note = "Means over the folds; – where a fold gave no result."
+    note = "Means over the folds; – where a fold gave no result. The highest stands out."
     values = summary["classifiers"][judge]["accuracy"]
-    return _table(f"Accuracy with {judge}", results, values, note)
+    return replace(_table(f"Accuracy with {judge}", results, values, note), best="highest")
 
 
 def _kept(results: Results, summary: dict[str, Any]) -> Section:
@@ -154,9 +171,8 @@ def _trade_off(results: Results, judge: str) -> Section | None:
     done = np.flatnonzero(~np.isnan(accuracy) & ~np.isnan(kept))
     if len(done) < 2:
         return None
-    points = [
-        (results.methods[i], float(kept[i]), float(accuracy[i]), float(seconds[i])) for i in done
-    ]
+    names = shown(results.methods)
+    points = [(names[i], float(kept[i]), float(accuracy[i]), float(seconds[i])) for i in done]
     best = [
         i
         for i, (_, size, score, _) in enumerate(points)
@@ -175,8 +191,10 @@ def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | N
     if not found["win_tie_loss"]:
         return None
     holm = {} if found["ranks"] is None else {one["method"]: one for one in found["ranks"]["holm"]}
+    called = dict(zip(results.methods, shown(results.methods), strict=True))
+    control = called[results.control]
     rows: list[list[Any]] = [
-        [method, *counts, holm.get(method, {}).get("p_holm")]
+        [called[method], *counts, holm.get(method, {}).get("p_holm")]
         for method, counts in found["win_tie_loss"].items()
     ]
     columns = [
@@ -184,8 +202,8 @@ def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | N
         Column("losses", "count"), Column("p, Holm", "number"),
     ]  # fmt: skip
     return Table(
-        f"{results.control} against the others with {judge}", columns, rows,
-        note=f"Data sets that {results.control} wins, ties and loses by the paired test at 5 %.",
+        f"{control} against the others with {judge}", columns, rows,
+        note=f"Data sets that {control} wins, ties and loses by the paired test at 5 %.",
     )  # fmt: skip
 
 
@@ -226,6 +244,12 @@ def _problems(summary: dict[str, Any]) -> Section | None:
     keys = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
     rows = [[one[key] for key in keys] for one in summary["problems"]]
     return Table("Cells without a result", [Column(key) for key in keys], rows)
+
+
+def _notes(results: Results) -> Section | None:
+    rows: list[list[Any]] = [[*told] for told in warnings_of(results)]
+    columns = [Column("data"), Column("who"), Column("warned"), Column("folds", "count")]
+    return Table("What methods and classifiers warned of", columns, rows) if rows else None
 
 
 def _again(results: Results) -> Section:

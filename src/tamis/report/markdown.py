@@ -56,15 +56,17 @@ def _sentences(section: Explorer) -> str:
 def _table(columns: list[Column], rows: list[list[Any]]) -> str:
     heads = " | ".join(cell(column.label) for column in columns)
     rules = "|".join("---:" if column.kind in ("count", "number") else "---" for column in columns)
-    body = [f"| {' | '.join(map(_show, row))} |" for row in rows]
+    body = [f"| {' | '.join(map(_show, row, columns))} |" for row in rows]
     return "\n".join([f"| {heads} |", f"|{rules}|", *body])
 
 
-def _show(value: Any) -> str:
+def _show(value: Any, column: Column) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool | str):
         return cell(str(value))
+    if column.digits is not None:
+        return f"{value:,.{column.digits}f}"
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value):,}"
     return f"{value:.4g}"

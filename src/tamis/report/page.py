@@ -19,6 +19,8 @@ class Column:
 
     label: str
     kind: Kind = "text"
+    #: Digits after the point, where all cells should have as many.
+    digits: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Table(Section):
     rows: list[list[Any]]
     #: Which column's words are explained by the explorer when clicked, if any.
     opens: int | None = None
+    #: Whether the highest number of each row stands out.
+    best: Literal["", "highest"] = ""
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Itself."""

@@ -64,7 +64,7 @@ function bars(section, box) {
         }, draw("title", {}, `${label}: ${count(value)} ${name}`)));
       });
       const every = Math.ceil(60 / step);
-      if (i % every === 0) {
+      if (i % every === 0 && left + i * step + widthOf(label) <= width) {
         picture.append(draw("text", { x: left + i * step, y: height - 6, class: "soft" }, label));
       }
     });
@@ -74,12 +74,28 @@ function bars(section, box) {
     () => section.labels.map((label, i) => [label, ...names.map((name) => section.series[name][i])])));
 }
 
+// Where the words of each dot go: the place beside it that covers the fewest dots and other words.
+function besideDots(dots, widths, width, floor) {
+  const taken = dots.map(({ x, y, r }) => ({ left: x - r, right: x + r, top: y - r, bottom: y + r }));
+  return dots.map(({ x, y, r }, i) => {
+    const w = widths[i], places = [];
+    for (const [dx, dy] of [[r + 3, 4], [-r - 3 - w, 4], [-w / 2, -r - 5], [-w / 2, r + 14], [r, -r - 2], [r, r + 12], [-r - w, -r - 2], [-r - w, r + 12]]) {
+      places.push({ left: x + dx, right: x + dx + w, top: y + dy - 12, bottom: y + dy + 3 });
+    }
+    const meets = (p) => taken.filter((t, k) => k !== i && p.right >= t.left && p.left <= t.right && p.bottom >= t.top && p.top <= t.bottom).length;
+    const outside = (p) => (p.left < 2 || p.right > width - 2 || p.top < 14 || p.bottom > floor ? taken.length : 0);
+    const costs = places.map((p) => meets(p) + outside(p)), place = places[costs.indexOf(Math.min(...costs))];
+    taken.push(place);
+    return { x: place.left, y: place.bottom - 3 };
+  });
+}
+
 function scatter(section, box) {
   const place = make("div");
   box.append(place);
   const best = new Set(section.best);
   whenSized(box, (width) => {
-    const height = Math.max(260, Math.min(380, width * 0.5)), left = 56, right = 16, top = 18, bottom = 44;
+    const height = Math.max(260, Math.min(380, width * 0.5)), left = 56, right = 16, top = 40, bottom = 44;
     const fx = section.log_x ? (x) => Math.log10(Math.max(x, 1e-9)) : (x) => x;
     const xs = section.points.map((p) => fx(p[1])), ys = section.points.map((p) => p[2]), sizes = section.points.map((p) => p[3]);
     const span = (values) => { const lo = Math.min(...values), hi = Math.max(...values), pad = (hi - lo || 1) * 0.08; return [lo - pad, hi + pad]; };
@@ -88,23 +104,31 @@ function scatter(section, box) {
     const py = (y) => height - bottom - ((y - y0) / (y1 - y0)) * (height - top - bottom);
     const picture = draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": `${section.y_label} against ${section.x_label}; the numbers are in the table below` });
-    for (let i = 0; i <= 4; i++) {
-      const y = y0 + ((y1 - y0) * i) / 4, x = x0 + ((x1 - x0) * i) / 4;
-      picture.append(draw("line", { x1: left, x2: width - right, y1: py(y), y2: py(y), stroke: colour("line") }),
-        draw("text", { x: left - 6, y: py(y) + 4, "text-anchor": "end", class: "soft" }, number(Number(y.toPrecision(3)))),
-        draw("text", { x: px(x), y: height - bottom + 16, "text-anchor": "middle", class: "soft" }, number(Number((section.log_x ? 10 ** x : x).toPrecision(2)))));
-    }
+    roundNumbers(y0, y1, 4).forEach((y) => picture.append(
+      draw("line", { x1: left, x2: width - right, y1: py(y), y2: py(y), stroke: colour("line") }),
+      draw("text", { x: left - 6, y: py(y) + 4, "text-anchor": "end", class: "soft" }, number(y))));
+    let before = -Infinity; // where the last tick's words ended
+    (section.log_x ? roundPowers(10 ** x0, 10 ** x1) : roundNumbers(x0, x1, 5)).forEach((x) => {
+      const words = number(x), at = px(fx(x)), half = widthOf(words) / 2;
+      if (at - half < before + 8) return;
+      before = at + half;
+      picture.append(draw("line", { x1: at, x2: at, y1: height - bottom, y2: height - bottom + 4, stroke: colour("grey") }),
+        draw("text", { x: at, y: height - bottom + 17, "text-anchor": "middle", class: "soft" }, words));
+    });
     picture.append(draw("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, section.x_label),
       draw("text", { x: 4, y: 12 }, section.y_label));
     const front = section.best.map((i) => [px(xs[i]), py(ys[i])]).sort((a, b) => a[0] - b[0]);
     if (front.length > 1) {
       picture.append(draw("polyline", { points: front.map((p) => p.join(",")).join(" "), fill: "none", stroke: colour("green"), "stroke-width": 2, "stroke-dasharray": "5 4" }));
     }
+    const dots = section.points.map((_, i) => ({ x: px(xs[i]), y: py(ys[i]), r: 4 + 10 * Math.sqrt(sizes[i] / most) }));
+    const words = section.points.map(([name]) => fitted(name, width * 0.45));
+    const places = besideDots(dots, words.map(widthOf), width, height - bottom);
     section.points.forEach(([name], i) => {
-      const r = 4 + 10 * Math.sqrt(sizes[i] / most), chosen = best.has(i), onRight = px(xs[i]) > width * 0.7;
+      const r = dots[i].r, chosen = best.has(i);
       picture.append(draw("circle", { cx: px(xs[i]), cy: py(ys[i]), r, fill: colour(chosen ? "green" : "blue"), "fill-opacity": 0.55, stroke: colour(chosen ? "green" : "blue") },
         draw("title", {}, `${name}: ${section.x_label} ${number(section.points[i][1])}, ${section.y_label} ${number(ys[i])}, ${section.size_label} ${number(sizes[i])}`)),
-        draw("text", { x: px(xs[i]) + (onRight ? -r - 3 : r + 3), y: py(ys[i]) + 4, "text-anchor": onRight ? "end" : "start" }, cut(name, 24)));
+        draw("text", { x: places[i].x, y: places[i].y, class: "over" }, words[i]));
     });
     place.replaceChildren(picture);
   });
@@ -117,13 +141,14 @@ function ranks(section, box) {
   whenSized(box, (width) => {
     const n = section.names.length, half = Math.ceil(n / 2), row = 20, bar = 12;
     const levels = section.groups.length, axisY = 52, firstRow = axisY + 16 + levels * bar;
-    const height = firstRow + half * row + 14, side = Math.min(190, width * 0.3);
+    const longest = Math.max(...section.names.map((name) => widthOf(`${name} 0.00`))) + 16;
+    const height = firstRow + half * row + 14, side = Math.min(longest, width * 0.36);
     const least = 1, most = Math.max(n, 2);
     const px = (rank) => side + ((rank - least) / (most - least)) * (width - 2 * side);
     const picture = draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": "Critical-difference diagram; average ranks are in the table below" });
     picture.append(draw("line", { x1: px(least), x2: px(most), y1: axisY, y2: axisY, stroke: colour("ink") }));
-    for (let rank = least; rank <= most; rank++) {
+    for (let rank = least, step = Math.ceil(20 / (px(2) - px(1))); rank <= most; rank += step) {
       picture.append(draw("line", { x1: px(rank), x2: px(rank), y1: axisY - 6, y2: axisY, stroke: colour("ink") }),
         draw("text", { x: px(rank), y: axisY - 10, "text-anchor": "middle", class: "soft" }, rank));
     }
@@ -137,7 +162,7 @@ function ranks(section, box) {
       const edge = onLeft ? side - 8 : width - side + 8;
       picture.append(draw("polyline", { points: `${x},${axisY} ${x},${y} ${edge},${y}`, fill: "none", stroke: colour("grey") }),
         draw("text", { x: onLeft ? edge - 4 : edge + 4, y: y + 4, "text-anchor": onLeft ? "end" : "start" },
-          `${cut(section.names[i], Math.max(8, Math.floor(side / 9)))} ${section.ranks[i].toFixed(2)}`));
+          `${fitted(section.names[i], side - 16 - widthOf(" 0.00"))} ${section.ranks[i].toFixed(2)}`));
     });
     section.groups.forEach((group, level) => {
       const held = group.map((i) => section.ranks[i]), y = axisY + 8 + level * bar;

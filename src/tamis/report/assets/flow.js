@@ -38,7 +38,7 @@ function flow(section, box) {
       const x = left(stage);
       picture.append(draw("rect", { x, y: tops[i], width: thick, height: heights[i], fill: colour(paintName), rx: 2 }));
       // Stage 0 is wide; its words go inside the band, where there is room.
-      const words = cut(name, thin ? 18 : 34), y = tops[i] + Math.min(Math.max(heights[i] / 2, 8), 40);
+      const words = fitted(name, width - x - thick - 7, 600), y = tops[i] + Math.min(Math.max(heights[i] / 2, 8), 40);
       const share = stage === 0 ? "" : ` (${number(Number(((100 * n) / total).toPrecision(2)))}%)`;
       picture.append(draw("text", { x: x + thick + 6, y: y + 1 }, draw("tspan", { "font-weight": 600 }, words),
         draw("tspan", { x: x + thick + 6, dy: 16, class: "soft" }, count(n) + share)));

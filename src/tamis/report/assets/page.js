@@ -5,7 +5,7 @@ const KINDS = {
   lines, bars, flow, explorer, scatter, ranks,
   facts: (section, box) => box.append(make("dl", { class: "facts" }, ...section.items.map(([label, value]) =>
     make("div", {}, make("dt", {}, label), make("dd", {}, value))))),
-  table: (section, box) => box.append(tableOf(section.columns, section.rows, { opens: section.opens, search: section.rows.length > 8, caption: section.title })),
+  table: (section, box) => box.append(tableOf(section.columns, section.rows, { opens: section.opens, search: section.rows.length > 8, caption: section.title, best: section.best })),
   code: (section, box) => box.append(make("pre", { tabindex: "0" }, section.text)),
 };
 

@@ -41,6 +41,38 @@ function cut(text, most) {
   return letters.length <= most ? text : letters.slice(0, most - 1).join("") + "…";
 }
 
+// As much of a text as fits into so many pixels, with dots where letters are missing.
+const ruler = document.createElement("canvas").getContext("2d");
+function widthOf(text, weight = 400) {
+  ruler.font = `${weight} 13px system-ui, sans-serif`;
+  return ruler.measureText(text).width;
+}
+function fitted(text, room, weight = 400) {
+  if (widthOf(text, weight) <= room) return text;
+  const letters = Array.from(text);
+  while (letters.length > 1 && widthOf(letters.join("") + "…", weight) > room) letters.pop();
+  return letters.join("") + "…";
+}
+
+// Round numbers between two others: about so many, or 1, 2 and 5 times powers of ten.
+function roundNumbers(low, high, about) {
+  const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * [1, 2, 5, 10].find((times) => power * times >= raw);
+  const found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(Number((k * step).toPrecision(12)));
+  return found;
+}
+function roundPowers(low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    for (const times of [1, 2, 5]) {
+      const value = times * 10 ** power;
+      if (value >= low && value <= high) found.push(Number(value.toPrecision(3)));
+    }
+  }
+  return found;
+}
+
 // Something that acts as a button inside a picture: reached with Tab, pressed with Enter or space.
 function pressable(group, label, act) {
   group.setAttribute("role", "button");

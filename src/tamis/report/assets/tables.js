@@ -8,12 +8,14 @@ function cellOf(value, column, opens) {
   const cell = make("td", isNumber && typeof value === "number" ? { class: "n" } : {});
   if (opens) {
     cell.append(make("button", { class: "open", type: "button", onclick: () => openFeature(value) }, value));
+  } else if (typeof value === "number" && typeof column.digits === "number") {
+    cell.append(value.toLocaleString("en", { minimumFractionDigits: column.digits, maximumFractionDigits: column.digits }));
   } else if (typeof value === "number") cell.append(number(value));
   else cell.append(value === null || value === undefined ? "–" : String(value));
   return cell;
 }
 
-function tableOf(columns, rows, { opens = null, search = false, caption = "" } = {}) {
+function tableOf(columns, rows, { opens = null, search = false, caption = "", best = "" } = {}) {
   let shown = rows, limit = ROWS_AT_ONCE, sorted = null, rising = true;
   const body = make("tbody"), more = make("button", { type: "button", onclick: () => { limit *= 10; fill(); } });
   const heads = columns.map((column, place) => {
@@ -25,8 +27,14 @@ function tableOf(columns, rows, { opens = null, search = false, caption = "" } =
     return head;
   });
   function fill() {
-    body.replaceChildren(...shown.slice(0, limit).map((row) =>
-      make("tr", {}, ...row.map((value, i) => cellOf(value, columns[i], opens === i)))));
+    body.replaceChildren(...shown.slice(0, limit).map((row) => {
+      const cells = row.map((value, i) => cellOf(value, columns[i], opens === i));
+      if (best === "highest") {
+        const most = Math.max(...row.filter((value) => typeof value === "number"));
+        row.forEach((value, i) => { if (value === most) cells[i].classList.add("best"); });
+      }
+      return make("tr", {}, ...cells);
+    }));
     more.hidden = shown.length <= limit;
     more.textContent = `show more (${count(shown.length - limit)} left)`;
   }
