@@ -46,16 +46,22 @@ LEARNERS: dict[str, dict[str, Any]] = {
 
 def timed(job: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
     """Best wall and CPU seconds, after a round that warms up."""
-    wall, cpu = [], []
+    return timed_in_turn([job], rounds)[0]
+
+
+def timed_in_turn(jobs: list[Callable[[], Any]], rounds: int) -> list[tuple[float, float]]:
+    """The same for several jobs, one after the other in each round: a busy time meets all."""
+    found: list[list[tuple[float, float]]] = [[] for _ in jobs]
     for _ in range(rounds + 1):
-        start, busy = time.perf_counter(), time.process_time()
-        job()
-        wall.append(time.perf_counter() - start)
-        cpu.append(time.process_time() - busy)
-    return min(wall[1:]), min(cpu[1:])
+        for job, times in zip(jobs, found, strict=True):
+            start, busy = time.perf_counter(), time.process_time()
+            job()
+            times.append((time.perf_counter() - start, time.process_time() - busy))
+    return [(min(w for w, _ in times[1:]), min(c for _, c in times[1:])) for times in found]
 
 
 def drained(source: Any) -> None:
+    """Read all rows as a learner takes them: every block has its numbers in memory."""
     for _ in source.rows():
         pass
 
@@ -96,20 +102,21 @@ def reading(folder: Path, n_rows: int, nonzeros: int) -> list[dict[str, Any]]:
     """The table about reading; MB are those of the text, or of the store."""
     text, store = folder / "data.svm", RowStore(folder / "data.rows")
     sizes = text.stat().st_size / 1e6, store.info().details["bytes"] / 1e6
-    jobs: list[tuple[str, float, Callable[[], Any], int]] = [
-        ("text, tamis", sizes[0], lambda: drained(SvmlightSource(text, zero_based=False)), ROUNDS),
-        ("row store, tamis", sizes[1], lambda: drained(store), ROUNDS),
-        ("text, load_svmlight_file", sizes[0], lambda: load_svmlight_file(str(text)), 1),
-    ]
+    ours = timed_in_turn(
+        [lambda: drained(SvmlightSource(text, zero_based=False)), lambda: drained(store)],
+        2 * ROUNDS,
+    )
+    theirs = timed(lambda: load_svmlight_file(str(text)), 1)
+    names = ("text, tamis", "row store, tamis", "text, load_svmlight_file")
     lines = []
-    for what, size, job, rounds in jobs:
-        wall, cpu = timed(job, rounds)
+    for what, size, (wall, cpu) in zip(names, (*sizes, sizes[0]), (*ours, theirs), strict=True):
         lines.append({
             "reading": what, "wall s": wall, "CPU s": cpu, "CPU ns a nonzero": cpu / nonzeros * 1e9,
             "MB/s": size / wall, "rows/s": n_rows / wall, "bytes a nonzero": size * 1e6 / nonzeros,
         })  # fmt: skip
     for line in lines:
-        line["times the text's speed (CPU)"] = lines[0]["CPU s"] / line["CPU s"]
+        for clock in ("CPU", "wall"):
+            line[f"times the text's speed ({clock})"] = lines[0][f"{clock} s"] / line[f"{clock} s"]
     return lines
 
 

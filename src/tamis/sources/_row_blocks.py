@@ -34,8 +34,6 @@ VALUES = {
 _MOST_FAR = 1 / 64
 #: Smaller gaps fit a unit of 1, 2 or 4 bytes; 8 bytes take every gap.
 _LIMITS = np.array([2**8, 2**16, 2**32], dtype=np.uint64)
-#: Memory for the numbers of a block is asked for in multiples of so many.
-_STEP = 1 << 14
 
 
 def lines_fit(lines: npt.NDArray[np.int64], n_rows: int) -> bool:
@@ -95,7 +93,7 @@ def read_block(
     far = gaps[far_at - at :].view(np.int64).reshape(2, -1)
     if width == 8:  # a sum of these may be anything: each is looked at
         far = np.stack([np.arange(n), units.view(np.int64)])
-    places = _room(n, np.int32 if n_columns < 2**31 else np.int64)
+    places = np.empty(n, dtype=np.int32 if n_columns < 2**31 else np.int64)
     if not decode_gaps(pointers, units, *far, start, n_columns, places):
         return None
     values = _values(files, line, n)
@@ -105,25 +103,13 @@ def read_block(
 def _values(files: OpenFiles, line: list[int], n: int) -> npt.NDArray[np.float64] | None:
     at, width = line[FIRST_VALUE], line[VALUE_WIDTH]
     dtype = VALUES[width]
-    values = _room(n, np.float64)
     if dtype is None:
-        values.fill(1.0)
-        return values
+        return np.ones(n)
     if at + n * width > files.length("values.npy"):
         return None
-    if width == 8:
-        files.read_into(values, "values.npy", at)
-    else:
-        values[:] = files.read("values.npy", at, at + n * width, scratch=True).view(dtype)
-    return values
-
-
-def _room(n: int, dtype: Any) -> npt.NDArray[Any]:
-    """Memory for n numbers, asked for in few sizes: what a block before has left is used again.
-
-    Otherwise the system is asked for most blocks, and clears their pages, for half of the time.
-    """
-    return np.empty(n + -n % _STEP, dtype=dtype)[:n]
+    # Numbers that are float64 already are read to where they stay.
+    read = files.read("values.npy", at, at + n * width, scratch=width < 8).view(dtype)
+    return read.astype(np.float64, copy=False)
 
 
 def _padded(size: int) -> int:

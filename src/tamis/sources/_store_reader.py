@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
+from tamis.core.memory import reuse_freed
 from tamis.sources._places import Place, is_address, place
 from tamis.sources._store_files import HEADER, META, npy_header
 from tamis.sources.base import Report, silent
@@ -135,6 +136,7 @@ class OpenFiles:
     """
 
     def __init__(self, store: StoreFolder) -> None:
+        reuse_freed()
         self._store = store
         self._open: dict[str, FileIO] = {}
         self._scratch: dict[str, npt.NDArray[np.uint8]] = {}
@@ -160,16 +162,15 @@ class OpenFiles:
             if size > len(self._scratch.get(name, ())):
                 self._scratch[name] = np.empty(size + size // 8, dtype=np.uint8)
             into = self._scratch[name][:size] if size else np.empty(0, dtype=np.uint8)
-        self.read_into(into, name, lo * dtype.itemsize)
+        self._fill(into.data, name, HEADER + lo * dtype.itemsize)
         return into.view(dtype)
 
-    def read_into(self, out: npt.NDArray[Any], name: str, at: int) -> None:
-        """Fill an array with the bytes of a file from `at` on."""
+    def _fill(self, left: memoryview, name: str, at: int) -> None:
         if name not in self._open:
             path = os.path.join(self._store.path, name)
             self._open[name] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with all
-        file, left = self._open[name], out.view(np.uint8).data
-        file.seek(HEADER + at)
+        file = self._open[name]
+        file.seek(at)
         while len(left):
             got = file.readinto(left)
             if not got:
