@@ -17,7 +17,7 @@ from slow_information import uncertainty
 import tamis
 from tamis import FCBF, FisherZ, SymmetricUncertainty
 from tamis.core.errors import DataWarning, ParameterError
-from tamis.selectors.measured_batch import best_first
+from tamis.selectors.columns.measured_batch import best_first
 from tests_shared import SHARED
 
 # Some of the real sets have few rows to a level; that is what is tested, not warned about.

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from tamis import FGM, GDM
 from tamis.core.errors import InputError, ParameterError
-from tamis.selectors.cutting_planes import Machine
+from tamis.selectors.columns.cutting_planes import Machine
 
 
 def data(seed, classes=2, rows=60, columns=15):

@@ -23,7 +23,7 @@ from tamis.encode import resolve as resolve_encoder
 from tamis.engine.select import make_selector
 from tamis.measures.auto import BY_NAME, at_level, choose
 from tamis.selectors import BY_METHOD
-from tamis.selectors.measured import Measured
+from tamis.selectors.columns.measured import Measured
 from tamis.sources.memory import MemorySource
 
 #: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.

@@ -7,8 +7,8 @@ import pkgutil
 
 from tamis.selectors import batch, features
 from tamis.selectors.base import BatchSelector, ColumnSelector, FeatureStreamSelector, Selector
-from tamis.selectors.measured import MeasuredSelector
-from tamis.selectors.measured_batch import MeasuredBatchSelector
+from tamis.selectors.columns.measured import MeasuredSelector
+from tamis.selectors.columns.measured_batch import MeasuredBatchSelector
 
 __all__ = [
     "BY_METHOD",

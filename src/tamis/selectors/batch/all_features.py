@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Reason, Verdict
 from tamis.measures.base import Floats
-from tamis.selectors.modelled import UNUSABLE
-from tamis.selectors.scored_batch import Scored, ScoredBatchSelector, constants
+from tamis.selectors.columns.modelled import UNUSABLE
+from tamis.selectors.columns.scored_batch import Scored, ScoredBatchSelector, constants
 
 
 class AllFeatures(ScoredBatchSelector):

@@ -12,7 +12,7 @@ import numpy as np
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.measures.base import Floats, Ints, Measure, Panel
-from tamis.selectors.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.selectors.columns.measured_batch import Candidates, MeasuredBatchSelector
 
 #: Merits are compared to this many digits after the point, so that rounding decides nothing.
 DIGITS = 11

@@ -17,8 +17,8 @@ from tamis.kernels.threads import over_columns
 from tamis.measures.base import Ints, Measure
 from tamis.measures.coded import CodedColumns
 from tamis.measures.information import SymmetricUncertainty
-from tamis.selectors.measured_batch import Candidates, MeasuredBatchSelector
-from tamis.selectors.scored_batch import refuse_numbers
+from tamis.selectors.columns.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.selectors.columns.scored_batch import refuse_numbers
 
 
 class Consistency(MeasuredBatchSelector):

@@ -12,7 +12,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Number, Range
 from tamis.measures.base import Floats, Ints, Measure, Strength
-from tamis.selectors.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.selectors.columns.measured_batch import Candidates, MeasuredBatchSelector
 
 
 class FCBF(MeasuredBatchSelector):

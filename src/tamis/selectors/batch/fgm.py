@@ -10,10 +10,10 @@ import numpy as np
 from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Number, Range
 from tamis.measures.base import Floats, Ints
-from tamis.selectors.cutting_planes import Machine
-from tamis.selectors.measured_batch import ROUNDING, best_first
-from tamis.selectors.scored_batch import refuse_numbers
-from tamis.selectors.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.selectors.columns.cutting_planes import Machine
+from tamis.selectors.columns.measured_batch import ROUNDING, best_first
+from tamis.selectors.columns.scored_batch import refuse_numbers
+from tamis.selectors.columns.tabled_batch import Found, Table, TabledBatchSelector
 
 
 class FGM(TabledBatchSelector):

@@ -11,9 +11,9 @@ from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Number, Range
 from tamis.measures.base import Floats, Ints
 from tamis.selectors.batch.fgm import FGM
-from tamis.selectors.cutting_planes import Machine
-from tamis.selectors.measured_batch import ROUNDING, best_first
-from tamis.selectors.tabled_batch import Found, Table
+from tamis.selectors.columns.cutting_planes import Machine
+from tamis.selectors.columns.measured_batch import ROUNDING, best_first
+from tamis.selectors.columns.tabled_batch import Found, Table
 
 
 class GDM(FGM):

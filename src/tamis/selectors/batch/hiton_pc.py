@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from tamis.core.params import Range
 from tamis.measures.base import Ints, Measure
-from tamis.selectors.arrivals import Arrival, Kept
-from tamis.selectors.measured_batch import Candidates, MeasuredBatchSelector
-from tamis.selectors.separating import Separating
+from tamis.selectors.columns.arrivals import Arrival, Kept
+from tamis.selectors.columns.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.selectors.columns.separating import Separating
 
 
 class HITONPC(Separating, MeasuredBatchSelector):

@@ -12,8 +12,8 @@ from tamis.core.decisions import Reason
 from tamis.core.errors import warn
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.measures.base import Floats
-from tamis.selectors.scored_batch import refuse_numbers
-from tamis.selectors.tabled_batch import Found, Table, TabledBatchSelector, weight_reasons
+from tamis.selectors.columns.scored_batch import refuse_numbers
+from tamis.selectors.columns.tabled_batch import Found, Table, TabledBatchSelector, weight_reasons
 
 #: The penalty is looked for between these factors of the smallest C that gives any weight.
 DOUBLINGS = 24

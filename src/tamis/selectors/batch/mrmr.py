@@ -11,7 +11,7 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.measures.base import Floats, Ints, Measure
 from tamis.measures.information import MutualInformation
-from tamis.selectors.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.selectors.columns.measured_batch import Candidates, MeasuredBatchSelector
 
 
 class MRMR(MeasuredBatchSelector):

@@ -13,8 +13,8 @@ from tamis.core.params import Nothing, Number, Range
 from tamis.kernels.stumps import ROUNDING, best_stumps, sort_entries
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats
-from tamis.selectors.scored_batch import refuse_numbers
-from tamis.selectors.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.selectors.columns.scored_batch import refuse_numbers
+from tamis.selectors.columns.tabled_batch import Found, Table, TabledBatchSelector
 
 
 class NaiveBoosting(TabledBatchSelector):

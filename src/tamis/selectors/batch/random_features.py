@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, Range
 from tamis.measures.base import Floats
-from tamis.selectors.scored_batch import ScoredBatchSelector, constants
+from tamis.selectors.columns.scored_batch import ScoredBatchSelector, constants
 
 
 class RandomFeatures(ScoredBatchSelector):

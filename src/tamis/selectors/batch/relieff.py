@@ -21,8 +21,8 @@ from tamis.kernels.relief import (
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats
-from tamis.selectors.modelled import Columns
-from tamis.selectors.scored_batch import ScoredBatchSelector, refuse_numbers
+from tamis.selectors.columns.modelled import Columns
+from tamis.selectors.columns.scored_batch import ScoredBatchSelector, refuse_numbers
 
 #: Distances that are held at most (3.2 GB).
 MOST_DISTANCES = 400_000_000

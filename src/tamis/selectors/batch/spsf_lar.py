@@ -10,8 +10,8 @@ import numpy as np
 from tamis.core.decisions import Reason
 from tamis.core.params import Number, Range
 from tamis.measures.base import Floats
-from tamis.selectors.least_angle import UnitColumns, least_angle, path_reasons
-from tamis.selectors.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.selectors.columns.least_angle import UnitColumns, least_angle, path_reasons
+from tamis.selectors.columns.tabled_batch import Found, Table, TabledBatchSelector
 
 
 class SPSFLAR(TabledBatchSelector):

@@ -23,7 +23,7 @@ from tamis.kernels.least_squares import (
     invest,
     whiten,
 )
-from tamis.selectors.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
+from tamis.selectors.columns.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
 
 
 class LeastSquares:

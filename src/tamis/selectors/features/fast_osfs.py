@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
-from tamis.selectors.arrivals import Arrival, Kept
-from tamis.selectors.separating import SeparatingSelector
+from tamis.selectors.columns.arrivals import Arrival, Kept
+from tamis.selectors.columns.separating import SeparatingSelector
 
 
 class FastOSFS(SeparatingSelector):

@@ -15,7 +15,7 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError, warn
 from tamis.core.params import Number, OneOf, Range
 from tamis.kernels.logistic import block_gradients, fit_weights
-from tamis.selectors.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
+from tamis.selectors.columns.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
 
 #: The log holds strengths as float32.
 LARGEST = np.finfo(np.float32).max

@@ -18,9 +18,9 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.core.params import OneOf, Range
 from tamis.measures.base import Measure
-from tamis.selectors.arrivals import Arrival, Examined, Kept
+from tamis.selectors.columns.arrivals import Arrival, Examined, Kept
+from tamis.selectors.columns.pairs import BETTER, OLDER, WEAKER, walk
 from tamis.selectors.features.saola import SAOLA
-from tamis.selectors.pairs import BETTER, OLDER, WEAKER, walk
 
 #: A stretch of columns of one group: arrival number of the first, and the label.
 Run = tuple[int, Any]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tamis.core.decisions import Decision
 from tamis.measures.neighbourhood import LineColumn
-from tamis.selectors.neighbourhood import NeighbourhoodSelector
+from tamis.selectors.columns.neighbourhood import NeighbourhoodSelector
 
 
 class OFSA3M(NeighbourhoodSelector):

@@ -9,7 +9,7 @@ from typing import ClassVar
 from tamis.core.decisions import Decision
 from tamis.core.params import Number, Range
 from tamis.measures.neighbourhood import Dependency, LineColumn, sign
-from tamis.selectors.neighbourhood import NeighbourhoodSelector
+from tamis.selectors.columns.neighbourhood import NeighbourhoodSelector
 
 
 class OFSDensity(NeighbourhoodSelector):

@@ -12,9 +12,9 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import OneOf, Range
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.base import Floats, Measure
-from tamis.selectors.arrivals import Arrival, Foresight, Kept
-from tamis.selectors.measured import MeasuredSelector
-from tamis.selectors.pairs import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
+from tamis.selectors.columns.arrivals import Arrival, Foresight, Kept
+from tamis.selectors.columns.measured import MeasuredSelector
+from tamis.selectors.columns.pairs import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 
 class SAOLA(MeasuredSelector):

@@ -14,9 +14,9 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.measures.base import Floats, Measure, Panel
 from tamis.measures.interaction import GainForm, InteractionPanel, Meeting, interaction_panel
-from tamis.selectors.arrivals import Arrival, Examined, Kept
-from tamis.selectors.measured import MeasuredSelector
-from tamis.selectors.pairs import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
+from tamis.selectors.columns.arrivals import Arrival, Examined, Kept
+from tamis.selectors.columns.measured import MeasuredSelector
+from tamis.selectors.columns.pairs import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 #: Terms of a gain that a decision records, the largest first.
 TERMS = 3

@@ -18,8 +18,8 @@ import numpy as np
 
 from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints
-from tamis.selectors.least_angle import UnitColumns
-from tamis.selectors.tabled_batch import Table
+from tamis.selectors.columns.least_angle import UnitColumns
+from tamis.selectors.columns.tabled_batch import Table
 
 #: Turns between weights of cuts and machines, and the change of the former that ends them.
 TURNS, STILL = 30, 1e-3

@@ -21,7 +21,7 @@ from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints
 from tamis.selectors.base import BatchSelector
-from tamis.selectors.modelled import UNUSABLE, Columns
+from tamis.selectors.columns.modelled import UNUSABLE, Columns
 
 
 @dataclass(frozen=True, eq=False)

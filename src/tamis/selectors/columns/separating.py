@@ -22,8 +22,8 @@ from tamis.measures.conditional import (
 )
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
-from tamis.selectors.arrivals import Arrival, Examined, Kept
-from tamis.selectors.measured import UNTESTED, Measured, MeasuredSelector
+from tamis.selectors.columns.arrivals import Arrival, Examined, Kept
+from tamis.selectors.columns.measured import UNTESTED, Measured, MeasuredSelector
 
 
 class Separating(Measured):

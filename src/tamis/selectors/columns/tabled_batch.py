@@ -25,8 +25,8 @@ from tamis.measures.base import Floats, Ints
 from tamis.measures.fisher_z import FisherZ, ReadyColumns
 from tamis.measures.panels import compressed
 from tamis.selectors.base import BatchSelector
-from tamis.selectors.modelled import UNUSABLE, Columns
-from tamis.selectors.scored_batch import Scored, log_kept
+from tamis.selectors.columns.modelled import UNUSABLE, Columns
+from tamis.selectors.columns.scored_batch import Scored, log_kept
 
 
 @dataclass(frozen=True, eq=False)

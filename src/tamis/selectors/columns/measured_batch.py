@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from tamis.measures.base import Floats, Ints, Measure, Prepared
 from tamis.measures.information import SymmetricUncertainty
-from tamis.selectors.arrivals import Examined
 from tamis.selectors.base import BatchSelector
-from tamis.selectors.measured import Measured
+from tamis.selectors.columns.arrivals import Examined
+from tamis.selectors.columns.measured import Measured
 
 #: Strengths closer than this are tied: sums of the same numbers in another order differ by less.
 ROUNDING = 1e-12

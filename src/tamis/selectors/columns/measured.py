@@ -22,8 +22,8 @@ from tamis.core.kinds import most_levels
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, as_asked, choose, from_name, named, resolve
 from tamis.measures.base import Measure, Panel, Prepared, Strength
-from tamis.selectors.arrivals import Arrival, Examined, Floats, Foresight, Kept
 from tamis.selectors.base import ColumnSelector, FeatureStreamSelector
+from tamis.selectors.columns.arrivals import Arrival, Examined, Floats, Foresight, Kept
 
 #: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Decision
 from tamis.measures.base import Floats
-from tamis.selectors.arrivals import Arrival, Kept
+from tamis.selectors.columns.arrivals import Arrival, Kept
 
 #: Which of two equally relevant features stays.
 Ties = Literal["older", "newer", "neither"]

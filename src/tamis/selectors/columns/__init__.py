@@ -1,0 +1,1 @@
+"""What selectors of columns are built from; the methods are in `features/`, `batch/`."""
