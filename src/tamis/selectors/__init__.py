@@ -1,4 +1,9 @@
-"""Selectors. Adding one is a file in `features/` or `batch/`, which is found, and its export."""
+"""Selectors. Adding one is a file in `features/` or `batch/`, which is found, and its export.
+
+The methods are a file each: `features/` for columns that arrive, `batch/` for all columns at once,
+`instances/` for rows that arrive. What they share is in `base.py`; what those on columns are built
+from is in `columns/`.
+"""
 
 from __future__ import annotations
 
