@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from tamis.core.errors import SourceError
-from tamis.core.memory import reuse_freed
 from tamis.kernels.threads import thread_count
 
 A = TypeVar("A")
@@ -24,7 +23,6 @@ def in_order(
     the place of its result, and is the end. Closing the iterator stops the threads. A pipe is to be
     read in the caller's thread: nothing could stop a thread that waits for it.
     """
-    reuse_freed()
     workers = thread_count()
     waiting: deque[Future[B]] = deque()
     pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="tamis-ahead")

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import SourceError
+from tamis.core.memory import reuse_freed
 from tamis.kernels import svmlight as kernel
 from tamis.sources._in_order import in_order
 from tamis.sources._svmlight_text import (
@@ -79,6 +80,7 @@ class SvmlightReader(RowReader):
         self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
     ) -> Iterator[Part]:
         """Stream the rows after a mark, a part for each chunk of text."""
+        reuse_freed()
         byte, line, row = (self._range[0], 0, 0) if after is None else map(int, after.split())
         texts = self._texts(byte)
         if self.name_base is None:
