@@ -45,7 +45,8 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
         r"wins/ties/losses of all: saola \d/\d/\d, random:n_features=3 \d/\d/\d", lines[5]
     )
     assert lines[-1] == (
-        "18 of 18 cells computed, the others were finished before; wrote results/summary.md"
+        "18 of 18 cells computed; wrote results/summary.md; for a page to look at: "
+        "tamis report results"
     )
     assert {"over_thresholds.parquet", "results.parquet", "summary.md", "compare.json"} <= set(
         os.listdir("results")
@@ -86,6 +87,28 @@ def test_what_cannot_be_done_is_one_sentence(tamis, files, words, sentence) -> N
     else:
         assert said == sentence
     assert not (files / "results").exists()
+
+
+def test_warnings_of_methods_are_printed(tamis, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    np.save(tmp_path / "n.npy", rng.normal(size=(60, 4)) + y[:, None])
+    np.save(tmp_path / "n.y.npy", y)
+    method = "fcbf:measure=symmetric_uncertainty"
+    done = tamis(
+        "compare", "n.npy", "--methods", method, "--classifiers", "nb", "--cv", "1x3",
+        "--out", "results", "--jobs", "1",
+    )  # fmt: skip
+    [told] = [line for line in done.out.splitlines() if line.startswith("warning: ")]
+    assert re.fullmatch(rf"warning: n, {method}: .* takes every value as .* \(3 folds\)", told)
+
+
+def test_a_class_that_cannot_be_imported_says_where_to_put_it(tamis, files) -> None:
+    words = ("compare", "low.svm", "--methods", "my_lab:Mine", "--out", "results")
+    assert tamis(*words).one_sentence() == (
+        "there is no selector my_lab:Mine to import (No module named 'my_lab'); install its "
+        "package, or name the folder that holds it in the environment variable PYTHONPATH"
+    )
 
 
 def test_ctrl_c_keeps_what_is_finished(files) -> None:

@@ -76,6 +76,18 @@ def test_predict_says_how_many_are_right_and_writes_them(tamis, data):
     assert sorted(os.listdir()) == ["model", "p.csv", "test.svm", "train.svm"]
 
 
+def test_predictions_can_be_printed(tamis, data):
+    tamis("learn", "train.svm", "-k", "5", "--out", "model")
+    tamis("predict", "model", "test.svm", "--out", "p.csv", "--scores")
+    done = tamis("predict", "model", "test.svm", "--out", "-", "--scores")
+    assert done.out == Path("p.csv").read_text()
+    assert re.fullmatch(r"accuracy .* on 200 rows\n", done.err)
+    assert not Path("-").exists()
+    assert tamis("predict", "model", "test.svm", "--out", "-", "--json").one_sentence() == (
+        "--json and --out - both go to standard output; give one of the two"
+    )
+
+
 def test_three_classes_have_a_score_each(tamis, data):
     lines = Path("train.svm").read_text().splitlines()
     Path("three.svm").write_text("\n".join([*lines, *("2" + line[1:] for line in lines)]) + "\n")
@@ -96,7 +108,10 @@ def test_labels_that_are_no_classes_are_left_out_of_the_accuracy(tamis, data):
     )
     Path("none.svm").write_text("\n".join("9" + line[1:] for line in lines) + "\n")
     said = tamis("predict", "model", "none.svm").out
-    assert said == "200 rows predicted; none has a label that is one of the classes\n"
+    assert said == (
+        "200 rows predicted; none has a label that is one of the classes\n"
+        "they were not written; give --out FILE, or --out - to print them\n"
+    )
 
 
 def test_bad_lines_are_counted_and_told_and_recorded(tamis, data):

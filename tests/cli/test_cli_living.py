@@ -44,6 +44,9 @@ def test_a_week_on_the_command_line(tamis, week):
     assert (status["features"], status["kept"], status["key"]) == (6, 1, "id")
     assert "kept        1\n" in tamis("status", "run").out
     since = tamis("log", "run", "--since", "last").out
+    late = tamis("log", "run", "--since", "2999-01-01")
+    assert (late.code, late.out) == (0, "")
+    assert late.err == "no feature has met the rule since 2999-01-01\n"
     assert since.count("\n") == 1
     assert "copy was dropped as redundant" in since
     assert json.loads(tamis("log", "run", "--since", "1", "--json").out)["feature"] == "copy"
@@ -231,3 +234,14 @@ def test_groups_from_a_file(tamis, tmp_path):
     )
     assert not (tmp_path / "no").exists()
     assert "feature,group" in tamis("select", "--help").out
+
+
+def test_a_feature_that_was_never_there_is_told_before_any_is_withdrawn(tamis, week):
+    assert (
+        tamis("select", "monday.parquet", "--target", "y", "--key", "id", "--out", "run").code == 0
+    )
+    said = tamis("drop", "run", "good", "never").one_sentence()
+    assert said == "no feature is called 'never' among the 2 seen; the first is called 'good'"
+    assert json.loads(tamis("status", "run", "--json").out)["commits"] == 1
+    assert tamis("drop", "run", "good").out == "good was withdrawn\n"
+    assert tamis("drop", "run", "good").one_sentence() == "good was withdrawn before"

@@ -21,7 +21,7 @@ from tamis.evaluate.classifiers import CLASSIFIERS
 from tamis.evaluate.paired import PAIRED_TESTS
 from tamis.evaluate.so_far import Line
 from tamis.evaluate.streams import threshold_variants
-from tamis.evaluate.summary import rank_summary, table_lines, win_tie_loss
+from tamis.evaluate.summary import rank_summary, table_lines, warnings_of, win_tie_loss
 from tamis.report.comparison import page_of, page_so_far
 from tamis.selectors import BY_METHOD
 
@@ -202,10 +202,15 @@ def _page(results: Results, out: str) -> list[str]:
         words += f": {row['note']}" if row["note"] else ""
         stopped[words] = stopped.get(words, 0) + 1
     lines += [f"no result: {words} ({count})" for words, count in stopped.items()]
+    lines += [
+        f"warning: {data}, {who}: {note} ({count} fold{'s' if count > 1 else ''})"
+        for data, who, note, count in warnings_of(results)
+    ]
     total = len(results.selections)
+    before = "" if results.computed == total else ", the others were finished before"
     lines.append(
-        f"{results.computed:,} of {total:,} cells computed, the others were finished before; "
-        f"wrote {Path(out) / 'summary.md'}"
+        f"{results.computed:,} of {total:,} cells computed{before}; "
+        f"wrote {Path(out) / 'summary.md'}; for a page to look at: tamis report {out}"
     )
     return lines
 

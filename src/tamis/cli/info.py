@@ -120,6 +120,8 @@ def _text(value: Any) -> str:
         return "-" if value is None else "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     if isinstance(value, dict):
         return ", ".join(f"{k} {_text(v)}" for k, v in value.items())
     return str(value)

@@ -28,7 +28,11 @@ def command(run: str, since: str | None, as_json: bool) -> None:
       tamis log run/ --since last
       tamis log run/ --since 2026-11-01 --json
     """  # noqa: D301  (click wants the backspace itself)
-    for entry in Selection.open(run).log(since):
+    found = Selection.open(run).log(since)
+    if not found and not as_json:
+        when = "yet" if since is None else f"since {since}"
+        click.echo(one_line(f"no feature has met the rule {when}"), err=True)
+    for entry in found:
         if as_json:
             click.echo(json.dumps(entry, ensure_ascii=False))
         else:

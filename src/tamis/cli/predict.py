@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
@@ -16,7 +17,7 @@ from tamis.cli.learn import tested
 from tamis.cli.options import source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
-from tamis.core.errors import OutputError
+from tamis.core.errors import OutputError, ParameterError
 from tamis.engine.folders import reason
 from tamis.engine.model import open_model
 from tamis.engine.predict import Predictions, Tally, predict_stream
@@ -25,7 +26,7 @@ from tamis.engine.predict import Predictions, Tally, predict_stream
 @click.command("predict")
 @click.argument("model", type=click.Path())
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
-@click.option("--out", type=click.Path(), help="CSV file for the predictions.")
+@click.option("--out", type=click.Path(), help="CSV file for the predictions; - prints them.")
 @click.option("--scores", is_flag=True, help="Write scores, too; of two classes, of the second.")
 @click.option("--skip-bad-lines", is_flag=True,
               help="Count bad lines and go on; the rows that are left are numbered.")  # fmt: skip
@@ -52,8 +53,10 @@ def command(
     Examples:
       tamis predict model/ test.svm
       tamis predict model/ new.svm --out predictions.csv --scores
-      zcat new.svm.gz | tamis predict model/ - --out predictions.csv
+      zcat new.svm.gz | tamis predict model/ - --out - | gzip > predictions.csv.gz
     """  # noqa: D301  (click wants the backspace itself)
+    if as_json and out == "-":
+        raise ParameterError("--json and --out - both go to standard output; give one of the two")
     opened, tally = open_model(model), Tally()
     with progress(quiet or as_json) as report, _table(out, opened.classes_, scores) as write:
         found = predict_stream(
@@ -67,24 +70,42 @@ def command(
                  "bad_lines": tally.bad.counts, "predictions": out}  # fmt: skip
         click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
     elif not quiet:
-        for line in [*tested(tally), *([f"wrote {out}"] if out else [])]:
-            click.echo(one_line(line))
+        for line in [*tested(tally), *_where(out, tally)]:
+            click.echo(one_line(line), err=out == "-")
+
+
+def _where(out: str | None, tally: Tally) -> list[str]:
+    """Where the predictions are."""
+    if out is None:
+        not_asked = "they were not written; give --out FILE, or --out - to print them"
+        return [not_asked] if tally.accuracy is None else []
+    return [] if out == "-" else [f"wrote {out}"]
 
 
 @contextmanager
 def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
-    """Give a function that writes predictions to a file, which is there when all are written."""
+    """Give a function that writes predictions to a file, which is there when all are written.
+
+    - is standard output.
+    """
     if out is None:
         yield lambda part: None
+        return
+    columns = ["row", "prediction"]
+    if scores:
+        several = [f"score {c}" for c in classes.tolist()]
+        columns += ["score"] if len(classes) == 2 else several
+    heading = (",".join(map(_quoted, columns)) + "\n").encode()
+    if out == "-":
+        printed = sys.stdout.buffer
+        printed.write(heading)
+        yield lambda found: _write(printed, found, columns)
+        printed.flush()
         return
     part = f"{out}.part-{secrets.token_hex(4)}"
     try:
         with open(part, "wb") as file:
-            columns = ["row", "prediction"]
-            if scores:
-                several = [f"score {c}" for c in classes.tolist()]
-                columns += ["score"] if len(classes) == 2 else several
-            file.write((",".join(map(_quoted, columns)) + "\n").encode())
+            file.write(heading)
             yield lambda found: _write(file, found, columns)
         os.replace(part, out)
     except OSError as error:

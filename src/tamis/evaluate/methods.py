@@ -227,7 +227,10 @@ def load_class(where: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"there is no selector {where} to import ({error})") from error
+        raise ParameterError(
+            f"there is no selector {where} to import ({error}); install its package, or name the "
+            "folder that holds it in the environment variable PYTHONPATH"
+        ) from error
     if not (isinstance(found, type) and hasattr(found, "fit")):
         raise ParameterError(f"{where} is no selector: it is not a class with fit(X, y)")
     return found
