@@ -1,30 +1,33 @@
-"""SAOLA with 1 and 2 worker processes against the in-process engine; bytes moved per feature.
+"""SAOLA with 1 and 2 workers, processes and Dask, against the in-process engine; bytes moved.
 
 Three sets as column stores: enron_spam_byte3, debian_paths (those of their shape where the shared
-folder is absent) and dense normal numbers, 2,000 by 500,000. Every way gives the same log. `workers
-CPU s` holds their start and imports too; `driver CPU s` is what 100 workers would wait for. Bytes
-are pickled sizes of what goes to a worker and comes back, the column store's own names included.
-DENSE_COLUMNS in the environment makes the dense set smaller.
+folder is absent) and dense normal numbers, 2,000 by 500,000 (4 GB on disk). Every way gives the
+same log. `workers CPU s` of local processes holds their start and imports; Dask's workers run
+before the clock starts, as on a cluster. The last tables are constants, measured as a driver with
+two workers, and what they predict for a billion columns on 100 workers.
+
+CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment make it short.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import pickle
 import resource
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tamis
+from benchmarks._cluster_costs import Costs, measured, predicted
 from benchmarks._data import WORKLOADS
 from benchmarks._harness import Report
-from tamis.engine.ranges import packed, tasks
-from tamis.engine.stock import _Noting
-from tamis.sources.base import silent
 from tamis.sources.blocks import BlocksSource
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
@@ -32,6 +35,7 @@ from tamis.sources.transpose import write_store
 
 DENSE_ROWS = 2_000
 DENSE_COLUMNS = int(os.environ.get("DENSE_COLUMNS", 500_000))
+BILLION, MANY = 1e9, 100
 
 
 def sparse_store(paper: str, place: str) -> ColumnStore:
@@ -49,20 +53,60 @@ def dense_store(place: str) -> ColumnStore:
             rng = np.random.default_rng((1, lo))
             part = rng.standard_normal((DENSE_ROWS, 500), dtype=np.float32)
             part[:, 0] += 0.5 * y
-            yield part.astype(np.float64)
+            yield part
 
     return write_store(place, BlocksSource(blocks, y))
 
 
-def moved(store: ColumnStore) -> float:
-    """Bytes for a feature that go to workers and come back."""
-    selector = tamis.SAOLA().start(store.target())
-    selector.look_at(store.columns(), store.n_columns)
-    noting: Any = _Noting(selector, at_hand=False)
-    total = len(packed(noting, store))
-    for task in tasks(store, None, silent):
-        total += len(pickle.dumps(task)) + len(pickle.dumps(task.examine(noting, store)))
-    return total / store.n_columns
+MAKERS: dict[str, Callable[[str], ColumnStore]] = {
+    "enron_spam_byte3": lambda place: sparse_store("webspam", place),
+    "debian_paths": lambda place: sparse_store("kdd2010", place),
+    "dense": dense_store,
+}
+
+
+# --- clocks --------------------------------------------------------------------------------------
+
+
+class Dask:
+    """A scheduler and workers, each a process of its own as on a cluster."""
+
+    def __init__(self, workers: int, folder: str) -> None:
+        import distributed
+
+        where = f"{folder}/scheduler-{workers}.json"
+        self._log = open(f"{folder}/dask.log", "ab")  # noqa: SIM115 - closed with the cluster
+        quiet = ["--scheduler-file", where, "--host", "127.0.0.1", "--no-dashboard"]
+        self._scheduler = self._begin("scheduler", *quiet, "--port", "0")
+        one = ["--nthreads", "1", "--no-nanny"]
+        self._workers = [self._begin("worker", *quiet, *one) for _ in range(workers)]
+        while not Path(where).exists():
+            time.sleep(0.1)
+        self.client = distributed.Client(scheduler_file=where, set_as_default=False)
+        self.client.wait_for_workers(workers, timeout=60)
+
+    def _begin(self, what: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *options]
+        return subprocess.Popen(command, stdout=self._log, stderr=self._log)
+
+    def busy(self) -> tuple[float, float]:
+        """CPU seconds of the scheduler and of all workers so far."""
+        return _cpu_of(self._scheduler.pid), sum(_cpu_of(one.pid) for one in self._workers)
+
+    def close(self) -> None:
+        """End all."""
+        self.client.close()
+        for process in (*self._workers, self._scheduler):
+            process.terminate()
+            process.wait()
+        self._log.close()
+
+
+def _cpu_of(pid: int) -> float:
+    import psutil  # comes with distributed
+
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def _busy(who: int) -> float:
@@ -70,64 +114,105 @@ def _busy(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def timed(store: ColumnStore, how: str, **options: Any) -> tuple[dict[str, Any], Any]:
-    """One line of the table, and the run."""
+def timed(store: ColumnStore, how: str, dask: Dask | None, **options: Any) -> tuple[Any, Any]:
+    """One line of the table, and the log."""
     driver, children = _busy(resource.RUSAGE_SELF), _busy(resource.RUSAGE_CHILDREN)
+    there = (0.0, 0.0) if dask is None else dask.busy()
     start = time.perf_counter()
     run = tamis.select(store, "saola", **options)
     wall = time.perf_counter() - start
+    scheduler, workers = (0.0, _busy(resource.RUSAGE_CHILDREN) - children)
+    if dask is not None:
+        scheduler, workers = (now - then for now, then in zip(dask.busy(), there, strict=True))
     line = {
         "way": how,
         "wall s": wall,
         "driver CPU s": _busy(resource.RUSAGE_SELF) - driver,
-        "workers CPU s": _busy(resource.RUSAGE_CHILDREN) - children,
+        "scheduler CPU s": scheduler,
+        "workers CPU s": workers,
+        "pair values here": run.work["pair_values"],
     }
-    return line, run
+    return line, run.log
 
 
-def compared(store: ColumnStore) -> list[dict[str, Any]]:
+# --- one set -------------------------------------------------------------------------------------
+
+
+def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
     """All ways on one set; the first round compiles and fills the page cache."""
-    tamis.select(store, "saola")
+    expected = tamis.select(store, "saola").log
     lines = []
-    expected = None
-    for how, options in (
-        ("one thread", {"n_threads": 1}),
-        ("threads", {}),
-        ("1 process", {"cluster": "local:1"}),
-        ("2 processes", {"cluster": "local:2"}),
-    ):
-        line, run = timed(store, how, **options)
-        expected = run.log if expected is None else expected
-        same = run.log.replay() == expected.replay() and run.log.counts() == expected.counts()
-        lines.append({**line, "same": same, "kept": len(run.log.replay())})
+
+    def note(line: dict[str, Any], log: Any) -> None:
+        same = all(
+            np.array_equal(value, log.state()[key], equal_nan=value.dtype.kind == "f")
+            for key, value in expected.state().items()
+        )
+        lines.append({**line, "same log": "yes" if same else "NO", "kept": len(log.replay())})
+
+    note(*timed(store, "one thread", None, n_threads=1))
+    note(*timed(store, "threads", None))
+    for count in (1, 2):
+        note(*timed(store, f"local:{count}", None, cluster=f"local:{count}"))
+    for count in (1, 2):
+        with contextlib.closing(Dask(count, folder)) as dask:
+            # The workers' imports are no part of a run on a cluster that is there.
+            tamis.select(_few(store), "saola", cluster=dask.client)
+            note(*timed(store, f"Dask, {count}", dask, cluster=dask.client))
     for line in lines:
         line["wall over one thread's"] = line["wall s"] / lines[0]["wall s"]
     return lines
 
 
+def _few(store: ColumnStore) -> ColumnStore:
+    """The first columns of a store in a store beside it."""
+    path = f"{store.path}.few.cols"
+    if not Path(path).exists():
+        first = store.between(0, min(2_000, store.n_columns))
+        write_store(path, BlocksSource(lambda: iter([first]), store.target()))
+    return ColumnStore(path)
+
+
+def constants(store: ColumnStore, lines: list[dict[str, Any]]) -> Costs:
+    """What a column costs; what Dask adds to a task is the difference of its run with 2 workers."""
+    costs = measured(store, 2)
+    dask = lines[-1]
+    costs.driver_a_task = max(0.0, dask["driver CPU s"] - costs.deciding) / costs.tasks
+    costs.scheduler_a_task = dask["scheduler CPU s"] / costs.tasks
+    return costs
+
+
 def main() -> None:
     report = Report("cluster", __doc__ or "")
-    constants = []
-    makers = {
-        "enron_spam_byte3": lambda place: sparse_store("webspam", place),
-        "debian_paths": lambda place: sparse_store("kdd2010", place),
-        "dense": dense_store,
-    }
-    for name, make in makers.items():
+    asked = os.environ.get("CLUSTER_SETS", ",".join(MAKERS)).split(",")
+    known: dict[str, Costs] = {}
+    for name in asked:
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-            store = make(f"{folder}/X.cols")
-            title = f"{name}: {store.n_rows:,} rows, {store.n_columns:,} columns"
-            lines = compared(store)
-            report.table(title, lines)
-            million = store.n_columns / 1e6
-            constants.append({
-                "set": name,
-                "bytes a feature": moved(store),
-                "examining: CPU s a million": lines[0]["driver CPU s"] / million,
-                "deciding: driver CPU s a million": lines[2]["driver CPU s"] / million,
-            })  # fmt: skip
-    report.table("Constants", constants)
+            store = MAKERS[name](f"{folder}/X.cols")
+            lines = compared(store, folder)
+            report.table(f"{name}: {store.n_rows:,} rows, {store.n_columns:,} columns", lines)
+            known[name] = constants(store, lines)
+    report.table("Constants", [_line(name, costs) for name, costs in known.items()])
+    title = f"{BILLION:,.0f} columns on {MANY} workers, seconds that each part is busy"
+    report.table(
+        title, [{"like": name, **predicted(c, BILLION, MANY)} for name, c in known.items()]
+    )
     report.save()
+
+
+def _line(name: str, costs: Costs) -> dict[str, Any]:
+    million = costs.columns / 1e6
+    return {
+        "set": name,
+        "examining, CPU s a million": costs.examining / million,
+        "deciding, CPU s a million": costs.deciding / million,
+        "bytes there and back, a feature": costs.there_and_back / costs.columns,
+        "news, bytes a feature and worker": costs.news / costs.columns,
+        "all bytes a feature, 2 workers": costs.bytes_a_feature(2),
+        "tasks": costs.tasks,
+        "Dask, driver ms a task": 1e3 * costs.driver_a_task,
+        "Dask, scheduler ms a task": 1e3 * costs.scheduler_a_task,
+    }
 
 
 if __name__ == "__main__":

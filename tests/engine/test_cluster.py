@@ -15,9 +15,11 @@ import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError
 from tamis.engine import cluster as engine_cluster
-from tamis.engine.ranges import FIRST, Task, in_order, packed, tasks
+from tamis.engine import ranges
+from tamis.engine.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
 from tamis.kernels.threads import thread_count
 from tamis.selectors.base import ColumnSelector
+from tamis.sources import base
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
 from tamis.sources.transpose import write_store
@@ -202,6 +204,24 @@ def test_blocks_begin_small_double_and_cover_every_column(wide):
     assert [task.last - task.first for task in cut[:3]] == [FIRST, 2 * FIRST, 4 * FIRST]
     assert [task.first for task in cut[1:]] == [task.last for task in cut[:-1]]
     assert (cut[0].first, cut[-1].last) == (0, wide.n_columns)
+
+
+def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, monkeypatch):
+    expected = tamis.select(wide, "saola")
+    monkeypatch.setattr(base, "BLOCK_ENTRIES", 800)
+    narrow = wide.usual_width
+    assert narrow < 60
+    cut = list(tasks(wide, None, lambda *_: None))
+    assert {task.width for task in cut} == {narrow}
+    assert cut[2].last - cut[2].first == BLOCKS * narrow
+    assert max(task.last - task.first for task in cut) == BLOCKS * narrow
+    selector = tamis.SAOLA().start(wide.target())
+    selector.look_at(wide.columns(), wide.n_columns)
+    assert len(cut[2].examine(selector, wide)) == BLOCKS
+    there = tamis.select(wide, "saola", cluster=client)
+    assert_same_log(there.log, expected.log, "several blocks a task")
+    monkeypatch.setattr(ranges, "ROUND", 100)
+    assert max(task.last - task.first for task in tasks(wide, None, lambda *_: None)) == 100
 
 
 def test_what_workers_are_told_has_no_room_to_spare(wide):

@@ -214,11 +214,12 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
     shutil.copytree(wide.path, tmp_path / "w.cols")
     address = client.scheduler.address if way == "dask" else way
     asked = ["select", "w.cols", "--out", "run", "--cluster", address, "--checkpoint", "0.01"]
+    others = client.run_on_scheduler(_tasks_left)
     begun = started([*asked, "--width", "3", "--quiet"], tmp_path)
     last = Selection.open(tmp_path / "run").history[-1]
     assert 0 < last["columns"] < wide.n_columns
     if way == "dask":
-        assert soon(lambda: client.run_on_scheduler(_tasks_left) == 0)
+        assert soon(lambda: client.run_on_scheduler(_tasks_left) <= others)
     else:
         assert len(begun) >= 2
         assert soon(lambda: not any(map(alive, begun)))

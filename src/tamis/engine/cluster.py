@@ -18,7 +18,7 @@ from typing import Any
 
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
-from tamis.engine.ranges import News, Task, in_order, packed, tasks
+from tamis.engine.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.selectors.base import ColumnSelector, Examining
 from tamis.sources.base import Report, Source
 
@@ -47,7 +47,7 @@ def on_cluster(cluster: Any) -> Iterator[Examining]:
                 2 * sum(client.nthreads().values()) + 2,
                 lambda task: report("examining columns", task.last, source.n_columns),
             )
-            return stack.enter_context(contextlib.closing(_told(done)))
+            return stack.enter_context(contextlib.closing(one_by_one(_told(done))))
 
         yield examining
 
@@ -92,8 +92,8 @@ class _Answer:
             try:
                 return self._future.result(timeout=LOOK)
             except TimeoutError:
-                if self._future.done():  # its own
-                    raise
+                if self._future.done():  # just now, or with a timeout of its own
+                    return self._future.result()
             states = _states(self._client)
             if "running" in states:
                 idle = None

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tamis.core.errors import ClusterError
-from tamis.engine.ranges import News, Task, in_order, packed, tasks
+from tamis.engine.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.selectors.base import ColumnSelector, Examining
 from tamis.sources.base import Report, Source
 
@@ -47,7 +47,7 @@ def processes(count: int) -> Iterator[Examining]:
                 2 * count + 2,
                 lambda task: report("examining columns", task.last, source.n_columns),
             )
-            return stack.enter_context(contextlib.closing(done))
+            return stack.enter_context(contextlib.closing(one_by_one(done)))
 
         yield examining
 

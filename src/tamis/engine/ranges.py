@@ -1,8 +1,8 @@
 """Columns in ranges for workers elsewhere, and their examined blocks back in order.
 
-Blocks begin small, so that the first decisions are soon taken, and double up to a size at which the
-way to a worker costs little. A few more are under way than there are workers, so that nobody waits;
-that is all the driver ever holds.
+Tasks begin small, so that the first decisions are soon taken, and double up to a size at which the
+way to a worker costs little; a worker does a large one block by block. A few more are under way
+than there are workers, so that nobody waits; that is all the driver ever holds.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from tamis.kernels.threads import threads
 from tamis.selectors.base import ColumnSelector
 from tamis.sources.base import Ranged, Report, Source
 
-#: Columns in the first block.
+#: Columns in the first task.
 FIRST = 256
+
+#: A task of narrow blocks has up to so many of them, and no more columns than this.
+BLOCKS, ROUND = 8, 8192
 
 #: Tasks after which workers hear of any change in what is kept.
 OLD = 64
@@ -45,10 +48,16 @@ Submit = Callable[["Task"], Promise]
 
 
 class Task:
-    """Columns first to last - 1: to be read where they are examined, or given along."""
+    """Columns first to last - 1: to be read where they are examined, or given along.
 
-    def __init__(self, first: int, last: int, block: ColumnBlock | None = None) -> None:
+    Whoever reads them does so `width` columns at a time.
+    """
+
+    def __init__(
+        self, first: int, last: int, width: int | None = None, block: ColumnBlock | None = None
+    ) -> None:
         self.first, self.last, self.block = first, last, block
+        self.width = width or last - first
 
     def __str__(self) -> str:
         return f"columns {self.first:,} to {self.last - 1:,}"
@@ -65,19 +74,26 @@ class Task:
         with _telling(who, self):
             return self.examine(selector, source, kept)
 
-    def examine(self, selector: ColumnSelector, source: Ranged | None, kept: Any = None) -> Any:
-        """Work a block out; one thread, as there are as many workers as there should be.
+    def examine(
+        self, selector: ColumnSelector, source: Ranged | None, kept: Any = None
+    ) -> list[Any]:
+        """Work the blocks out; one thread, as there are as many workers as there should be.
 
         `kept` is what the selector had to tell about what it keeps, when the task was given out.
         """
         with threads(1):
-            block = self.block
-            if block is None:
-                assert source is not None
-                block = source.between(self.first, self.last)
-            return (
+            return [
                 selector.examine(block) if kept is None else selector.examine_knowing(block, kept)
-            )
+                for block in self._blocks(source)
+            ]
+
+    def _blocks(self, source: Ranged | None) -> Iterator[ColumnBlock]:
+        if self.block is not None:
+            yield self.block
+            return
+        assert source is not None
+        for lo in range(self.first, self.last, self.width):
+            yield source.between(lo, min(lo + self.width, self.last))
 
 
 class News:
@@ -131,7 +147,7 @@ def _telling(who: str, task: Task) -> Iterator[None]:
     except (MemoryError, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.ENOMEM:
             raise ClusterError(f"{who} cannot read {task} ({error}); try again") from error
-        narrower = max(1, (task.last - task.first) // 4)
+        narrower = max(1, min(task.width, task.last - task.first) // 4)
         raise ClusterError(
             f"{who} ran out of memory on {task}; take fewer at a time (--width {narrower}), or "
             "give each worker more memory"
@@ -142,13 +158,14 @@ def tasks(source: Source, width: int | None, report: Report) -> Iterator[Task]:
     """Cut a source into tasks."""
     if not isinstance(source, Ranged) or source.n_columns is None:
         for block in source.columns(width, report):
-            yield Task(block.first, block.first + block.width, block)
+            yield Task(block.first, block.first + block.width, block=block)
         return
-    most = width or source.usual_width
+    narrow = width or source.usual_width
+    most = width or max(narrow, min(ROUND, BLOCKS * narrow))
     step, lo = width or min(FIRST, most), source.first_column
     while lo < source.n_columns:
         hi = min(lo + step, source.n_columns)
-        yield Task(lo, hi)
+        yield Task(lo, hi, narrow)
         lo, step = hi, min(2 * step, most)
 
 
@@ -171,6 +188,13 @@ def in_order(
     finally:
         for _, promise in waiting:
             promise.cancel()
+
+
+def one_by_one(results: Generator[list[Any]]) -> Generator[Any]:
+    """The examined blocks of tasks."""
+    with contextlib.closing(results):
+        for blocks in results:
+            yield from blocks
 
 
 def _result(promise: Promise) -> Any:
