@@ -27,15 +27,15 @@ def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Report]:
 
     `note` says what else is to be shown, in place of the rate.
     """
-    if not quiet:
-        on_first_compilation(lambda: print(COMPILING, file=sys.stderr, flush=True))
     if quiet:
         yield silent
-    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        with _bar(note) as report:
-            yield report
-    else:
-        yield _PlainLines(note)
+        return
+    with on_first_compilation(lambda: print(COMPILING, file=sys.stderr, flush=True)):
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+            with _bar(note) as report:
+                yield report
+        else:
+            yield _PlainLines(note)
 
 
 @contextmanager

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
@@ -40,7 +41,7 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Once(event.Listener):
-    """Says something when a kernel is compiled for the first time in this process."""
+    """Says something when a kernel is compiled, the first time."""
 
     def __init__(self, say: Callable[[], None]) -> None:
         self._say: Callable[[], None] | None = say
@@ -55,6 +56,8 @@ class _Once(event.Listener):
         """Say nothing more."""
 
 
-def on_first_compilation(say: Callable[[], None]) -> None:
+@contextmanager
+def on_first_compilation(say: Callable[[], None]) -> Iterator[None]:
     """Call `say` if a kernel has to be compiled, which takes seconds and happens once a machine."""
-    event.register("numba:compile", _Once(say))
+    with event.install_listener("numba:compile", _Once(say)):
+        yield
