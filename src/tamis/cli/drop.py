@@ -27,6 +27,8 @@ def command(run: str, features: tuple[str, ...], no_wait: bool) -> None:
       tamis drop run/ age
     """  # noqa: D301  (click wants the backspace itself)
     selection = Selection.open(run)
+    for feature in features:  # one that is not there is told before any is withdrawn
+        selection.why(feature)
     for feature in features:
         back = selection.drop(feature, wait=not no_wait)
         said = f"{feature} was withdrawn"

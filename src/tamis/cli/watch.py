@@ -42,9 +42,10 @@ def command(
 ) -> None:
     """Feed files to the selection in RUN as they appear in the folder INCOMING, each exactly once.
 
-    A file is taken when it has stopped changing; names that begin with . or _ or end in .part or
-    .tmp are left alone. A file that cannot be fed is told once and passed over; tamis status lists
-    it. Stop with Ctrl-C. Nothing is moved or removed.
+    A file is taken when it has stopped changing. Names that begin with . or _ or end in .part or
+    .tmp are left alone, and for a minute text whose last line has no end. A file that cannot be fed
+    is told once and passed over; tamis status lists it. Stop with Ctrl-C. Nothing is moved or
+    removed.
 
     \b
     Examples:

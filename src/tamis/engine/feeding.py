@@ -1,8 +1,9 @@
 """Feeding columns to a selection: what is new, what is known, what contradicts, and then the rule.
 
 All columns are looked at before the first one is taken, so that a file that cannot be fed leaves
-nothing behind. Then they are taken block by block, and what was taken is committed about once a
-second: a process that is killed goes on behind the last commit when the same file is fed again.
+nothing behind; and what is taken must be what was looked at. Columns are taken block by block, and
+what was taken is committed about once a second: a process that is killed goes on behind the last
+commit when the same file is fed again.
 """
 
 from __future__ import annotations
@@ -94,6 +95,8 @@ class Feeding:
         self.fed = Fed(self.name)
         self.places: Places | None = None
         self.labels: Labels | None = None
+        #: A hash of each column, its name and its values, as it was when it was looked at.
+        self.looked_at: list[Hashes] = []
         self.fingerprint = self.facts.get("fingerprint") or self.source.info().fingerprint
         mine = [line for line in self.archive.history if line.get("source") == self.name
                 and line.get("fingerprint") == self.fingerprint and "columns" in line]  # fmt: skip
@@ -108,7 +111,8 @@ class Feeding:
         """Look at everything, then take it."""
         self._check_rows()
         archive = self.archive
-        archive.selector.look_at(map(self._ready, self._blocks()), self.source.n_columns)
+        if self.source.n_columns != 0:  # from nothing no measure could be picked
+            archive.selector.look_at(map(self._ready, self._blocks()), self.source.n_columns)
         take, replaced = self._survey()
         if self.fed.again:
             return self.fed
@@ -182,17 +186,18 @@ class Feeding:
         replaced: list[int] = []
         seen = 0
         for block in self._blocks():
-            take = np.ones(block.width, np.bool_)
+            hashes, take = hashes_of(block), np.ones(block.width, np.bool_)
+            self.looked_at.append(_marks(block, hashes))
             take[: max(0, self.done - seen)] = False
             if block.names is None:
                 fed.again = fed.again or (self.before and not self.done)
             else:
                 names.append(block.names)
-                known, changed = self._known(block, take)
+                known, changed = self._known(block, take, hashes)
                 take[known] = False
                 fed.skipped += len(known)
                 replaced += changed
-            self._refuse_leak(block, take, seen)
+            self._refuse_leak(block, take & np.isin(hashes, archive.stock.leaks), seen)
             if take.any():  # one that was fed before was looked at then
                 archive.selector._refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
             takes.append(take)
@@ -210,13 +215,13 @@ class Feeding:
         return numbered_names(self.archive.log.names, first, first + width)
 
     def _known(
-        self, block: ColumnBlock, take: npt.NDArray[np.bool_]
+        self, block: ColumnBlock, take: npt.NDArray[np.bool_], hashes: Hashes
     ) -> tuple[npt.NDArray[np.intp], list[int]]:
         """Columns that were fed before, and older ones whose name came with other values."""
         assert block.names is not None
         archive = self.archive
         features, values = archive.stock.ledger.find(block.names)
-        same = values == archive.stock.hashes(block)
+        same = values == hashes
         found = take & (features >= 0)
         book = archive.log.names
         changed = [
@@ -238,13 +243,10 @@ class Feeding:
             )
         return np.flatnonzero(found & same), [int(features[i]) for i in changed]
 
-    def _refuse_leak(self, block: ColumnBlock, take: npt.NDArray[np.bool_], before: int) -> None:
+    def _refuse_leak(self, block: ColumnBlock, leaks: npt.NDArray[np.bool_], before: int) -> None:
         """Raise one sentence for a new column that is the target itself, by whatever name."""
-        if self.allow_target:
-            return
-        leaks = np.flatnonzero(take & np.isin(hashes_of(block), self.archive.stock.leaks))
-        if len(leaks):
-            at = int(leaks[0])
+        if leaks.any() and not self.allow_target:
+            at = int(np.argmax(leaks))
             name = f"number {before + at}" if block.names is None else repr(block.names[at])
             raise InputError(
                 f"{self.name}: the column {name} says the same as the target of the selection in "
@@ -287,10 +289,12 @@ class Feeding:
         """Blocks of what is to be taken, examined a little ahead where there are threads."""
         selector, stock = self.archive.selector, self.archive.stock
 
-        def examine(item: tuple[int, ColumnBlock | None]) -> Any:
-            end, block = item
+        def examine(item: tuple[int, ColumnBlock | None, Hashes]) -> Any:
+            end, block, marks = item
             if block is None:
                 return end, None, None, None
+            if not np.array_equal(_marks(block, hashes_of(block)), marks):
+                raise self._changed()
             block = self._ready(block)
             return end, block, stock.hashes(block), selector.examine(block)
 
@@ -300,19 +304,31 @@ class Feeding:
         with contextlib.closing(ahead(examine, self._picked(take))) as results:
             yield from results
 
-    def _picked(self, take: npt.NDArray[np.bool_]) -> Iterator[tuple[int, ColumnBlock | None]]:
-        """What is to be taken of each block, numbered on; and where the block ends."""
+    def _picked(
+        self, take: npt.NDArray[np.bool_]
+    ) -> Iterator[tuple[int, ColumnBlock | None, Hashes]]:
+        """What is to be taken of each block, numbered on; where it ends, and what it should be."""
         number, at = self.archive.selector.n_features_in_, 0
+        looked_at = np.concatenate([np.zeros(0, np.uint64), *self.looked_at])
         for block in self._blocks(self.report):
-            picks = np.flatnonzero(take[at : at + block.width])
+            begin, at = at, at + block.width
+            if at > len(take):
+                raise self._changed()
+            picks = np.flatnonzero(take[begin:at])
             if self.labels is not None:
-                block = replace(block, group=self.labels[at : at + block.width])
-            at += block.width
+                block = replace(block, group=self.labels[begin:at])
             if len(picks) == 0:
-                yield at, None
+                yield at, None, looked_at[:0]
                 continue
-            yield at, replace(block.pick(picks), first=number)
+            yield at, replace(block.pick(picks), first=number), looked_at[begin + picks]
             number += len(picks)
+        if at < len(take):
+            raise self._changed()
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"{self.name} changed while it was fed; feed it again when nobody writes to it"
+        )
 
     def _line(self, columns: int, *, done: bool) -> dict[str, Any]:
         """What the history says about it."""
@@ -322,6 +338,11 @@ class Feeding:
             "columns": columns, "done": done, "taken": self.fed.taken,
             "skipped": self.fed.skipped, "replaced": len(self.fed.replaced), **file,
         }  # fmt: skip
+
+
+def _marks(block: ColumnBlock, hashes: Hashes) -> Hashes:
+    """A hash of the name and the values of each column."""
+    return hashes if block.names is None else hashes + np.uint64(3) * name_hashes(block.names)
 
 
 def _refuse_doubles(names: list[Names], where: str) -> None:

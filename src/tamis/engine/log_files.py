@@ -42,9 +42,13 @@ def write_log(log: DecisionLog, path: Path, *, first: int = 0, also: Sequence[in
     # Feature numbers rise by one, so their differences pack to nothing; the rest repeats itself.
     packed = dict.fromkeys(("feature", "at"), "DELTA_BINARY_PACKED")
     repeats = ["verdict", "reason", "relevance", "level"]
-    with pq.ParquetWriter(
-        path, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
-    ) as writer:
+    # A file of our own: Arrow does not close the one it opened when the disk is full.
+    with (
+        path.open("wb") as file,
+        pq.ParquetWriter(
+            file, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
+        ) as writer,
+    ):
         older = np.asarray(also, dtype=np.int64)
         for lo in np.unique(older // CHUNK * CHUNK).tolist():
             inside = older[(older >= lo) & (older < lo + CHUNK)] - lo
@@ -146,7 +150,8 @@ def write_events(log: DecisionLog, path: Path) -> None:
     columns["bulk_level"] = pa.array(raw_levels(log)[features])
     value = state["value"][features] if "value" in state else np.full(len(ends), np.nan, np.float32)
     columns["bulk_value"] = pa.array(value)
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    with path.open("wb") as file:
+        pq.write_table(pa.table(columns), file, compression="zstd")
 
 
 def describe_log(log: DecisionLog) -> dict[str, Any]:

@@ -57,13 +57,14 @@ def read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
         try:
             return read_archive(folder, selector)
         except SourceError:
-            before = _commit_in(folder)
-            if before is None or before == _commit_in(folder):
+            before = commit_in(folder)
+            if before is None or before == commit_in(folder):
                 break
     return read_archive(folder, selector)
 
 
-def _commit_in(folder: Path) -> int | None:
+def commit_in(folder: Path) -> int | None:
+    """The number of the last commit, or None where it cannot be read."""
     with contextlib.suppress(Exception):
         return int(read_head(folder / STATE)["commit"])
     return None

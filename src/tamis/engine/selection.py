@@ -24,6 +24,7 @@ from tamis.engine.folders import reason
 from tamis.engine.groups import refuse_groups
 from tamis.engine.opening import (
     cannot_go_on,
+    commit_in,
     first_commit,
     known_encoding,
     name_of,
@@ -373,6 +374,8 @@ class Selection:
             raise
         except (OSError, pa.ArrowException) as error:
             self._stale = True
+            with contextlib.suppress(Exception):  # a full disk needs the room
+                clear_others(self.folder / STATE, names_in(read_head(self.folder / STATE)))
             raise OutputError(
                 f"{self.folder} cannot be written ({reason(error)}); the selection is as it was "
                 "when it was last committed"
@@ -388,6 +391,6 @@ class Selection:
 
     def _catch_up(self) -> None:
         """Read the folder again if another process has written to it, or we failed to."""
-        if self._stale or read_head(self.folder / STATE)["commit"] != self._archive.head["commit"]:
+        if self._stale or commit_in(self.folder) != self._archive.head["commit"]:
             self._archive = read(self.folder, self._given)
             self._stale = False

@@ -1,9 +1,10 @@
 """A folder watcher: feeds files to a selection as they appear, each exactly once.
 
 A file is taken when it is complete: when neither its size nor its time has changed between two
-looks. Hidden names and names that programs give to unfinished files are left alone. What was fed,
-and what could not be, is in the history of the selection, written in the same step as the columns;
-so a watcher that is stopped or killed goes on where it was.
+looks. Text whose last line has no end may be cut off, so it is left for a while. Hidden names and
+names that programs give to unfinished files are left alone. What was fed, and what could not be, is
+in the history of the selection, written in the same step as the columns; so a watcher that is
+stopped or killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ from tamis.sources.base import Report, silent
 
 #: Endings of files that somebody is still writing.
 UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".crdownload", ".download", ".swp", "~")
+
+
+#: Text, whose last line is ended by most programs when they are done with it.
+TEXT = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
+
+#: Seconds after its last change for which text without that end is left alone.
+CUT_OFF = 60.0
 
 
 @dataclass(frozen=True, order=True)
@@ -46,8 +54,22 @@ def look(folder: Path) -> set[Seen]:
             status = entry.stat()
         except OSError:  # gone, or a link that leads nowhere
             continue
+        if entry.name.lower().endswith(TEXT) and _may_be_cut_off(entry.path, status):
+            continue
         found.add(Seen(entry.name, status.st_size, status.st_mtime_ns))
     return found
+
+
+def _may_be_cut_off(path: str, status: os.stat_result) -> bool:
+    """Tell whether text that changed just now lacks the end of its last line."""
+    if status.st_size == 0 or time.time() - status.st_mtime > CUT_OFF:
+        return False
+    try:
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) not in b"\r\n"
+    except OSError:  # whoever feeds it will say why
+        return False
 
 
 class Watcher:

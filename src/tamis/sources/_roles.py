@@ -86,7 +86,7 @@ class Roles:
         found = [n for n in names if n not in aside]
         if not found:
             raise SourceError(f"{where} has no column left that could be a feature; it has "
-                              f"{listed(names)}")  # fmt: skip
+                              f"{listed(names) or 'none at all'}")  # fmt: skip
         return found
 
 

@@ -1,0 +1,225 @@
+"""Living selections and a world that does not keep still: files that change, disks that fill."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from living import (
+    ENCODED,
+    expected_log,
+    fresh,
+    numbers,
+    quick_disk,  # noqa: F401 - a fixture
+    selector,
+    table,
+    target,
+)
+
+import tamis
+from tamis import Selection
+from tamis.checks.data import assert_same_log
+from tamis.core.errors import InputError, OutputError, SourceError
+from tamis.engine import archive, durable, feeding, watching
+from tamis.engine.watching import Watcher, look
+from tamis.sources.memory import MemorySource
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+HOW = {"plain": ({}, table), "encoded": (ENCODED, numbers)}
+
+
+class Moving(MemorySource):
+    """A file that is another one when it is read for the second time, from a column on."""
+
+    def __init__(self, first: pd.DataFrame, second: pd.DataFrame) -> None:
+        super().__init__(first)
+        self._second, self._passes = MemorySource(second), 0
+
+    def columns(self, width=None, report=lambda *_: None):
+        self._passes += width is not None  # not when its fingerprint is taken
+        source = self._second if self._passes > 1 else super()
+        return source.columns(width, report)
+
+
+def changed(data: pd.DataFrame, how: str) -> pd.DataFrame:
+    if how == "a value":
+        data = data.copy()
+        data.iloc[7, -3] += 1
+        return data
+    return {
+        "a name": data.rename(columns={data.columns[-3]: "other"}),
+        "shorter": data.iloc[:, :-3],
+        "longer": data.assign(more=data.iloc[:, 0]),
+        "rows": data.iloc[::-1],
+    }[how]
+
+
+@pytest.mark.parametrize("kind", HOW)
+@pytest.mark.parametrize("how", ["a value", "a name", "shorter", "longer", "rows"])
+def test_a_file_that_changes_between_look_and_read_is_refused(tmp_path, monkeypatch, kind, how):
+    monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
+    options, make = HOW[kind]
+    data = make()
+    selection = fresh(tmp_path, **options)
+    with pytest.raises(InputError) as told:
+        selection.feed(Moving(data, changed(data, how)), width=7)
+    assert str(told.value) == (
+        "the data changed while it was fed; feed it again when nobody writes to it"
+    )
+    taken = len(Selection.open(tmp_path / "run").run.log)
+    assert (taken == 0) == (how == "rows")  # what was as it had been before is committed
+    selection.feed(data, width=5)
+    expected = tamis.select(data, selector(), target(), **options)
+    assert_same_log(selection.run.log, expected.log, how)
+
+
+def test_nothing_is_no_reason_for_a_measure(tmp_path):
+    y = target()
+    selection = Selection.create(tmp_path / "run", y)
+    for nothing in (np.empty((len(y), 0)), pd.DataFrame(index=range(len(y)))):
+        fed = selection.feed(nothing)
+        assert (fed.taken, fed.skipped) == (0, 0)
+    selection.feed(table())
+    assert selection.run.measure == tamis.select(table(), "saola", y).measure
+    assert selection.feed(table().iloc[:, :0]).taken == 0
+
+
+@pytest.mark.parametrize("spoil", ["cut", "gone", "list"])
+def test_a_head_that_is_spoilt_while_a_selection_is_open_is_told(tmp_path, spoil):
+    selection = fresh(tmp_path)
+    selection.feed(table())
+    head = tmp_path / "run" / "state" / "HEAD.json"
+    text = head.read_text()
+    if spoil == "gone":
+        head.unlink()
+    else:
+        head.write_text({"cut": text[:-9], "list": "[]"}[spoil])
+    for ask in (lambda: selection.kept, lambda: selection.feed(table(2)), selection.status):
+        with pytest.raises(SourceError, match="run is damaged"):
+            ask()
+    head.write_text(text)
+    assert selection.feed(table()).skipped == 60
+
+
+def test_two_feeders_at_once_lose_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
+    fresh(tmp_path, **ENCODED)
+    parts = [numbers(seed, 20, prefix) for seed, prefix in ((1, "a"), (2, "b"), (1, "a"))]
+    failed: list[BaseException] = []
+
+    def feed(part: pd.DataFrame) -> None:
+        try:
+            Selection.open(tmp_path / "run").feed(part, width=6)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=feed, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    found = Selection.open(tmp_path / "run")
+    names = [found.run.log.names[f] for f in range(len(found.run.log))]
+    order = parts[:2] if names[0] == "a0" else parts[1::-1]
+    whole = tamis.select(pd.concat(order, axis=1), selector(), target(), **ENCODED)
+    assert_same_log(found.run.log, whole.log, "two feeders")
+    assert found.run.source["encoded"] == whole.source["encoded"]
+
+
+def left_over(run) -> set[str]:
+    state = run / "state"
+    named = set(archive.names_in(durable.read_head(state)))
+    return set(os.listdir(state)) - named - {"HEAD.json", "lock", "history.jsonl"}
+
+
+@pytest.mark.parametrize("kind", HOW)
+def test_a_disk_that_is_full(tmp_path, kind):
+    """A real one: a file system in memory, made larger afterwards."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a file system")
+    try:
+        options, make = HOW[kind]
+        data = make(columns=600)
+        selection = fresh(disk, **options)
+        selection.feed(data.iloc[:, :20])
+        filler = disk / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"x" * 512):
+                pass
+        for _ in range(2):
+            with pytest.raises(OutputError) as told:
+                selection.feed(data)
+            assert str(told.value) == (
+                f"{disk / 'run'} cannot be written (No space left on device); the selection is as "
+                "it was when it was last committed"
+            )
+            assert left_over(disk / "run") == set()
+        with pytest.raises(OutputError):
+            selection.drop(selection.kept[0])
+        assert len(Selection.open(disk / "run").run.log) == 20
+        filler.unlink()
+        selection.feed(data)
+        expected = tamis.select(data, selector(), target(), **options)
+        assert_same_log(Selection.open(disk / "run").run.log, expected.log, "with room again")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_names_with_newlines_are_encoded_like_others(tmp_path):
+    data = numbers(columns=6)
+    data.columns = ["two\nlines", 'quo"te', "<b>", "tab\t", "", "ü\u2028"]
+    selection = fresh(tmp_path, **ENCODED)
+    selection.feed(data)
+    assert selection.feed(data).skipped == 6
+    whole = tamis.select(data, selector(), target(), **ENCODED)
+    assert_same_log(Selection.open(tmp_path / "run").run.log, whole.log, "odd names")
+    assert Selection.open(tmp_path / "run").why("two\nlines") == whole.why("two\nlines")
+
+
+def test_text_that_may_be_cut_off_is_left_until_it_is_whole(tmp_path, monkeypatch):
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    text = table().to_csv(index=False)
+    file = incoming / "a.csv"
+    file.write_text(text[:-2])  # as many rows, and the last value not yet whole
+    selection = fresh(tmp_path)
+    watcher = Watcher(selection, incoming, settle=0.0)
+    assert watcher.once() == 0
+    assert look(incoming) == set()
+    file.write_text(text)
+    assert watcher.once() == 1
+    assert_same_log(selection.run.log, expected_log(table()), "when it was whole")
+    # A program that never ends its last line is believed after a while.
+    (incoming / "b.csv").write_text(table(2, prefix="b").to_csv(index=False).rstrip("\n"))
+    assert watcher.once() == 0
+    monkeypatch.setattr(watching, "CUT_OFF", 0.0)
+    time.sleep(0.01)
+    assert watcher.once() == 1
+    assert selection.status()["refused"] == {}
+
+
+def test_a_file_cut_off_is_refused_and_taken_when_it_is_whole(tmp_path):
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    table().to_parquet(incoming / "a.parquet")
+    whole = (incoming / "a.parquet").read_bytes()
+    (incoming / "a.parquet").write_bytes(whole[: len(whole) // 2])
+    selection = fresh(tmp_path)
+    watcher = Watcher(selection, incoming, settle=0.0)
+    assert watcher.once() == 1
+    assert "truncated or damaged" in selection.status()["refused"]["a.parquet"]
+    assert watcher.once() == 0
+    (incoming / "a.parquet").write_bytes(whole)
+    assert watcher.once() == 1
+    assert_same_log(selection.run.log, expected_log(table()), "when it was whole")
