@@ -8,10 +8,11 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numba
 import pytest
 
 from tamis.cli import progress as module
-from tamis.cli.progress import progress, short
+from tamis.cli.progress import COMPILING, progress, short
 
 pty = pytest.importorskip("pty")
 
@@ -123,6 +124,17 @@ def test_quiet_says_nothing(clock, capsys):
         report("reading rows", 0, 100)
         clock(60)
         report("reading rows", 100, 100)
+    assert capsys.readouterr().err == ""
+
+
+def test_compiling_is_told_once_while_progress_is_shown_and_not_later(capsys):
+    with progress():
+        numba.njit(lambda x: x + 1)(1)
+        numba.njit(lambda x: x + 2)(1)
+    assert capsys.readouterr().err == f"{COMPILING}\n"
+    numba.njit(lambda x: x + 3)(1)
+    with progress(quiet=True):
+        numba.njit(lambda x: x + 4)(1)
     assert capsys.readouterr().err == ""
 
 
