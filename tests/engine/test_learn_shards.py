@@ -140,7 +140,7 @@ def test_a_bad_line_in_a_share_is_named_by_its_number_in_the_file(client, tmp_pa
 
 def test_what_cannot_be_cut_is_told(files, client, tmp_path):
     _, paths = files
-    with pytest.raises(ParameterError, match=r"say into how many shards .*part0"):
+    with pytest.raises(ParameterError, match=r"say with --shards .* how many shards .*part0"):
         learn_shards(paths[:1], tamis.SOFS(4), client)
     with pytest.raises(ParameterError, match="shards=2 was given with 3 files"):
         learn_shards(paths, tamis.SOFS(4), client, shards=2)

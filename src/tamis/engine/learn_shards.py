@@ -165,8 +165,8 @@ def _shards_for(reader: RowReader, learner: InstanceLearner, cluster: Any) -> in
     if isinstance(cluster, str) and cluster.startswith("local:"):
         return process_count(cluster)
     raise ParameterError(
-        f"say into how many shards {reader.name} is to be cut with --shards (shards=), one of "
-        "which makes it SOFS; the model depends on it, so the number of workers does not decide"
+        f"say with --shards (shards=) how many shards {reader.name} is to be cut into, 1 for one "
+        "SOFS; the model depends on it, so the number of workers does not decide"
     )
 
 

@@ -26,8 +26,9 @@ class MergedSOFS(SOFS):
     that a shard did not keep brings no mean from there. With one shard it equals SOFS to the bit.
     The model is the same for every chunking of the rows.
 
-    Cost: that of SOFS in all, on S threads or machines (``tamis learn --cluster``, where a file is
-    a shard); S times its memory. Merging takes time in proportion to the features seen.
+    Cost: that of SOFS in all, on S threads or machines (``tamis learn --cluster``, where a file or
+    a range of its rows is a shard); S times its memory. Merging takes time in proportion to the
+    features seen.
 
     Among features of the same rank, those that more shards keep come first, then lower numbers.
 
