@@ -227,9 +227,14 @@ def load_class(where: str) -> Any:
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        is_its_own = missing is not None and f"{module}.".startswith(f"{missing}.")
+        hint = (
+            "; install its package, or name the folder that holds it in the environment variable "
+            "PYTHONPATH"
+        )
         raise ParameterError(
-            f"there is no selector {where} to import ({error}); install its package, or name the "
-            "folder that holds it in the environment variable PYTHONPATH"
+            f"there is no selector {where} to import ({error}){hint if is_its_own else ''}"
         ) from error
     if not (isinstance(found, type) and hasattr(found, "fit")):
         raise ParameterError(f"{where} is no selector: it is not a class with fit(X, y)")

@@ -2,7 +2,8 @@
 
 The methods are a file each: `features/` for columns that arrive, `batch/` for all columns at once,
 `instances/` for rows that arrive. What they share is in `base.py`; what those on columns are built
-from is in `columns/`.
+from is in `columns/`. All that a selector of one's own needs is imported from here; modules below
+may move.
 """
 
 from __future__ import annotations
@@ -10,19 +11,30 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.params import Number, OneOf
 from tamis.selectors import batch, features
 from tamis.selectors.base import BatchSelector, ColumnSelector, FeatureStreamSelector, Selector
+from tamis.selectors.columns.arrivals import Arrival, Kept
 from tamis.selectors.columns.measured import MeasuredSelector
-from tamis.selectors.columns.measured_batch import MeasuredBatchSelector
+from tamis.selectors.columns.measured_batch import Candidates, MeasuredBatchSelector
 
 __all__ = [
     "BY_METHOD",
+    "Arrival",
     "BatchSelector",
+    "Candidates",
     "ColumnSelector",
+    "Decision",
     "FeatureStreamSelector",
+    "Kept",
     "MeasuredBatchSelector",
     "MeasuredSelector",
+    "Number",
+    "OneOf",
+    "Reason",
     "Selector",
+    "Verdict",
 ]
 
 
