@@ -116,7 +116,15 @@ def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
     assert head["encoding"] == {
         "encode": {"method": "equal-frequency", "bins": 4, "which": "numbers"},
         "missing": {"policy": "delete", "values": -9},
+        "levels": 20,
     }
+    durable.write_head(state, head | {"encoding": head["encoding"] | {"levels": 16}})
+    with pytest.raises(ParameterError) as told:
+        Selection.open(tmp_path / "run")
+    assert str(told.value) == (
+        "columns of up to 16 levels were left as they are, and this tamis leaves those of up to "
+        "20; use the tamis that wrote it"
+    )
     for spoilt in ({"method": "os.system"}, {"method": "mdlp", "bins": 3}, {"which": "all"}):
         durable.write_head(state, head | {"encoding": head["encoding"] | {"encode": spoilt}})
         with pytest.raises((SourceError, ParameterError)) as told:

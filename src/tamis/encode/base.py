@@ -59,7 +59,7 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
     where zeros are missing values, bins count from 1. A value that equals a cut is below it.
 
     Mixed columns: with ``which="numbers"`` columns of words, and columns of whole numbers with few
-    levels (up to 16, and up to a fifth of the rows), are categories already and stay as they are.
+    levels (up to 20, and up to a fifth of the rows), are categories already and stay as they are.
     So any two columns that come out are both discrete.
     """
 

@@ -30,7 +30,7 @@ class MDLP(Encoder):
     Parameters
     ----------
     which : {"numbers", "all"}
-        "numbers": columns of words, or of whole numbers with few levels (up to 16, and up to a
+        "numbers": columns of words, or of whole numbers with few levels (up to 20, and up to a
         fifth of the rows), are categories already and stay as they are. "all": cut whatever is not
         words.
     missing : {"error", "category", "delete"} or Missing, default="error"

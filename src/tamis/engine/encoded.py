@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
-from tamis.core.kinds import GAP
+from tamis.core.kinds import GAP, MANY_LEVELS
 from tamis.core.target import Target
 from tamis.encode import BY_NAME, Encoder, Missing, Plain, resolve
 from tamis.encode.base import Cuts, NameOf
@@ -146,12 +146,19 @@ class Encoding:
         return {
             "encode": {"method": self.encoder.method, **parameters} if self.cuts else None,
             "missing": {"policy": self.missing.policy, "values": values},
+            # Up to which whole numbers stay as they are: a part of the rule that is no parameter.
+            "levels": MANY_LEVELS,
         }
 
     @classmethod
     def from_settings(cls, told: Mapping[str, Any]) -> Self:
         """The encoding that `settings` told of; only encoders of tamis are known."""
         encoder, missing = told["encode"], told["missing"]
+        if told["levels"] != MANY_LEVELS:
+            raise ParameterError(
+                f"columns of up to {told['levels']} levels were left as they are, and this tamis "
+                f"leaves those of up to {MANY_LEVELS}; use the tamis that wrote it"
+            )
         if encoder is not None:
             given = dict(encoder)
             encoder = resolve(given.pop("method")).set_params(**given)  # type: ignore[union-attr]
