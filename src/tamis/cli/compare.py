@@ -143,8 +143,14 @@ def command(
             "watch": watch,
             "command": asked,
         }
-        results = compare(paths, methods, classifiers, **settings)
-        _also(paths, methods, classifiers, settings, over_time, orders, name, values)
+        try:
+            results = compare(paths, methods, classifiers, **settings)
+            _also(paths, methods, classifiers, settings, over_time, orders, name, values)
+        except KeyboardInterrupt:
+            cells = options["cache"] or Path(out) / "cells"
+            raise KeyboardInterrupt(
+                f"stopped; finished cells are in {cells}, and the same command goes on from there"
+            ) from None
         if page is not None:
             page.show(page_of(results, out))
     if as_json:
