@@ -85,6 +85,9 @@ def test_auto_size_is_told_and_recorded(tamis, rows, tmp_path):
     assert f"auto picked {record['n_features']} features of the sizes 4 to 4,096" in done.out
     assert list(record["size_curve"]) == [str(2**k) for k in range(2, 13)]
     assert record["kept"] <= record["n_features"]
+    assert "largest size" not in done.out  # there are fewer columns
+    done = tamis("learn", rows, "-k", "auto", "--gamma", "10", "--param", "sizes=1,2")
+    assert "2 is the largest size, and more may do better: try --param sizes=2,8\n" in done.out
 
 
 def test_wrong_ways_to_tune_are_told(tamis, rows):

@@ -280,11 +280,17 @@ def _summary(done: Learned) -> list[str]:
         "wrongly before they were learned",
     ]
     if len(curve := getattr(learner, "size_curve_", {})) > 1:
+        most, columns = max(curve), learner.n_features_in_
         lines.append(
             f"auto picked {learner.n_features_:,} features of the sizes {min(curve):,} to "
-            f"{max(curve):,}: {100 * curve[learner.n_features_]:.2f}% recent errors, fewest "
+            f"{most:,}: {100 * curve[learner.n_features_]:.2f}% recent errors, fewest "
             f"{100 * min(curve.values()):.2f}%"
         )
+        if learner.n_features_ == most < columns:
+            lines.append(
+                f"{most:,} is the largest size, and more may do better: try --param "
+                f"sizes={most},{min(4 * most, columns)}"
+            )
     if done.bad.total:
         lines.append(f"passed over {done.bad.total:,} bad lines: {done.bad}")
     if done.test is not None:
