@@ -48,7 +48,8 @@ class InstanceLearner(RowScorer, Selector):
     """A linear classifier for rows that arrive over time, which is a selector of features too.
 
     Subclasses say what may be given as parameters (`ranges`), what a model is (`_new_model`), how
-    it takes rows (`_take`), and how sure it is of each kept feature (`_confidence`).
+    it takes rows (`_take`), and how sure it is of each kept feature (`_confidence`) if that is not
+    how large its weights are.
 
     How wide rows may be: arrays, matrices and frames all have as many columns as the first one. A
     stream of `RowBlock` or of dicts has any number of columns that comes, up to `n_columns` if that
@@ -79,9 +80,9 @@ class InstanceLearner(RowScorer, Selector):
     def _take(self, rows: Compressed, codes: Ints) -> None:
         """Learn from checked rows of the classes with these numbers."""
 
-    @abstractmethod
     def _confidence(self) -> Floats:
         """How sure the model is of each kept feature, in the order of `kept_`."""
+        return np.asarray(np.linalg.norm(self._model.weights, axis=1))
 
     # --- learning ------------------------------------------------------------------------------
 

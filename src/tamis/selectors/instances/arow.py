@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
 from tamis.selectors.learner import SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import Floats, FullWeights, Ints
+from tamis.selectors.weights import Floats, FullWeights, Ints, certainty
 
 
 class AROW(InstanceLearner):
@@ -107,4 +105,4 @@ class AROW(InstanceLearner):
         self._model.learn_second_order(rows, codes, self.gamma, self.multiclass == "uniform")
 
     def _confidence(self) -> Floats:
-        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + self._model.precision), axis=1))
+        return certainty(self._model.precision)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tamis.core.blocks import Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, Range
 from tamis.selectors.few_kept import FEW_RANGES, FewKept
-from tamis.selectors.weights import Floats, Ints
+from tamis.selectors.weights import Ints
 
 
 class FOFS(FewKept):
@@ -142,6 +140,3 @@ class FOFS(FewKept):
     def _take(self, rows: Compressed, codes: Ints) -> None:
         uniform = self.multiclass == "uniform"
         self._model.learn_first_order(rows, codes, self.eta, self.lam, uniform)
-
-    def _confidence(self) -> Floats:
-        return np.asarray(np.linalg.norm(self._model.weights, axis=1))

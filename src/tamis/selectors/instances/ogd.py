@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, OneOf, Range
 from tamis.selectors.learner import SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import Floats, FullWeights, Ints
+from tamis.selectors.weights import FullWeights, Ints
 
 
 class OGD(InstanceLearner):
@@ -111,6 +109,3 @@ class OGD(InstanceLearner):
     def _take(self, rows: Compressed, codes: Ints) -> None:
         decay, uniform = self.decay == "sqrt", self.multiclass == "uniform"
         self._model.learn_first_order(rows, codes, self.eta, decay, uniform)
-
-    def _confidence(self) -> Floats:
-        return np.asarray(np.linalg.norm(self._model.weights, axis=1))

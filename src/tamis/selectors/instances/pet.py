@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
 from tamis.selectors.few_kept import FEW_RANGES, FewKept
-from tamis.selectors.weights import Floats, Ints
+from tamis.selectors.weights import Ints
 
 
 class PET(FewKept):
@@ -127,6 +125,3 @@ class PET(FewKept):
 
     def _take(self, rows: Compressed, codes: Ints) -> None:
         self._model.learn_first_order(rows, codes, self.eta, 0.0, self.multiclass == "uniform")
-
-    def _confidence(self) -> Floats:
-        return np.asarray(np.linalg.norm(self._model.weights, axis=1))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
 from tamis.selectors.few_kept import FEW_RANGES, FewKept
-from tamis.selectors.weights import Floats, Ints
+from tamis.selectors.weights import Floats, Ints, certainty
 
 
 class SOFS(FewKept):
@@ -139,4 +137,4 @@ class SOFS(FewKept):
         self._model.learn_second_order(rows, codes, self.gamma, self.multiclass == "uniform")
 
     def _confidence(self) -> Floats:
-        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + self._model.precision), axis=1))
+        return certainty(self._model.precision)
