@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sample_pages import a_run
@@ -71,6 +72,24 @@ def test_warnings_are_told_once_for_each_method_and_data_set(tmp_path):
     accuracies = section(page, "Accuracy with knn")
     assert accuracies.best == "highest"
     assert [column.digits for column in accuracies.columns] == [None, 4, 4]
+
+
+def test_a_living_selection_tells_what_it_was_fed(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    selection = tamis.Selection.create(tmp_path / "run", y, "saola")
+    for day in ("monday", "tuesday"):
+        pd.DataFrame({day: y + rng.normal(size=100)}).to_parquet(tmp_path / f"{day}.parquet")
+        selection.feed(tmp_path / f"{day}.parquet")
+    selection.drop("monday")
+    told = section(page_of_folder(tmp_path / "run"), "What was fed")
+    assert [row[1:5] for row in told.rows[-3:]] == [
+        ["feed", "monday.parquet", 1, 1],
+        ["feed", "tuesday.parquet", 1, 2],
+        ["drop", "monday", None, 2],
+    ]
+    (tmp_path / "run" / "state" / "history.jsonl").write_text("{")
+    assert "What was fed" not in [s.title for s in page_of_folder(tmp_path / "run").sections]
 
 
 def test_curves_that_were_asked_for_are_drawn(tmp_path):

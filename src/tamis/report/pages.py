@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from tamis.core.errors import SourceError
 from tamis.engine.record import open_run
 from tamis.report.comparison import is_results, page_of_results
+from tamis.report.history import history_of
 from tamis.report.learned import is_model, page_of_model
 from tamis.report.page import Page
 from tamis.report.stream_run import page_of_run
@@ -16,7 +18,9 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
     """Read a folder that tamis wrote, and tell what it holds."""
     path = os.fspath(folder)
     if os.path.isfile(os.path.join(path, "run.json")):
-        return page_of_run(open_run(path), path.rstrip("/\\"))
+        page, fed = page_of_run(open_run(path), path.rstrip("/\\")), history_of(path)
+        *sections, again = page.sections
+        return page if fed is None else replace(page, sections=[*sections, fed, again])
     if is_model(path):
         return page_of_model(path)
     if is_results(path):
