@@ -143,6 +143,8 @@ def _asked(record: dict[str, Any]) -> Section:
 
 
 def _text(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "–" if value is None else "yes" if value else "no"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -142,7 +142,8 @@ def _strengths(log: DecisionLog) -> Section | None:
     spread = strengths(log)
     if spread is None:
         return None
-    labels = [f"{low:.3g}" for low in spread.edges[:-1]]
+    step = spread.edges[1] - spread.edges[0]
+    labels = [f"{low:.3g}" if abs(low) > step / 100 else "0" for low in spread.edges[:-1]]
     series = {
         verdict: count.astype(float).tolist()
         for verdict, count in spread.counts.items()
