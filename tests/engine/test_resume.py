@@ -187,7 +187,7 @@ def test_a_finished_run_says_so(stores, tmp_path):
         refuse_unfinished(tmp_path / other)
 
 
-def test_other_data_and_other_columns_are_refused(stores, tmp_path):
+def test_other_data_and_other_columns_are_refused(stores, tmp_path, monkeypatch):
     shutil.copytree(stores[0].path, tmp_path / "data.cols")
     begin(tmp_path / "run", open_source(tmp_path / "data.cols"), BY_METHOD["saola"](), name="data")
     shutil.rmtree(tmp_path / "data.cols")
@@ -198,6 +198,16 @@ def test_other_data_and_other_columns_are_refused(stores, tmp_path):
         resume(tmp_path / "run")
     shutil.rmtree(tmp_path / "data.cols")
     shutil.copytree(stores[0].path, tmp_path / "data.cols")
-    Selection.open(tmp_path / "run").feed(np.arange(stores[0].n_rows) % 2)
+    more = np.arange(stores[0].n_rows) % 2
+    with pytest.raises(InputError) as told:
+        Selection.open(tmp_path / "run").feed(more)
+    assert str(told.value) == (
+        f"{tmp_path / 'run'} holds a run that is not finished; go on with it first: tamis resume "
+        f"{tmp_path / 'run'}"
+    )
+    assert Selection.open(tmp_path / "run").status()["must_be_resumed"]
+    # An older tamis let it be fed.
+    monkeypatch.setattr("tamis.engine.selection.refuse_feed", lambda *_: None)
+    Selection.open(tmp_path / "run").feed(more)
     with pytest.raises(SourceError, match="holds columns of something else"):
         resume(tmp_path / "run")

@@ -30,13 +30,18 @@ def command(run: str, as_json: bool) -> None:
         click.echo(one_line(f"{key:<11} {value}"))
 
 
+#: What gets lines of its own.
+_TOLD_BELOW = ("unfinished", "must_be_resumed", "refused", "shown")
+
+
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [
         (key, f"{value:,}" if isinstance(value, int) else str(value))
         for key, value in facts.items()
-        if value not in (None, "", [], {}) and key not in ("unfinished", "refused", "shown")
+        if value not in (None, "", [], {}) and key not in _TOLD_BELOW
     ]
-    lines += [("unfinished", f"{what}; feed it again to go on") for what in facts["unfinished"]]
+    how = "tamis resume goes on" if facts["must_be_resumed"] else "feed it again to go on"
+    lines += [("unfinished", f"{what}; {how}") for what in facts["unfinished"]]
     lines += [("refused", f"{name}: {why}") for name, why in facts["refused"].items()]
     if not facts["shown"]:
         lines.append(("note", "selected.csv and log.parquet are older than the last commit"))

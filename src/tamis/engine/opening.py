@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,13 @@ from tamis.engine.encoded import Encoding
 from tamis.selectors import BY_METHOD, BatchSelector, FeatureStreamSelector
 from tamis.sources import Source, open_source
 from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
+
+#: Told a sentence that a person should know.
+Say = Callable[[str], object]
+
+
+def say_nothing(sentence: str) -> None:
+    """Say nothing."""
 
 
 def source_of(
@@ -110,6 +118,21 @@ def first_commit(history: list[Record], since: str | int | None) -> int:
         moment = moment.replace(tzinfo=UTC)
     times = [datetime.fromisoformat(h["time"]) for h in history]
     return next((i for i, t in enumerate(times) if t >= moment), len(history))
+
+
+def must_be_resumed(history: list[Record]) -> bool:
+    """Tell whether a run that was begun to be resumable was stopped before its end."""
+    lines = [line for line in history if line["action"] == "select"]
+    return bool(lines) and not lines[-1]["done"]
+
+
+def refuse_feed(folder: Path, history: list[Record]) -> None:
+    """Raise one sentence where columns that are fed would come before those of the run itself."""
+    if must_be_resumed(history):
+        raise InputError(
+            f"{folder} holds a run that is not finished; go on with it first: tamis resume "
+            f"{shlex.quote(os.fspath(folder))}"
+        )
 
 
 def cannot_go_on(method: str) -> str:

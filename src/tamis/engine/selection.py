@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,13 +23,17 @@ from tamis.engine.feeding import Fed, Feeding
 from tamis.engine.folders import reason
 from tamis.engine.groups import refuse_groups
 from tamis.engine.opening import (
+    Say,
     cannot_go_on,
     commit_in,
     first_commit,
     known_encoding,
+    must_be_resumed,
     name_of,
     no_selection,
     read,
+    refuse_feed,
+    say_nothing,
     source_of,
 )
 from tamis.engine.record import publish
@@ -42,12 +46,6 @@ from tamis.selectors import BY_METHOD, FeatureStreamSelector
 from tamis.sources import Source
 from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
-
-Say = Callable[[str], object]
-
-
-def _nothing(sentence: str) -> None:
-    """Say nothing."""
 
 
 class Selection:
@@ -198,7 +196,7 @@ class Selection:
         width: int | None = None,
         wait: bool = True,
         report: Report = silent,
-        say: Say = _nothing,
+        say: Say = say_nothing,
         facts: dict[str, Any] | None = None,
         **reading: Any,
     ) -> Fed:
@@ -255,12 +253,13 @@ class Selection:
             if by_columns is not source:
                 facts = {"fingerprint": source.info().fingerprint, **facts}
             archive = self._archive
+            refuse_feed(self.folder, archive.history)
             how: Any = {"width": width, "report": report, "facts": facts, **leave}
             fed = Feeding(archive, by_columns, name, **how)()
             archive.refresh()
         return fed
 
-    def drop(self, name: str, *, wait: bool = True, say: Say = _nothing) -> list[str]:
+    def drop(self, name: str, *, wait: bool = True, say: Say = say_nothing) -> list[str]:
         """Withdraw a feature that no longer exists upstream.
 
         It leaves the kept features, and the log says so. Returns the features that it had
@@ -278,7 +277,7 @@ class Selection:
 
     def note(self, line: Record) -> None:
         """Write a line to the history, such as a file that could not be fed."""
-        with self._writing(True, _nothing):
+        with self._writing(True, say_nothing):
             self._archive.commit(line, last=True)
             self._archive.refresh()
 
@@ -325,6 +324,7 @@ class Selection:
                 f"{h['source']} after {h['columns']:,} columns"
                 for h in latest.values() if not h["done"]
             ],
+            "must_be_resumed": must_be_resumed(history),
             "refused": {h["source"]: h["why"] for h in history if h["action"] == "refuse"},
             "shown": archive.shown(),
         }  # fmt: skip
