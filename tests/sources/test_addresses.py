@@ -53,13 +53,14 @@ def memory(folder):
 
 
 class _Ranges(http.server.SimpleHTTPRequestHandler):
-    """Serves files and parts of them, and counts the bytes that go out."""
+    """Serves files and parts of them (or not), and counts the bytes that go out."""
 
     protocol_version = "HTTP/1.1"
-    sent = 0
+    sent, parts = 0, True
 
     def do_GET(self):
-        path, asked = self.translate_path(self.path), self.headers.get("Range")
+        path = self.translate_path(self.path)
+        asked = self.headers.get("Range") if self.parts else None
         if not os.path.isfile(path):
             self.send_error(404)
             return
@@ -70,8 +71,9 @@ class _Ranges(http.server.SimpleHTTPRequestHandler):
             lo, _, hi = asked.removeprefix("bytes=").partition("-")
             first, last = int(lo), min(int(hi), last) if hi else last
         self.send_response(206 if asked else 200)
-        self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
-        self.send_header("Accept-Ranges", "bytes")
+        if asked:
+            self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
+            self.send_header("Accept-Ranges", "bytes")
         self.send_header("Content-Length", str(last - first + 1))
         self.end_headers()
         self.wfile.write(data[first : last + 1])
@@ -122,6 +124,19 @@ def test_only_the_columns_in_use_are_fetched(folder, web):
         server.sent = 0
         source.between(450, 459)
         assert 0 < server.sent < size / 20
+
+
+def test_a_server_that_gives_no_parts_is_told(web, monkeypatch):
+    place, server = web
+    monkeypatch.setattr(server, "parts", False)
+    with pytest.raises(SourceError) as told:
+        open_source(f"{place}/X.cols")
+    assert "X.cols/" in str(told.value)
+    assert str(told.value).endswith(
+        ": its server gives no parts of a file; copy it to a file here first"
+    )
+    with pytest.raises(SourceError, match=r"X\.parquet cannot be read"):
+        open_source(f"{place}/X.parquet", target="y").between(0, 3)
 
 
 def test_workers_fetch_their_own_columns(folder, web):

@@ -118,6 +118,10 @@ class AddressedFile:
     def read(self, lo: int = 0, hi: int | None = None) -> bytes:
         """Bytes lo to hi - 1."""
         found: bytes = self._asked(self._files.cat_file, self._path, start=lo, end=hi)
+        if hi is not None and len(found) > hi - lo:
+            raise SourceError(
+                f"{self.url}: its server gives no parts of a file; copy it to a file here first"
+            )
         return found
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -126,8 +130,8 @@ class AddressedFile:
         found = self.read(offset, offset + wanted)
         if len(found) != wanted:
             raise SourceError(
-                f"{self.url} gave {len(found):,} bytes where {wanted:,} were asked for; its server "
-                "may not give parts of a file, so copy it to a file here first"
+                f"{self.url} gave {len(found):,} bytes where {wanted:,} were asked for; see "
+                "whether it has changed, and try again"
             )
         return np.frombuffer(bytearray(found), dtype).reshape(shape)
 

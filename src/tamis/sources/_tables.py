@@ -54,7 +54,12 @@ def _told(path: str, what: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
+    except SourceError:
+        raise
+    except Exception as error:
+        known = (pa.ArrowException, OSError, MemoryError, UnicodeError)
+        if not isinstance(error, known) and not is_address(path):  # there, stores have their own
+            raise
         reason = " ".join(str(error).split()).rstrip(".")[:200] or "it asks for too much memory"
         if "TProtocolException" in reason or "size limit" in reason:
             raise SourceError(f"{path}: {_too_wide(None)}") from error
