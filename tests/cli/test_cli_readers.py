@@ -104,7 +104,11 @@ def test_convert_and_info_take_the_same_options(tamis, tmp_path, table):
     sentence = tamis(
         "select", tmp_path / "a.cols", "--measure", "fisher_z", "--out", tmp_path / "no"
     ).one_sentence()
-    assert sentence.startswith("column 'town' holds words, which have no order")
+    assert sentence == (
+        "column 'town' holds words, which have no order, and numbers are needed here; leave it out "
+        "(--ignore), make a column of each word (pandas.get_dummies, sklearn's OneHotEncoder), or "
+        "turn numbers into categories too (--encode mdlp)"
+    )
 
 
 def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):

@@ -277,8 +277,8 @@ class ColumnSelector(Selector):
             name = self._name_of(block, block.first + int(np.argmax(block.words)))
             raise InputError(
                 f"column {name} holds words, which have no order, and numbers are needed here; "
-                "make a column of each word (pandas.get_dummies, sklearn's OneHotEncoder), or "
-                "leave it out"
+                "leave it out (--ignore), make a column of each word (pandas.get_dummies, "
+                "sklearn's OneHotEncoder), or turn numbers into categories too (--encode mdlp)"
             )
         return int(not_whole)
 
