@@ -20,7 +20,8 @@ def in_order(
     """Do work on items with threads, reading ahead by one each; results come in order.
 
     What reading raises comes after the results of what was read before; what work raises comes in
-    the place of its result, and is the end. Closing the iterator stops the threads. A pipe is to be
+    the place of its result, and is the end. Closing the iterator stops the threads and closes the
+    items: whoever holds them, as the frames of an error do, holds no file open. A pipe is to be
     read in the caller's thread: nothing could stop a thread that waits for it.
     """
     workers = thread_count()
@@ -44,8 +45,15 @@ def in_order(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
+        close_early(items)
     if end is not None:
         raise end
+
+
+def close_early(items: Iterator[object]) -> None:
+    """Close a generator that is not read to its end, and with it what it has open."""
+    if isinstance(items, Generator):
+        items.close()
 
 
 def _next(items: Iterator[A]) -> A | None:

@@ -12,7 +12,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.memory import reuse_freed
 from tamis.kernels import svmlight as kernel
-from tamis.sources._in_order import in_order
+from tamis.sources._in_order import close_early, in_order
 from tamis.sources._svmlight_text import (
     IN_WORDS,
     SKIP,
@@ -149,7 +148,8 @@ class SvmlightReader(RowReader):
     @cached_property
     def _lines_before(self) -> int:
         """Lines of the file before those read here; counted when a sentence needs it."""
-        return self._text.lines_before(self._range[0])
+        first = self._range[0]
+        return self._text.lines_before(first) if first else 0
 
     def identity(self) -> dict[str, Any]:
         """Name, size and ends of a file; of a pipe, its name."""
@@ -184,7 +184,7 @@ class SvmlightReader(RowReader):
             for text in looked:
                 kernel.scan_rows(text, found)
             self.name_base = 0 if found[kernel.LOWEST] == 0 else 1
-        return chain(held, rest), looked
+        return _again(held, rest), looked
 
     def _part(self, chunk: Chunk, base: int, line: int, row: int) -> Part:
         rows = chunk.rows
@@ -241,6 +241,15 @@ def _labels(text: Text) -> npt.NDArray[np.float64]:
     """The different labels of a chunk."""
     labels = np.empty(kernel.count_marks(text)[1])
     return np.unique(labels[: kernel.scan_labels(text, labels)])
+
+
+def _again(held: list[Text], rest: Iterator[Text]) -> Iterator[Text]:
+    """What was looked at, and what is still to come."""
+    try:
+        yield from held
+        yield from rest
+    finally:
+        close_early(rest)
 
 
 def _raising(error: Exception) -> Iterator[Text]:
