@@ -94,30 +94,27 @@ def test_learning_goes_on_with_the_address_on_the_command_line(
     )
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        f"redis://:{SECRET}@localhost:1/0?stream=s",
-        f"redis://:{SECRET}/{SECRET}@localhost:1/0?stream=s",
-        f"redis://:{SECRET}?{SECRET} {SECRET}@localhost:1/0?stream=s",
-        f"redis://:{SECRET}@[localhost:1/0?stream=s",
-        f"redis://:{SECRET}@localhost:1/0",
-        f"redis://:{SECRET}@localhost:1/0?stream=s&wait=soon",
-        f"postgresql://me:{SECRET}@host/db",
-        f"sqlite://me:{SECRET}@host/db?query=select 1",
-        f"https://me:{SECRET}@localhost:1/x.svm",
-    ],
-)
-@pytest.mark.parametrize("command", ["select", "info", "learn", "feed", "compare"])
-def test_what_fails_is_told_without_it(tamis, tmp_path, data, command):
+BAD = [
+    f"redis://:{SECRET}@localhost:1/0?stream=s",
+    f"redis://:{SECRET}/{SECRET}@localhost:1/0?stream=s",
+    f"redis://:{SECRET}?{SECRET} {SECRET}@localhost:1/0?stream=s",
+    f"redis://:{SECRET}@[localhost:1/0?stream=s",
+    f"redis://:{SECRET}@localhost:1/0",
+    f"redis://:{SECRET}@localhost:1/0?stream=s&wait=soon",
+    f"postgresql://me:{SECRET}@host/db",
+    f"sqlite://me:{SECRET}@host/db?query=select 1",
+    f"https://me:{SECRET}@localhost:1/x.svm",
+]
+
+
+@pytest.mark.parametrize("data", BAD)
+def test_what_fails_is_told_without_it(tamis, tmp_path, data):
     Selection.create(tmp_path / "run", [0, 1, 0, 1])
-    words = {
-        "select": ("select", data, "--out", "out"), "info": ("info", data),
-        "learn": ("learn", data), "feed": ("feed", "run", data),
-        "compare": ("compare", data, "--methods", "saola"),
-    }[command]  # fmt: skip
-    told = tamis(*words)
-    assert SECRET not in told.one_sentence()
+    commands = [("select", data, "--out", "out"), ("feed", "run", data)]
+    if data in (BAD[0], BAD[6]):
+        commands += [("info", data), ("learn", data), ("compare", data, "--methods", "saola")]
+    for words in commands:
+        assert SECRET not in tamis(*words).one_sentence()
     is_nowhere(tmp_path)
 
 
