@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
