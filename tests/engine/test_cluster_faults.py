@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -167,11 +168,16 @@ def test_workers_that_have_left_are_not_waited_for_forever(wide, inside):
 
 
 def started(asked, folder):
-    """A driver, killed when it has committed a few times; the processes it had begun."""
+    """A driver, killed when it has committed a few times; the processes it had begun.
+
+    What it leaves in the folder for temporary files is in "tmp" there.
+    """
+    (folder / "tmp").mkdir()
     history = folder / "run" / "state" / "history.jsonl"
     driver = subprocess.Popen(
-        [*COMMAND, *asked], cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL
-    )
+        [*COMMAND, *asked], cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(folder / "tmp")},
+    )  # fmt: skip
     try:
         while driver.poll() is None:
             if history.exists() and history.read_bytes().count(b"\n") > 3:
@@ -223,6 +229,7 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
     else:
         assert len(begun) >= 2
         assert soon(lambda: not any(map(alive, begun)))
+        assert not list((tmp_path / "tmp").glob("tamis-*"))
     said = []
     run = resume(tmp_path / "run", cluster=client if way == "dask" else None, say=said.append)
     assert said == [f"going on behind column {last['columns']:,} of w.cols"]

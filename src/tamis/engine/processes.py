@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import pickle
+import shutil
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -38,8 +39,9 @@ def processes(count: int) -> Iterator[Examining]:
         def examining(
             selector: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Generator[Any]:
-            crew = stack.enter_context(contextlib.closing(_Crew(count, packed(selector, source))))
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="tamis-")))
+            crew = _Crew(count, packed(selector, source), folder)
+            stack.enter_context(contextlib.closing(crew))
             news = News(selector, _Files(folder))
             done = in_order(
                 tasks(source, width, report),
@@ -64,8 +66,8 @@ def calling(count: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any
 class _Crew:
     """Worker processes, and what they have been asked and not answered yet."""
 
-    def __init__(self, count: int, told: bytes = b"") -> None:
-        self._count, self._told = count, told
+    def __init__(self, count: int, told: bytes = b"", folder: Path | None = None) -> None:
+        self._count, self._told, self._folder = count, told, folder
         self._asked: list[_Answer] = []
         self._losses = 0
         self._begin()
@@ -74,7 +76,8 @@ class _Crew:
         # Fresh processes: a fork of one that runs threads may hang.
         context = multiprocessing.get_context("spawn")
         self._begun = context.Event()
-        self._pool = ProcessPoolExecutor(self._count, context, _begin, (self._begun, self._told))
+        what = (self._begun, self._told, self._folder)
+        self._pool = ProcessPoolExecutor(self._count, context, _begin, what)
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Ask a process; the answer may be waited for."""
@@ -160,18 +163,20 @@ class _Files:
         return path
 
 
-def _begin(begun: Any, told: bytes) -> None:
+def _begin(begun: Any, told: bytes, folder: Path | None) -> None:
     """Begin as a worker process; what it was told is opened with the first task."""
-    threading.Thread(target=_end_with_driver, daemon=True).start()
+    threading.Thread(target=_end_with_driver, args=(folder,), daemon=True).start()
     _mine["told"] = told
     begun.set()
 
 
-def _end_with_driver() -> None:
-    """Wait for the end of the process that began this one; a killed one cannot say goodbye."""
+def _end_with_driver(folder: Path | None) -> None:
+    """Wait for the end of the process that began this one; a killed one cannot tidy up."""
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver.join()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
