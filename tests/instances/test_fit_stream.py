@@ -304,12 +304,14 @@ def test_a_label_that_a_pipe_shows_late_is_told(table, monkeypatch):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is open")
 @pytest.mark.parametrize("line", ["1 4", "5 1:1", "1 4:1e99"])
-def test_an_error_that_is_held_holds_no_file_open(tmp_path, table, line):
+@pytest.mark.parametrize("zero_based", [False, "auto"])
+def test_an_error_that_is_held_holds_no_file_open(tmp_path, table, monkeypatch, line, zero_based):
+    monkeypatch.setattr(svmlight_reader, "LOOK", 200)
     lines = text_of(*table)
     lines.insert(30, line)
     path = save(tmp_path / "bad.svm", lines)
     with pytest.raises(ValueError, match="line 31") as error:
-        tamis.SOFS(9).fit_stream(path, classes=[-1, 1], chunk=300)
+        tamis.SOFS(9).fit_stream(path, classes=[-1, 1], chunk=300, zero_based=zero_based)
     handles = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
     assert str(path) not in {os.readlink(handle) for handle in handles if handle.is_symlink()}
     del error
