@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,14 +16,11 @@ from tamis.cli.progress import progress
 from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
-from tamis.evaluate import Results, compare, over_orders, over_thresholds, over_time
-from tamis.evaluate.classifiers import CLASSIFIERS
-from tamis.evaluate.paired import PAIRED_TESTS
-from tamis.evaluate.so_far import Line
-from tamis.evaluate.streams import threshold_variants
-from tamis.evaluate.summary import rank_summary, table_lines, warnings_of, win_tie_loss
-from tamis.report.comparison import page_of, page_so_far
-from tamis.selectors import BY_METHOD
+from tamis.core.words import CLASSIFIERS, METHODS, PAIRED_TESTS
+
+if TYPE_CHECKING:
+    from tamis.evaluate import Results
+    from tamis.evaluate.so_far import Line
 
 
 @click.command("compare")
@@ -35,7 +32,7 @@ from tamis.selectors import BY_METHOD
 )  # fmt: skip
 @click.option(
     "--methods", required=True, metavar="METHOD,...",
-    help=f"Of {', '.join(sorted(BY_METHOD))}, or package.module:Class; parameters follow after "
+    help=f"Of {', '.join(METHODS)}, or package.module:Class; parameters follow after "
     "colons, as in saola:alpha=0.05 or fcbf:encode=mdlp.",
 )  # fmt: skip
 @click.option(
@@ -121,6 +118,10 @@ def command(
           --cv 10x5 --control saola --cell-seconds 600 --cell-memory 4GB --out results/
       tamis compare --data genes.npz --methods saola --over-time 20 --orders 12 --out results/
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.evaluate import compare
+    from tamis.evaluate.streams import threshold_variants
+    from tamis.report.comparison import page_of, page_so_far
+
     paths = [*data, *more]
     if not paths:
         raise ParameterError("give data to compare on, as in --data a.svm b.svm")
@@ -171,6 +172,8 @@ def _also(
     values: list[float],
 ) -> None:
     """The curves that were asked for."""
+    from tamis.evaluate import over_orders, over_thresholds, over_time
+
     settings = {k: v for k, v in settings.items() if k != "control"}
     if points is not None:
         over_time(paths, methods, classifiers, points=points, **settings)
@@ -196,6 +199,8 @@ def _values(text: str) -> tuple[str, list[float]]:
 
 def _page(results: Results, out: str) -> list[str]:
     """The tables that are printed at the end."""
+    from tamis.evaluate.summary import warnings_of
+
     lines: list[str] = []
     for judge in results.classifiers:
         lines += [f"accuracy ({judge})", *_grid(results, "accuracy", judge, "{:.4f}".format)]
@@ -224,6 +229,8 @@ def _page(results: Results, out: str) -> list[str]:
 def _grid(
     results: Results, metric: str, judge: str | None, form: Callable[[float], str]
 ) -> list[str]:
+    from tamis.evaluate.summary import table_lines
+
     rows = [["", *results.methods]]
     for name, row in zip(results.data, results.grid(metric, judge).tolist(), strict=True):
         rows.append([name, *("-" if math.isnan(v) else form(v) for v in row)])
@@ -231,6 +238,8 @@ def _grid(
 
 
 def _ranks(results: Results, judge: str) -> list[str]:
+    from tamis.evaluate.summary import rank_summary, win_tie_loss
+
     found = rank_summary(results, judge)
     won = win_tie_loss(results, judge)
     lines = []

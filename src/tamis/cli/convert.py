@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tamis.cli.options import Size, open_data, source_options
 from tamis.cli.progress import progress
 from tamis.core.errors import OutputError
-from tamis.sources.base import Source
-from tamis.sources.row_writer import write_rows
-from tamis.sources.transpose import write_store
+
+if TYPE_CHECKING:
+    from tamis.sources.base import Source
 
 
 @click.command("convert")
@@ -45,6 +45,9 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     if os.path.lexists(store) and not force:
         raise OutputError(f"{store} is there already; choose another name, or use --force")
+    from tamis.sources.row_writer import write_rows
+    from tamis.sources.transpose import write_store
+
     source = open_data(data, reading, memory)
     with progress(quiet) as report:
         if os.path.normpath(store).endswith(".rows"):

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 
 from tamis.cli.progress import progress
 from tamis.core.errors import OutputError
-from tamis.core.names import Names
-from tamis.engine.record import save_run
-from tamis.engine.run import Run
-from tamis.engine.select import select
-from tamis.measures import MutualInformation
-from tamis.report.stream_run import page_of_run
-from tamis.report.write import write_page
-from tamis.selectors.features.saola import SAOLA
-from tamis.sources import MemorySource
-from tamis.sources.synthetic import SparseStream
+
+if TYPE_CHECKING:
+    from tamis.engine.run import Run
 
 
 @click.command("demo")
@@ -41,6 +29,10 @@ def command(out: str, columns: int) -> None:
       tamis demo
       tamis demo --columns 100000 --out small
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.record import save_run
+    from tamis.report.stream_run import page_of_run
+    from tamis.report.write import write_page
+
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +55,14 @@ def command(out: str, columns: int) -> None:
 
 
 def _real() -> tuple[Run, str]:
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    from tamis.core.names import Names
+    from tamis.engine.select import select
+    from tamis.selectors.features.saola import SAOLA
+    from tamis.sources import MemorySource
+
     X, y = load_digits(return_X_y=True)
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
     source = MemorySource(X, y, names=Names.of(names))
@@ -79,12 +79,21 @@ def _real() -> tuple[Run, str]:
 
 
 def _accuracy(X: Any, y: Any, *steps: Any) -> float:
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+
     pipeline = make_pipeline(*steps, KNeighborsClassifier(3))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     return float(cross_val_score(pipeline, X, y, cv=folds).mean())
 
 
 def _generated(columns: int) -> tuple[Run, str]:
+    from tamis.engine.select import select
+    from tamis.measures import MutualInformation
+    from tamis.selectors.features.saola import SAOLA
+    from tamis.sources.synthetic import SparseStream
+
     source = SparseStream(n_columns=columns)
     # With a million chances a 1% level would let ten thousand through by luck; this level lets one
     # through in a hundred such streams.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from tamis.cli.text import one_line
+from tamis.core.errors import InputError
+from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
-from tamis.engine.selection import Selection
+from tamis.engine.living_record import read_record
 
 #: Names that a sentence lists.
 LISTED = 10
@@ -26,9 +28,13 @@ def command(run: str, features: tuple[str, ...], no_wait: bool) -> None:
     Example:
       tamis drop run/ age
     """  # noqa: D301  (click wants the backspace itself)
+    log = read_record(run).log
+    unknown = log.unknown(features)
+    if unknown:  # told before any is withdrawn
+        raise InputError(no_such_feature(log.names, unknown))
+    from tamis.engine.selection import Selection
+
     selection = Selection.open(run)
-    for feature in features:  # one that is not there is told before any is withdrawn
-        selection.why(feature)
     for feature in features:
         back = selection.drop(feature, wait=not no_wait)
         said = f"{feature} was withdrawn"

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import click
 
 from tamis.core.errors import ParameterError
-from tamis.encode import BY_NAME, MDLP, Encoder, Missing
+from tamis.core.words import ENCODERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = {
     "encode": click.option(
-        "--encode", type=click.Choice(list(BY_NAME)),
+        "--encode", type=click.Choice(ENCODERS),
         help="Turn columns of numbers into categories, each by itself. mdlp cuts where the classes "
         "part; words and few whole numbers stay as they are.",
     ),
@@ -51,7 +51,9 @@ def _encoding(
     encode: str | None, bins: int | None, missing: str, missing_value: float | None
 ) -> dict[str, Any]:
     """Turn the words into an encoder and a policy."""
-    if bins is not None and encode in (None, MDLP.method):
+    from tamis.encode import BY_NAME, Encoder, Missing
+
+    if bins is not None and encode in (None, "mdlp"):
         raise ParameterError("--bins is for --encode equal-width, equal-frequency or kmeans")
     encoder: Encoder | None = None
     if encode is not None:

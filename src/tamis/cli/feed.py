@@ -11,10 +11,6 @@ from tamis.cli.live import followed, live_option, showing
 from tamis.cli.options import groups_option, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
-from tamis.engine.groups import read_groups
-from tamis.engine.selection import Selection
-from tamis.kernels.threads import threads
-from tamis.report.stream_run import page_of_run
 
 
 @click.command("feed")
@@ -68,6 +64,10 @@ def command(
       tamis feed run/ tuesday.parquet --replace
       tamis feed run/ genes.parquet --groups pathways.csv
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.groups import read_groups
+    from tamis.engine.selection import Selection
+    from tamis.kernels.threads import threads
+    from tamis.report.stream_run import page_of_run
 
     def say(sentence: str) -> None:
         if not quiet:

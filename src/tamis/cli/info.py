@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ import click
 from tamis.cli.options import open_data, source_options
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
-from tamis.engine.model import is_model, open_model
-from tamis.engine.record import open_run
+from tamis.engine.folders import kind_of
 
 
 @click.command("info")
@@ -32,14 +30,9 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
       tamis info model/
       tamis info genes.cols --verify
     """  # noqa: D301  (click wants the backspace itself)
-    if os.path.isfile(os.path.join(data, "run.json")):
-        facts = _of_run(data)
-    elif is_model(data):
-        facts = _of_model(data)
-    elif os.path.isfile(os.path.join(data, "compare.json")):
-        facts = _of_results(data)
-    else:
-        facts = _of_source(data, reading, verify)
+    readers = {"run": _of_run, "model": _of_model, "comparison": _of_results}
+    kind = kind_of(data)
+    facts = readers[kind](data) if kind else _of_source(data, reading, verify)
     if as_json:
         import json
 
@@ -64,6 +57,8 @@ def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, An
 
 
 def _of_run(data: str) -> dict[str, Any]:
+    from tamis.engine.record import open_run
+
     run = open_run(data)
     return {
         "method": run.method,
@@ -80,6 +75,8 @@ def _of_run(data: str) -> dict[str, Any]:
 
 
 def _of_model(data: str) -> dict[str, Any]:
+    from tamis.engine.model import open_model
+
     model = open_model(data)
     record = model.record
     test = record.get("test") or {}

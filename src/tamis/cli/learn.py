@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,18 +16,17 @@ from tamis.cli.progress import progress, short
 from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
-from tamis.engine.learn import LEARNERS, Learned, learn, make_learner
-from tamis.engine.learn_shards import learn_shards
-from tamis.engine.model import check_free, snapshot
-from tamis.engine.tune import GRID, tune
-from tamis.report.learned import page_of_model, page_so_far
-from tamis.selectors.training import Training
+from tamis.core.words import LEARNERS
+
+if TYPE_CHECKING:
+    from tamis.engine.learn import Learned
+    from tamis.selectors.training import Training
 
 
 @click.command("learn")
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
-    "--method", default="sofs", show_default=True, type=click.Choice(list(LEARNERS)),
+    "--method", default="sofs", show_default=True, type=click.Choice(LEARNERS),
     help="Which learner; ogd and arow keep every feature.",
 )  # fmt: skip
 @click.option("-k", "--features", "n_features", metavar="N",
@@ -107,6 +106,12 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
       tamis learn train.rows --cluster tcp://host:8786 --shards 8 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.learn import learn, make_learner
+    from tamis.engine.learn_shards import learn_shards
+    from tamis.engine.model import check_free, snapshot
+    from tamis.engine.tune import tune
+    from tamis.report.learned import page_of_model, page_so_far
+
     options = _sorted_out(given)
     learner = make_learner(given["method"], **options.pop("settings"))
     watched = _Watched()
@@ -218,6 +223,8 @@ def _rows(text: str) -> int | None:
 
 def _left(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
     """What there is to tune: parameters of the learner that were not given."""
+    from tamis.engine.tune import GRID
+
     named = {**parameters(given["params"]), **{n: given[n] for n in GRID if given[n] is not None}}
     grid = {n: v for n, v in GRID.items() if n in learner.get_params() and n not in named}
     if not grid:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tamis.report.live import LivePage
-from tamis.selectors.telling import SETTLED
-from tamis.sources.base import Report
+if TYPE_CHECKING:
+    from tamis.report.live import LivePage
+    from tamis.sources.base import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +26,7 @@ def live_option(command: F) -> F:
 
 def showing(report: Report, show: Callable[[], None]) -> Report:
     """Progress that also lets somebody look, whenever features have been settled."""
+    from tamis.selectors.telling import SETTLED
 
     def both(what: str, done: int, total: int | None) -> None:
         report(what, done, total)
@@ -41,6 +42,8 @@ def followed(live: bool, title: str) -> Iterator[LivePage | None]:
     if not live:
         yield None
         return
+    from tamis.report.live import LivePage
+
     with LivePage(title) as page:
         click.echo(f"follow the run at {page.url}", err=True)
         webbrowser.open(page.url)

@@ -7,12 +7,15 @@ import functools
 import os
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from tamis.core.errors import ParameterError
-from tamis.sources import FORMATS, Source, open_source
+from tamis.core.words import FORMATS
+
+if TYPE_CHECKING:
+    from tamis.sources import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +40,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 #: How DATA is read: the options that every command with DATA has, by the keyword of the reader.
 _READING: dict[str, Callable[[Any], Any]] = {
     "format": click.option(
-        "--format", type=click.Choice(sorted(FORMATS)),
+        "--format", type=click.Choice(FORMATS),
         help="Format of DATA, where its extension does not tell.",
     ),
     "target": click.option(
@@ -80,6 +83,9 @@ _READING: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+#: Seconds between two commits of a run that can be resumed.
+COMMIT_EVERY = 2.0
+
 #: The groups of columns, for the commands that take them.
 groups_option = click.option(
     "--groups", metavar="FILE",
@@ -103,6 +109,8 @@ def source_options(command: F) -> F:
 
 def open_data(data: str, reading: dict[str, Any], memory: int | None = None) -> Source:
     """Open DATA as the options say, to be read with about so much memory."""
+    from tamis.sources import open_source
+
     source = open_source(data, **reading)
     if memory is not None and hasattr(source, "memory"):
         source.memory = memory

@@ -8,19 +8,18 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from tamis.cli.learn import tested
 from tamis.cli.options import source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
 from tamis.core.errors import OutputError, ParameterError
-from tamis.engine.folders import reason
-from tamis.engine.model import open_model
-from tamis.engine.predict import Predictions, Tally, predict_stream
+
+if TYPE_CHECKING:
+    from tamis.engine.predict import Predictions, Tally
 
 
 @click.command("predict")
@@ -55,6 +54,9 @@ def command(
       tamis predict model/ new.svm --out predictions.csv --scores
       zcat new.svm.gz | tamis predict model/ - --out - | gzip > predictions.csv.gz
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.model import open_model
+    from tamis.engine.predict import Tally, predict_stream
+
     if as_json and out == "-":
         raise ParameterError("--json and --out - both go to standard output; give one of the two")
     opened, tally = open_model(model), Tally()
@@ -111,6 +113,8 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
     except OSError as error:
         if error.filename not in (part, out, None):
             raise
+        from tamis.engine.folders import reason
+
         raise OutputError(f"{out} cannot be written ({reason(error)})") from error
     finally:
         with suppress(OSError):
@@ -118,6 +122,7 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
 
 
 def _write(file: IO[bytes], found: Predictions, columns: list[str]) -> None:
+    import numpy as np
     import pyarrow as pa
     from pyarrow import csv
 

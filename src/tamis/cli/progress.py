@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-from tamis.kernels._jit import on_first_compilation
-from tamis.sources.base import Report, silent
+if TYPE_CHECKING:
+    from tamis.sources.base import Report
 
 #: Said when the kernels are not in the cache yet.
 COMPILING = "compiling for this machine, which takes some seconds and happens once a method"
@@ -27,8 +28,10 @@ def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Report]:
 
     `note` says what else is to be shown, in place of the rate.
     """
+    from tamis.kernels._jit import on_first_compilation
+
     if quiet:
-        yield silent
+        yield lambda what, done, total: None
         return
     with on_first_compilation(lambda: print(COMPILING, file=sys.stderr, flush=True)):
         if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":

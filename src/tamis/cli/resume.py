@@ -6,10 +6,10 @@ import time
 
 import click
 
+from tamis.cli.options import COMMIT_EVERY
 from tamis.cli.progress import progress
 from tamis.cli.select import summary
 from tamis.cli.text import one_line
-from tamis.engine.resuming import EVERY, resume
 
 
 @click.command("resume")
@@ -28,7 +28,7 @@ from tamis.engine.resuming import EVERY, resume
     help="Examine columns elsewhere, as in tamis select; need not be where the run began.",
 )  # fmt: skip
 @click.option(
-    "--checkpoint", default=EVERY, show_default=True, metavar="SECONDS",
+    "--checkpoint", default=COMMIT_EVERY, show_default=True, metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True), help="Commit what is decided every so often.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
@@ -51,6 +51,7 @@ def command(
       tamis resume run/
       tamis resume run/ --cluster local:2
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.resuming import resume
 
     def say(sentence: str) -> None:
         if not quiet:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tamis.cli.text import one_line
-from tamis.engine.selection import Selection
+from tamis.engine.living_record import read_record
 
 
 @click.command("status")
@@ -22,7 +22,11 @@ def command(run: str, as_json: bool) -> None:
       tamis status run/
       tamis status run/ --json
     """  # noqa: D301  (click wants the backspace itself)
-    facts = Selection.open(run).status()
+    facts = read_record(run).status()
+    if not facts["shown"]:
+        from tamis.engine.selection import Selection
+
+        facts = Selection.open(run).status()  # which mends what a crash left behind
     if as_json:
         click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
         return

@@ -8,8 +8,6 @@ import click
 
 from tamis.cli.options import source_options
 from tamis.cli.text import one_line
-from tamis.engine.selection import Selection
-from tamis.engine.watching import Watcher
 
 
 @click.command("watch")
@@ -52,6 +50,8 @@ def command(
       tamis watch run/ incoming/
       tamis watch run/ incoming/ --once
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.selection import Selection
+    from tamis.engine.watching import Watcher
 
     def say(sentence: str) -> None:
         if not quiet:

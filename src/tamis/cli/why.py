@@ -6,6 +6,7 @@ import click
 
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError
+from tamis.core.near_names import no_such_feature
 from tamis.engine.record import open_run
 
 
@@ -22,11 +23,9 @@ def command(run: str, features: tuple[str, ...]) -> None:
       tamis why run/ 17 2301
     """  # noqa: D301  (click wants the backspace itself)
     opened = open_run(run)
-    unknown: InputError | None = None
+    unknown = opened.log.unknown(features)
     for feature in features:
-        try:
+        if feature not in unknown:
             click.echo(one_line(opened.why(feature)))
-        except InputError as error:
-            unknown = unknown or error
-    if unknown is not None:  # told last, so that it costs nobody the other answers
-        raise unknown
+    if unknown:  # told last, so that it costs nobody the other answers
+        raise InputError(no_such_feature(opened.log.names, unknown))

@@ -8,7 +8,7 @@ without the selector that wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tamis.core.errors import InputError
 from tamis.core.growable import Growable
 from tamis.core.log_arrays import arrays_of, extend
 from tamis.core.names import NameBook, Names
+from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import fill, join, show
 from tamis.core.stretches import Stretches
 from tamis.core.verdicts import EVENT, Decision, Reason, Verdict
@@ -221,11 +222,12 @@ class DecisionLog(LogViews):
         """Return the arrival number of a feature given by number or name."""
         found = self.names.find(feature) if isinstance(feature, str) else int(feature)
         if found is None or not 0 <= found < len(self):
-            raise InputError(
-                f"no feature is called {feature!r} among the {len(self)} seen"
-                + (f"; the first is called {self.names[0]!r}" if len(self) else "")
-            )
+            raise InputError(no_such_feature(self.names, [feature]))
         return found
+
+    def unknown(self, features: Iterable[str]) -> list[str]:
+        """Those of some names that no feature has, each once."""
+        return [name for name in dict.fromkeys(features) if self.names.find(name) is None]
 
     def reason_of(self, feature: int) -> str:
         """Key of the reason for the final verdict of a feature."""

@@ -16,7 +16,6 @@ the log is so long that this would cost more than the feed.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +26,6 @@ from tamis.core.log_arrays import Mark, arrays_since, names_since
 from tamis.core.masking import without_secrets
 from tamis.core.names import NameBook
 from tamis.engine.durable import (
-    HEAD,
     LOCK,
     Record,
     append_line,
@@ -40,15 +38,12 @@ from tamis.engine.durable import (
     write_head,
 )
 from tamis.engine.known_selectors import parameters_of
+from tamis.engine.living_record import ENCODED_VERSION, FORMAT, STATE, VERSION, LivingRecord
 from tamis.engine.log_files import describe_log, write_events, write_log
 from tamis.engine.run import Run
 from tamis.engine.stock import Stock, labels_of
 from tamis.engine.views import RUN_FIELDS, run_json, write_selected
 from tamis.selectors import FeatureStreamSelector
-
-#: Version 2 says how columns are encoded: who does not know that must not feed any.
-FORMAT, VERSION, ENCODED_VERSION = "tamis-selection", 1, 2
-STATE = "state"
 
 #: Logs of up to this many features are written anew after every feed, longer ones when a tenth is
 #: new.
@@ -59,11 +54,6 @@ MOST_SEGMENTS = 64
 
 #: A table of features that are new or changed since a long log was written.
 RECENT = "recent.parquet"
-
-
-def is_living(folder: Path) -> bool:
-    """Tell whether a run can go on."""
-    return os.path.isfile(folder / STATE / HEAD)  # False also for a name that cannot be
 
 
 def now() -> str:
@@ -101,6 +91,10 @@ class Archive:
     def run(self) -> Run:
         """The selection as a run."""
         return Run(log=self.log, **self.head["run"])
+
+    def record(self) -> LivingRecord:
+        """What there is to tell of it."""
+        return LivingRecord(self.folder, self.head, self.log, self.history)
 
     # --- writing -------------------------------------------------------------------------
 
@@ -207,16 +201,6 @@ class Archive:
         write_log(
             self.log, part, first=base, also=sorted({f for f in changed.tolist() if f < base})
         )
-
-    def shown(self) -> bool:
-        """Tell whether the files that people read show this commit."""
-        import json
-
-        try:
-            record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            return bool(record.get("commit") == self.head["commit"])
-        except (OSError, ValueError, AttributeError):
-            return False
 
 
 def _put(place: Path, write: Any) -> None:

@@ -13,6 +13,18 @@ import pyarrow as pa
 from tamis.core.errors import OutputError, TamisError
 
 
+#: What a folder is, by a file that lies in it.
+_TELLS = {"run": "run.json", "model": "model.json", "comparison": "compare.json"}
+
+
+def kind_of(folder: str | os.PathLike[str]) -> str:
+    """Which of "run", "model" and "comparison" tamis wrote to a folder; "" for none of them."""
+    for kind, name in _TELLS.items():
+        if os.path.isfile(os.path.join(folder, name)):
+            return kind
+    return ""
+
+
 def real(folder: str | os.PathLike[str]) -> Path:
     """The place itself, behind links and dots."""
     return Path(os.path.realpath(folder))

@@ -19,9 +19,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tamis.core.errors import SourceError
-from tamis.engine.archive import add_state, is_living
-from tamis.engine.archive_reader import read_living_run
 from tamis.engine.folders import put_in_place, reason, refuse_taken
+from tamis.engine.living_record import is_living, read_living_run
 from tamis.engine.log_files import read_log, write_events, write_log
 from tamis.engine.run import Run
 from tamis.engine.views import FORMAT_VERSION, RUN_FIELDS, run_json, write_selected
@@ -38,6 +37,8 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
     def write(work: Path) -> None:
         write_selected(run, work / "selected.csv")
         if run.stock is not None:
+            from tamis.engine.archive import add_state  # reading a run needs no selector
+
             more = add_state(work, run)
         else:
             write_log(run.log, work / "log.parquet")

@@ -30,12 +30,13 @@ from tamis.core.masking import MASK
 from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.archive import Archive, is_living, new_archive
+from tamis.engine.archive import Archive, new_archive
 from tamis.engine.durable import Record
 from tamis.engine.encoded import EncodedSource
 from tamis.engine.executors import examiner
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
-from tamis.engine.opening import cannot_go_on, known_encoding
+from tamis.engine.living_record import cannot_go_on, is_living
+from tamis.engine.opening import known_encoding
 from tamis.engine.record import publish
 from tamis.engine.rest import rest_of
 from tamis.engine.run import Run

@@ -16,21 +16,17 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.archive import STATE, Archive, is_living, names_in, new_archive
+from tamis.engine.archive import Archive, names_in, new_archive
 from tamis.engine.axis import columns_for_now
 from tamis.engine.durable import Record, clear_others, locked, read_head
 from tamis.engine.feeding import Fed, Feeding
 from tamis.engine.folders import reason
 from tamis.engine.groups import refuse_groups
+from tamis.engine.living_record import STATE, cannot_go_on, commit_in, is_living, no_selection
 from tamis.engine.opening import (
     Say,
-    cannot_go_on,
-    commit_in,
-    first_commit,
     known_encoding,
-    must_be_resumed,
     name_of,
-    no_selection,
     read,
     refuse_feed,
     say_nothing,
@@ -38,7 +34,7 @@ from tamis.engine.opening import (
 )
 from tamis.engine.record import publish
 from tamis.engine.rows import as_keys
-from tamis.engine.run import Run, encoded_how
+from tamis.engine.run import Run
 from tamis.engine.select import describe_run, make_selector
 from tamis.engine.stock import Stock, can_be_put_away
 from tamis.engine.withdrawal import WITHDRAWN, withdraw
@@ -172,7 +168,7 @@ class Selection:
         if not is_living(path):
             raise SourceError(no_selection(path))
         found = cls(read(path, selector), selector)
-        if not found._archive.shown():
+        if not found._archive.record().shown():
             found._repair()
         return found
 
@@ -305,29 +301,7 @@ class Selection:
 
     def status(self) -> dict[str, Any]:
         """Where the selection stands, as a dict of plain values."""
-        archive = self._now()
-        log, history = archive.log, archive.history
-        latest = {(h["source"], h["fingerprint"]): h for h in history if "done" in h}
-        return {
-            "folder": str(self.folder),
-            "method": archive.head["method"],
-            "measure": archive.head["run"]["measure"],
-            **encoded_how(archive.head["run"]["source"]),
-            "rows": archive.stock.target.n_rows,
-            "key": archive.stock.key,
-            "features": len(log),
-            **log.counts(),
-            "commits": archive.head["commit"],
-            "begun": history[0]["time"],
-            "last": history[-1]["time"],
-            "unfinished": [
-                f"{h['source']} after {h['columns']:,} columns"
-                for h in latest.values() if not h["done"]
-            ],
-            "must_be_resumed": must_be_resumed(history),
-            "refused": {h["source"]: h["why"] for h in history if h["action"] == "refuse"},
-            "shown": archive.shown(),
-        }  # fmt: skip
+        return self._now().record().status()
 
     def log(self, since: str | int | None = None) -> list[dict[str, Any]]:
         """The decisions of the rule in order, each with the time of its commit.
@@ -338,22 +312,7 @@ class Selection:
             A date or a time such as "2026-11-01" (UTC unless it says otherwise), a number of
             commits from the end, or "last" for the last commit that decided anything.
         """
-        archive = self._now()
-        log, history = archive.log, archive.history
-        first = first_commit(history, since)
-        entries = []
-        for i in range(first, len(history)):
-            lo = history[i - 1]["events"] if i else 0
-            entries += [
-                {
-                    "time": history[i]["time"],
-                    "feature": log.names[d.feature],
-                    "verdict": log.reasons[d.reason].verdict.name.lower(),
-                    "sentence": log.explain(d),
-                }
-                for d in log.events(lo, history[i]["events"])
-            ]
-        return entries
+        return self._now().record().decisions(since)
 
     def __repr__(self) -> str:
         counts = self._now().log.counts()

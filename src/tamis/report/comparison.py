@@ -44,11 +44,6 @@ def page_so_far(lines: list[Line], command: str) -> Page:
     )
 
 
-def is_results(folder: str | os.PathLike[str]) -> bool:
-    """True for a folder that `tamis compare` wrote."""
-    return os.path.isfile(os.path.join(folder, "compare.json"))
-
-
 def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> Page:
     """Tell results, and the curves that lie in their folder."""
     summary = results.summary()

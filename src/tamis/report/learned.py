@@ -29,11 +29,6 @@ def page_so_far(model: Any, curve: dict[str, list[float]], command: str) -> Page
     return _page(model, model.record | {"curve": curve, "command": masked(command)}, None)
 
 
-def is_model(folder: str | os.PathLike[str]) -> bool:
-    """True for a folder that `tamis learn` wrote."""
-    return os.path.isfile(os.path.join(folder, MODEL))
-
-
 def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     work = record["work"]
     error = work["mistakes"] / max(work["rows"], 1)

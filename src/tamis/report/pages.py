@@ -6,10 +6,9 @@ import os
 from dataclasses import replace
 
 from tamis.core.errors import SourceError
+from tamis.engine.folders import kind_of
 from tamis.engine.record import open_run
-from tamis.report.comparison import is_results, page_of_results
 from tamis.report.history import history_of
-from tamis.report.learned import is_model, page_of_model
 from tamis.report.page import Page
 from tamis.report.stream_run import page_of_run
 
@@ -17,13 +16,19 @@ from tamis.report.stream_run import page_of_run
 def page_of_folder(folder: str | os.PathLike[str]) -> Page:
     """Read a folder that tamis wrote, and tell what it holds."""
     path = os.fspath(folder)
-    if os.path.isfile(os.path.join(path, "run.json")):
+    kind = kind_of(path)
+    if kind == "run":
         page, fed = page_of_run(open_run(path), path.rstrip("/\\")), history_of(path)
         *sections, again = page.sections
         return page if fed is None else replace(page, sections=[*sections, fed, again])
-    if is_model(path):
+    # What reads these needs scikit-learn, and a page of a run does not wait for that.
+    if kind == "model":
+        from tamis.report.learned import page_of_model
+
         return page_of_model(path)
-    if is_results(path):
+    if kind == "comparison":
+        from tamis.report.comparison import page_of_results
+
         return page_of_results(path)
     if not os.path.exists(path):
         raise SourceError(f"{path}: there is no such folder")

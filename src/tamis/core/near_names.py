@@ -1,0 +1,90 @@
+"""Names that somebody may have meant, also among millions: a few are compared letter by letter."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.names import NameBook, Names
+from tamis.core.sentences import join
+
+#: Names that are compared letter by letter: those that begin and end most alike.
+COMPARED = 2_000
+
+#: Letters looked at, at the beginning and at the end.
+ENDS = 12
+
+
+def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
+    """Names like `wanted`: the same but for capital letters, or else the closest few.
+
+    >>> book = NameBook()
+    >>> book.append(3, Names.of(["M27891_at", "U22376_at", "age"]))
+    >>> near(book, "m27891_at"), near(book, "agee"), near(book, "zzz")
+    (['M27891_at'], ['age'], [])
+    """
+    digits = re.search(r"\d{1,19}$", wanted)
+    numbered = None if digits is None else f"{names.prefix}{digits[0]}"
+    if numbered is not None and names.find_numbered(numbered) is not None:
+        return [numbered]
+    pieces = [piece for _, piece in names.pieces()]
+    for piece in reversed(pieces):
+        at = Names(piece.blob.lower(), piece.offsets).find(_lower(wanted))
+        if at is not None:
+            return [piece[at]]
+    candidates = [name for piece in pieces for name in _closest(piece, wanted)]
+    return difflib.get_close_matches(wanted, dict.fromkeys(candidates), most, 0.7)
+
+
+def _lower(name: str) -> str:
+    """A name as `bytes.lower` makes it, which keeps its length."""
+    return name.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _closest(names: Names, wanted: str) -> Names:
+    """Names of about the same length that begin and end as `wanted` does, as far as there are."""
+    word = np.frombuffer(wanted.encode("utf-8", "surrogatepass").lower(), np.uint8)
+    text = np.frombuffer(names.blob.lower(), np.uint8)
+    lengths = np.diff(names.offsets)
+    slack = 1 + len(word) // 4
+    places = np.flatnonzero((np.abs(lengths - len(word)) <= slack) & (lengths > 0))
+    last = lengths[places] - 1
+    alike = np.zeros(len(places), dtype=np.int64)
+    for letters, first, step in (
+        (word, names.offsets[places], 1),
+        (word[::-1], names.offsets[places] + last, -1),
+    ):
+        going = np.ones(len(places), dtype=np.bool_)
+        for i, letter in enumerate(letters[:ENDS]):
+            going &= (i <= last) & (text[first + step * np.minimum(i, last)] == letter)
+            alike += going
+    best: npt.NDArray[np.intp] = np.argsort(-alike, kind="stable")[:COMPARED]
+    return names.pick(places[np.sort(best)])
+
+
+def no_such_feature(names: NameBook, unknown: Sequence[object]) -> str:
+    """Say which names are not there, and what could have been meant.
+
+    >>> book = NameBook()
+    >>> book.append(2, Names.of(["age", "height"]))
+    >>> no_such_feature(book, ["Age", "zzz"])
+    "no feature is called 'Age' or 'zzz' among the 2 seen; did you mean 'age' for 'Age'?"
+    """
+    said = f"no feature is called {_either([repr(u) for u in unknown])} among the {len(names)} seen"
+    meant = []
+    for name in unknown:
+        found = near(names, name) if isinstance(name, str) else []
+        if found:
+            which = f" for {name!r}" if len(unknown) > 1 else ""
+            meant.append(_either([repr(f) for f in found]) + which)
+    if meant:
+        return f"{said}; did you mean {join(meant)}?"
+    return said + (f"; the first is called {names[0]!r}" if len(names) else "")
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
