@@ -30,9 +30,7 @@ def test_encode_and_missing(tamis, patients, tmp_path):
     assert "'age'" in refused
     done = tamis(*words, "--encode", "mdlp", "--missing", "category")
     assert done.code == 0
-    assert (
-        "\nencode: MDLP()\nmissing: 23 values in 1 columns, a category of their own\n" in done.out
-    )
+    assert "\nencode: MDLP()\nmissing: 23 values in 1 column, a category of their own\n" in done.out
     why = tamis("why", out, "age").out
     assert "its values were cut at " in why
     assert "23 missing values are a category of their own" in why

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tamis.cli import main, select
+from tamis.cli import main
 from tamis.cli.options import parameters
 from tamis.core.errors import ParameterError
 
@@ -157,7 +157,10 @@ def test_targets_that_do_not_fit_leave_the_column_store_only(
 def test_data_without_a_target_say_where_to_put_one(refused, tamis, tmp_path):
     sp.save_npz("m.npz", sp.eye(5, format="csc"))
     said = refused("select", "m.npz", "--out", "run")
-    assert said == "m.npz has no target; save one with numpy.save as m.y.npy beside it"
+    assert said == (
+        "m.npz has no target; save one with numpy.save as m.y.npy beside it, or name the file that "
+        "holds it with --y (y=)"
+    )
     tamis("convert", "m.npz", "m.cols")
     said = refused("select", "m.cols", "--out", "run")
     assert said == "m.cols has no target; convert it again from data that has one"
@@ -235,7 +238,7 @@ def test_what_stops_a_run_is_told_without_a_traceback(tamis, svm, monkeypatch, e
     def stop(*_, **__):
         raise error
 
-    monkeypatch.setattr(select, "select", stop)
+    monkeypatch.setattr("tamis.engine.select.select", stop)
     done = tamis("select", "t.svm", "--out", "run", "--quiet")
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"tamis: {said}")
@@ -257,7 +260,7 @@ def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
     def bug(*_, **__):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(select, "select", bug)
+    monkeypatch.setattr("tamis.engine.select.select", bug)
     with pytest.raises(ZeroDivisionError, match="ours"):
         tamis("select", "t.svm", "--out", "run")
 

@@ -35,8 +35,8 @@ def test_a_week_on_the_command_line(tamis, week):
     assert tamis("select", "monday.parquet", *asked, "--out", "run", "--quiet").code == 0
     fed = tamis("feed", "run", "tuesday.parquet")
     assert fed.out == (
-        "tuesday.parquet: 2 columns taken, 1 of them kept, 1 older ones evicted\n"
-        "1 features are kept; see run/selected.csv\n"
+        "tuesday.parquet: 2 columns taken, 1 of them kept, 1 older one evicted\n"
+        "1 feature is kept; see run/selected.csv\n"
     )
     assert "2 were fed before and were skipped" in tamis("feed", "run", "tuesday.parquet").out
     assert tamis("feed", "run", "wednesday.parquet", "--quiet").out == ""
@@ -56,7 +56,7 @@ def test_a_week_on_the_command_line(tamis, week):
     assert tamis("why", "run", "better").out == (
         "better was kept until it was withdrawn: it no longer exists upstream\n"
     )
-    assert "1 of them kept" in tamis("feed", "run", "wednesday.parquet").out
+    assert "1 column taken, 1 kept" in tamis("feed", "run", "wednesday.parquet").out
     assert tamis("info", "run").code == 0
 
 
@@ -70,7 +70,7 @@ def test_the_target_is_never_fed_and_keys_survive_a_column_store(tamis, week):
         "or say so with --target y (target='y')"
     )
     assert "2 were fed before" in tamis("feed", "run", "monday.csv", "--target", "y").out
-    assert "1 older ones evicted" in tamis("feed", "run", "tuesday.parquet").out
+    assert "1 older one evicted" in tamis("feed", "run", "tuesday.parquet").out
     assert json.loads(tamis("status", "run", "--json").out)["key"] == "id"
 
 
@@ -138,7 +138,7 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week)
         "the same\n"
     )
     fed = tamis("feed", "run", "copied.parquet", "--ignore", "y", "--allow-target")
-    assert "1 columns taken, 1 of them kept" in fed.out
+    assert "1 column taken, 1 kept" in fed.out
     for more in ((), ("--checkpoint",)):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -198,7 +198,7 @@ def test_columns_that_are_fed_are_encoded_as_the_run_was(tamis, tmp_path):
         assert told[0]["measure_reason"] == told[1]["measure_reason"]
     assert "its values were cut at " in tamis("why", "run", "pulse").out
     assert tamis("feed", "run", "tuesday.parquet").out.startswith(
-        "tuesday.parquet: 0 columns taken, 0 of them kept; 1 were fed before"
+        "tuesday.parquet: 0 columns taken, 0 of them kept; 1 was fed before and was skipped"
     )
     status = tamis("status", "run").out
     assert "\nencode      MDLP()\nmissing     category\n" in status

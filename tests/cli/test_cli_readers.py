@@ -118,7 +118,10 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
         assert not (tmp_path / "run").exists()
         return out.one_sentence().removeprefix(str(tmp_path / name)).strip(" :")
 
-    assert said("a.csv", b"a,y\n1,2\n") == "has no target; name the column to predict with --target"
+    assert said("a.csv", b"a,y\n1,2\n") == (
+        "has no target; name the column to predict with --target, in Python "
+        "tamis.open('a.csv', target=...); it has 'a', 'y'"
+    )
     assert said("b.csv", b"a,b\n1,2\n1\n", "--target", "b") == (
         "line 3 has 1 value where the lines before have 2; mend or remove the line"
     )

@@ -121,7 +121,7 @@ def test_a_cluster_goes_on_where_a_process_stopped_and_the_other_way(stores, tmp
     assert_same_log(run.log, expected.log, "here and there")
     # What is kept can be fed on, so its values were fetched.
     fed = Selection.open(tmp_path / "run").feed(cases()[1].y, allow_target=True)
-    assert "1 columns taken" in str(fed)
+    assert "1 column taken" in str(fed)
 
 
 def test_a_killed_driver_is_resumed(tmp_path):

@@ -141,6 +141,26 @@ def test_data_without_a_target_is_refused_in_one_sentence(table):
         select(table[0])
 
 
+def test_a_file_without_a_target_says_how_it_is_opened_with_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("a,b\n1,0\n0,1\n")
+    with pytest.raises(InputError) as said:
+        select("x.csv")
+    assert str(said.value) == (
+        "x.csv has no target; name the column to predict with --target, in Python "
+        "tamis.open('x.csv', target=...); it has 'a', 'b'"
+    )
+
+
+def test_a_run_shows_itself_in_one_line(table):
+    X, y = table
+    run = select(X, "saola", y)
+    counts = ", ".join(f"{n} {word}" for word, n in run.log.counts().items() if n)
+    assert repr(run) == f"<Run of saola, {X.shape[1]} features: {counts}>"
+    run.source["name"] = "t.npz"
+    assert repr(run).startswith("<Run of saola on t.npz, ")
+
+
 @pytest.mark.parametrize(("y", "shown"), [([7] * N_ROWS, "7"), (["a"] * N_ROWS, "a")])
 def test_a_target_with_one_value_is_refused(table, y, shown):
     with pytest.raises(InputError, match=rf"^the target is {shown} in every row, so no feature"):

@@ -24,7 +24,7 @@ from tamis.core.errors import (
     ParameterError,
     SourceError,
 )
-from tamis.engine import archive, feeding
+from tamis.engine import archive, durable, feeding
 from tamis.engine.select import select
 from tamis.kernels.threads import threads
 
@@ -325,13 +325,42 @@ class Mine(tamis.SAOLA):
 
 def test_a_selector_of_ones_own_is_given_when_the_folder_is_opened(tmp_path):
     Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
-    with pytest.raises(ParameterError, match="the method 'mine' is not known here; give the sel"):
+    with pytest.raises(ParameterError, match="this was selected with test_selection:Mine; it is"):
         Selection.open(tmp_path / "run")
+    with pytest.raises(ParameterError, match="with test_selection:Mine, and not with test_selec"):
+        Selection.open(tmp_path / "run", Disguised)
     given = Mine(tamis.MutualInformation(alpha=0.01))
     Selection.open(tmp_path / "run", given).feed(table())
-    assert_same_log(
-        Selection.open(tmp_path / "run", given).run.log, expected_log(table()), "my own"
-    )
+    for known in (given, Mine):  # of a class the folder knows the parameters
+        assert_same_log(
+            Selection.open(tmp_path / "run", known).run.log, expected_log(table()), "my own"
+        )
+
+
+class Disguised(tamis.SAOLA):
+    """A selector that calls itself by a word of tamis."""
+
+
+def test_a_class_that_borrows_the_word_of_a_method_is_not_taken_for_it(tmp_path):
+    Selection.create(tmp_path / "run", target(), Disguised(tamis.MutualInformation(alpha=0.01)))
+    with pytest.raises(ParameterError, match="selected with test_selection:Disguised; it is no"):
+        Selection.open(tmp_path / "run")
+    assert type(Selection.open(tmp_path / "run", Disguised)._archive.selector) is Disguised
+    fresh(tmp_path, force=True)
+    with pytest.raises(ParameterError, match=r"^this was selected with saola, and not with test_s"):
+        Selection.open(tmp_path / "run", Disguised)
+
+
+def test_a_folder_makes_nothing_be_imported(tmp_path, monkeypatch):
+    (tmp_path / "stranger.py").write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
+    head = durable.read_head(tmp_path / "run" / "state")
+    durable.write_head(tmp_path / "run" / "state", head | {"class": "stranger:Stranger"})
+    with pytest.raises(ParameterError, match="with stranger:Stranger; it is no class of tamis"):
+        Selection.open(tmp_path / "run")
+    with pytest.raises(ParameterError, match="with stranger:Stranger, and not with test_selec"):
+        Selection.open(tmp_path / "run", Mine)
 
 
 def test_words_and_dates_can_be_targets(tmp_path: Path):

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from living import expected_log, fresh, quick_disk, table  # noqa: F401 - a fixture
+from living import ROWS, expected_log, fresh, quick_disk, table, target  # noqa: F401 - a fixture
 
-from tamis import Selection
+from tamis import SAOLA, FisherZ, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, SourceError
 from tamis.engine import archive, feeding, watching
@@ -96,6 +96,20 @@ def test_a_bad_file_is_told_once_and_passed_over(tmp_path, incoming):
     assert said[2] == (
         "bad.parquet: 0 columns taken, 0 of them kept; 60 were fed before and were skipped"
     )
+
+
+def test_a_column_that_is_in_the_way_can_be_left_out_by_hand(tmp_path, incoming):
+    selection = Selection.create(tmp_path / "run", target(), SAOLA(FisherZ()))
+    day = table().iloc[:, :3].assign(**{"a town": ["x", "y", "z"] * (ROWS // 3)})
+    day.to_parquet(incoming / "day 3.parquet", index=False)
+    said: list[str] = []
+    watcher = Watcher(selection, incoming, settle=0.0, say=said.append)
+    watcher.once()
+    command = f"tamis feed {tmp_path / 'run'} '{incoming / 'day 3.parquet'}' --ignore 'a town'"
+    assert said[0].endswith(f"; it is tried again when it changes, or feed it yourself: {command}")
+    assert command in watcher.selection.status()["refused"]["day 3.parquet"]
+    watcher.selection.feed(incoming / "day 3.parquet", ignore="a town")
+    assert watcher.selection.status()["refused"] == {}
 
 
 class Stop(BaseException):

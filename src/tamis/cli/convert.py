@@ -10,6 +10,7 @@ import click
 from tamis.cli.options import Size, open_data, source_options
 from tamis.cli.progress import progress
 from tamis.core.errors import OutputError
+from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
     from tamis.sources.base import Source
@@ -57,5 +58,6 @@ def command(
     if quiet:
         return
     info = made.info()
-    stored = "" if info.stored is None else f", {info.stored:,} stored values"
-    click.echo(f"wrote {store}: {info.n_rows:,} rows, {info.n_columns:,} columns{stored}")
+    stored = "" if info.stored is None else f", {counted(info.stored, 'stored value')}"
+    shape = f"{counted(info.n_rows, 'row')}, {counted(info.n_columns or 0, 'column')}"
+    click.echo(f"wrote {store}: {shape}{stored}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from tamis.cli.method_options import own_class as own_class_of
+from tamis.cli.method_options import own_class_option
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
@@ -17,8 +19,9 @@ LISTED = 10
 @click.command("drop")
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
+@own_class_option
 @click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
-def command(run: str, features: tuple[str, ...], no_wait: bool) -> None:
+def command(run: str, features: tuple[str, ...], own_class: str | None, no_wait: bool) -> None:
     """Withdraw each FEATURE from the selection in RUN, because it no longer exists upstream.
 
     Says which features it had displaced. Those are not brought back: their values are not at hand.
@@ -34,7 +37,7 @@ def command(run: str, features: tuple[str, ...], no_wait: bool) -> None:
         raise InputError(no_such_feature(log.names, unknown))
     from tamis.engine.selection import Selection
 
-    selection = Selection.open(run)
+    selection = Selection.open(run, own_class_of(own_class))
     for feature in features:
         back = selection.drop(feature, wait=not no_wait)
         said = f"{feature} was withdrawn"

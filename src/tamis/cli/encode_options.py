@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import counted
 from tamis.core.words import ENCODERS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,9 +70,11 @@ def encoding_lines(source: dict[str, Any]) -> list[str]:
     lines = [f"encode: {source['encode']}"] if source.get("encode") else []
     missing = source.get("missing", {"policy": "error"})
     if missing["policy"] != "error":
-        became = {"category": "a category of their own", "delete": "left out of each comparison"}
+        owner = "its" if missing["gaps"] == 1 else "their"
+        became = {"category": f"a category of {owner} own", "delete": "left out of each comparison"}
         lines.append(
-            f"missing: {missing['gaps']:,} values in {missing['columns']:,} columns, "
+            f"missing: {counted(missing['gaps'], 'value')} in "
+            f"{counted(missing['columns'], 'column')}, "
             f"{became[missing['policy']]}"
         )
     return lines

@@ -8,9 +8,12 @@ from typing import Any
 import click
 
 from tamis.cli.live import followed, live_option, showing
+from tamis.cli.method_options import own_class as own_class_of
+from tamis.cli.method_options import own_class_option
 from tamis.cli.options import groups_option, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
+from tamis.core.sentences import counted
 
 
 @click.command("feed")
@@ -25,6 +28,7 @@ from tamis.cli.text import one_line
     help="Take a column that says the same as the target in every row.",
 )  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
+@own_class_option
 @groups_option
 @source_options
 @click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
@@ -39,6 +43,7 @@ def command(
     replace: bool,
     allow_target: bool,
     no_wait: bool,
+    own_class: str | None,
     groups: str | None,
     reading: dict[str, Any],
     n_threads: int | None,
@@ -73,7 +78,7 @@ def command(
         if not quiet:
             click.echo(one_line(sentence), err=True)
 
-    selection = Selection.open(run)
+    selection = Selection.open(run, own_class_of(own_class))
     table = None if groups is None else read_groups(groups)
     with contextlib.ExitStack() as stack:
         if n_threads is not None:
@@ -92,4 +97,5 @@ def command(
         if page is not None:
             page.show(page_of_run(selection.run, run))
     if not quiet:
-        click.echo(one_line(f"{len(selection.kept):,} features are kept; see {run}/selected.csv"))
+        kept = counted(len(selection.kept), "feature is", "features are")
+        click.echo(one_line(f"{kept} kept; see {run}/selected.csv"))

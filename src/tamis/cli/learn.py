@@ -16,6 +16,7 @@ from tamis.cli.progress import progress, short
 from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import counted
 from tamis.core.words import LEARNERS
 
 if TYPE_CHECKING:
@@ -281,15 +282,17 @@ def _summary(done: Learned) -> list[str]:
     learner, seconds = done.learner, done.seconds["learn"]
     rate = short(done.rows / max(seconds, 1e-9))
     lines = [
-        f"{type(learner).__name__} kept {len(learner.kept_):,} of {learner.n_features_in_:,} "
-        f"columns; {done.rows:,} rows in {seconds:.1f} s ({rate} rows/s)",
-        f"progressive error {100 * done.error:.2f}%: {done.mistakes:,} rows were predicted "
+        f"{type(learner).__name__} kept {len(learner.kept_):,} of "
+        f"{counted(learner.n_features_in_, 'column')}; "
+        f"{counted(done.rows, 'row')} in {seconds:.1f} s ({rate} rows/s)",
+        f"progressive error {100 * done.error:.2f}%: "
+        f"{counted(done.mistakes, 'row was', 'rows were')} predicted "
         "wrongly before they were learned",
     ]
     if len(curve := getattr(learner, "size_curve_", {})) > 1:
         most, columns = max(curve), learner.n_features_in_
         lines.append(
-            f"auto picked {learner.n_features_:,} features of the sizes {min(curve):,} to "
+            f"auto picked {counted(learner.n_features_, 'feature')} of the sizes {min(curve):,} to "
             f"{most:,}: {100 * curve[learner.n_features_]:.2f}% recent errors, fewest "
             f"{100 * min(curve.values()):.2f}%"
         )
@@ -299,7 +302,7 @@ def _summary(done: Learned) -> list[str]:
                 f"sizes={most},{min(4 * most, columns)}"
             )
     if done.bad.total:
-        lines.append(f"passed over {done.bad.total:,} bad lines: {done.bad}")
+        lines.append(f"passed over {counted(done.bad.total, 'bad line')}: {done.bad}")
     if done.test is not None:
         lines += tested(done.test)
     if done.folder is not None:
@@ -314,13 +317,21 @@ def tested(test: Any) -> list[str]:
     """Lines about rows that were predicted."""
     lines = []
     if test.accuracy is None:
-        lines.append(f"{test.rows:,} rows predicted; none has a label that is one of the classes")
+        lines.append(
+            f"{counted(test.rows, 'row')} predicted; none has a label that is one of the classes"
+        )
     else:
         others = test.rows - test.labelled
-        left_out = f" ({others:,} others have no class for a label)" if others else ""
-        lines.append(f"accuracy {100 * test.accuracy:.2f}% on {test.labelled:,} rows{left_out}")
+        left_out = (
+            f" ({counted(others, 'other has', 'others have')} no class for a label)"
+            if others
+            else ""
+        )
+        lines.append(
+            f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}{left_out}"
+        )
     if test.bad.total:
-        lines.append(f"passed over {test.bad.total:,} bad lines there: {test.bad}")
+        lines.append(f"passed over {counted(test.bad.total, 'bad line')} there: {test.bad}")
     return lines
 
 

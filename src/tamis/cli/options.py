@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import os
 import re
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tamis.core.errors import ParameterError
+from tamis.core.method_words import value_of
 from tamis.core.words import FORMATS
 
 if TYPE_CHECKING:
@@ -137,8 +137,5 @@ def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
             raise ParameterError(f"--param {pair!r} is not of the form name=value")
-        try:
-            found[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            found[name] = text
+        found[name] = value_of(text)
     return found

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
+from tamis.cli.method_options import own_class as own_class_of
+from tamis.cli.method_options import own_class_option
 from tamis.cli.options import COMMIT_EVERY
 from tamis.cli.progress import progress
 from tamis.cli.select import summary
@@ -31,6 +31,7 @@ from tamis.cli.text import one_line
     "--checkpoint", default=COMMIT_EVERY, show_default=True, metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True), help="Commit what is decided every so often.",
 )  # fmt: skip
+@own_class_option
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     run: str,
@@ -39,6 +40,7 @@ def command(
     width: int | None,
     cluster: str | None,
     checkpoint: float,
+    own_class: str | None,
     quiet: bool,
 ) -> None:
     """Go on with the selection in RUN that was killed or stopped, behind its last commit.
@@ -57,12 +59,11 @@ def command(
         if not quiet:
             click.echo(one_line(sentence), err=True)
 
-    begun = time.perf_counter()
     with progress(quiet) as report:
         done = resume(
             run, data, cluster=cluster, width=width, n_threads=n_threads, every=checkpoint,
-            report=report, say=say,
+            report=report, say=say, selector=own_class_of(own_class),
         )  # fmt: skip
     if not quiet:
-        for line in summary(done, run, time.perf_counter() - begun):
+        for line in summary(done, run):
             click.echo(one_line(line))

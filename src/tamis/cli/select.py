@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tamis.cli.encode_options import encode_options, encoding_lines
 from tamis.cli.live import followed, live_option
+from tamis.cli.method_options import MethodWords, selector_of
 from tamis.cli.options import (
+    COMMIT_EVERY,
     Size,
     data_name,
     groups_option,
     open_data,
-    parameters,
     source_options,
 )
 from tamis.cli.progress import progress
 from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
-from tamis.engine.axis import as_columns
-from tamis.engine.groups import read_groups
-from tamis.engine.record import check_free, save_run
-from tamis.engine.resuming import EVERY, begin, can_resume, refuse_unfinished, resume
-from tamis.engine.run import Run
-from tamis.engine.select import make_selector, select
-from tamis.measures.auto import BY_NAME, Auto
-from tamis.report.stream_run import page_of_run
-from tamis.selectors import BY_METHOD, ColumnSelector
-from tamis.sources import Source
+from tamis.core.sentences import counted
+from tamis.core.words import MEASURES, METHODS
+
+if TYPE_CHECKING:
+    from tamis.engine.run import Run
+    from tamis.selectors import ColumnSelector
+    from tamis.sources import Source
 
 
 @click.command("select")
 @click.argument("data", type=click.Path())
 @click.option(
-    "--method", default="saola", show_default=True, type=click.Choice(sorted(BY_METHOD)),
-    help="Which selector.",
+    "--method", default="saola", show_default=True, type=MethodWords(), metavar="METHOD",
+    help=f"Which selector: {', '.join(METHODS)}, or package.module:Class of your own; parameters "
+    "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
 @click.option(
-    "--measure", default="auto", show_default=True, type=click.Choice(["auto", *BY_NAME]),
+    "--measure", default="auto", show_default=True, type=click.Choice(["auto", *MEASURES]),
     help="How features are scored. auto looks at the data and says what it picked.",
 )  # fmt: skip
 @click.option("--alpha", type=float, help="Level of the measure's test, whichever it is.")
@@ -75,8 +73,8 @@ from tamis.sources import Source
     "processes here. Cannot change the answer.",
 )  # fmt: skip
 @click.option(
-    "--checkpoint", is_flag=False, flag_value=EVERY, type=click.FloatRange(min=0, min_open=True),
-    metavar="[SECONDS]",
+    "--checkpoint", is_flag=False, flag_value=COMMIT_EVERY, metavar="[SECONDS]",
+    type=click.FloatRange(min=0, min_open=True),
     help="Commit what is decided every so often (2 s), so that tamis resume goes on after a kill. "
     "With --cluster that is done anyway, where the method decides as columns come.",
 )  # fmt: skip
@@ -127,22 +125,25 @@ def command(
       tamis select patients.csv --target sick --out run/ --encode mdlp --missing category
       tamis select genes.cols --out run/ --cluster tcp://host:8786
       tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
+      tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.encode import resolve as resolve_encoder
+    from tamis.engine.axis import as_columns
+    from tamis.engine.groups import read_groups
+    from tamis.engine.record import check_free
+    from tamis.engine.resuming import begin, refuse_unfinished, resume
+    from tamis.report.stream_run import page_of_run
+    from tamis.sources.base import refuse_without_target
+
     begun = time.perf_counter()
     refuse_unfinished(out, force=force)
     check_free(out, force=force)
-    settings = _known(method, parameters(params))
-    if threshold is not None and "threshold" in _parameters(method):
-        settings, threshold = {"threshold": threshold, **settings}, None  # the method's own
-    if "measure" in _parameters(method):
-        settings["measure"] = _measure(measure, alpha, threshold)
-    elif (measure, alpha, threshold) != ("auto", None, None):
-        raise ParameterError(
-            f"{method} has no measure, so it takes no --measure, --alpha or --threshold"
-        )
-    selector = make_selector(method, **settings)
+    selector, encode = selector_of(method, params, measure, alpha, threshold)
+    if encode is not None:
+        encoding["encode"] = resolve_encoder(encode)
     table = None if groups is None else read_groups(groups)
     source = open_data(data, reading, memory)
+    refuse_without_target(source)
     cache = Path(os.path.abspath(out)).parent / f"{data_name(data, source)}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
@@ -160,7 +161,8 @@ def command(
             say=lambda sentence: None if quiet else click.echo(one_line(sentence), err=True),
         )  # fmt: skip
         converted = time.perf_counter()
-        _need_target(columns, data)
+        if columns.target() is None:
+            raise InputError(f"{data} has no target, so there is nothing to select for")
         every = _commits_every(checkpoint, cluster, selector, columns)
         how: Any = {
             "cluster": cluster, "width": width, "n_threads": n_threads, "report": report,
@@ -173,13 +175,13 @@ def command(
         if every is not None:
             asked |= {"groups": table, **encoding}
             begin(out, columns, selector, reading if columns is source else {}, **asked)
-            run = resume(out, every=every, **how)
+            run = resume(out, every=every, selector=type(selector), **how)
         else:
             run = _at_once(out, columns, selector, how | {"groups": table, **encoding}, **asked)
         if page is not None:
             page.show(page_of_run(run, out))
     if not quiet:
-        for line in summary(run, out, time.perf_counter() - begun):
+        for line in summary(run, out):
             click.echo(one_line(line))
 
 
@@ -204,6 +206,9 @@ def _at_once(
     force: bool,
 ) -> Run:
     """Select, and write everything at the end."""
+    from tamis.engine.record import save_run
+    from tamis.engine.select import select
+
     run = _named(select(columns, selector, command=command, **how), name)
     if run.stock is not None:
         run.stock.know_rows(rows)  # a column store forgets what they are called
@@ -218,7 +223,9 @@ def _commits_every(
     """Seconds between commits; None where all is written at the end."""
     if checkpoint is not None or cluster is None:
         return checkpoint
-    return EVERY if can_resume(selector) and hasattr(columns, "path") else None
+    from tamis.engine.resuming import can_resume
+
+    return COMMIT_EVERY if can_resume(selector) and hasattr(columns, "path") else None
 
 
 def _named(run: Run, name: str) -> Run:
@@ -226,58 +233,13 @@ def _named(run: Run, name: str) -> Run:
     return run
 
 
-def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:
-    """The measure the options ask for; a word where nothing but its name is given."""
-    given = {k: v for k, v in (("alpha", alpha), ("threshold", threshold)) if v is not None}
-    if not given:
-        return name
-    if len(given) == 2:
-        raise ParameterError("--alpha is a test and --threshold is none; give one of the two")
-    if name == "auto":
-        if alpha is not None:
-            return Auto(alpha)
-        name = "mutual_information"
-    kind = BY_NAME[name]
-    wrong = [k for k in given if k not in inspect.signature(kind).parameters]
-    if wrong:
-        raise ParameterError(f"the measure {name} has no {wrong[0]}")
-    return kind(**given)
-
-
-def _need_target(source: Source, data: str) -> None:
-    if source.target() is not None:
-        return
-    if source.format in ("npz", "npy"):
-        stem = os.path.splitext(os.path.basename(data))[0]
-        raise InputError(
-            f"{data} has no target; save one with numpy.save as {stem}.y.npy beside it"
-        )
-    if source.format == "cols":
-        raise InputError(f"{data} has no target; convert it again from data that has one")
-    raise InputError(f"{data} has no target; name the column to predict with --target")
-
-
-def _parameters(method: str) -> list[str]:
-    """The parameters of a method."""
-    return list(inspect.signature(BY_METHOD[method]).parameters)
-
-
-def _known(method: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Refuse parameters the method does not have."""
-    known = [p for p in _parameters(method) if p != "measure"]
-    for name in given:
-        if name not in known:
-            raise ParameterError(f"{method} has no parameter {name!r}; it has {', '.join(known)}")
-    return given
-
-
-def summary(run: Run, out: str, seconds: float) -> list[str]:
+def summary(run: Run, out: str) -> list[str]:
     """What is said at the end."""
-    counts, source = run.log.counts(), run.source
+    counts, source, seconds = run.log.counts(), run.source, sum(run.seconds.values())
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
     return [
-        f"{run.method} kept {counts['kept']:,} of {len(run.log):,} features "
-        f"({dropped or 'none dropped'}) on {source['n_rows']:,} rows in {seconds:.1f} s",
+        f"{run.method} kept {counts['kept']:,} of {counted(len(run.log), 'feature')} "
+        f"({dropped or 'none dropped'}) on {counted(source['n_rows'], 'row')} in {seconds:.1f} s",
         *([f"measure: {run.measure}, because {run.measure_reason}"] if run.measure else []),
         *encoding_lines(source),
         f"wrote {Path(out) / 'selected.csv'}; ask about any feature with: "

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from tamis.cli.method_options import own_class as own_class_of
+from tamis.cli.method_options import own_class_option
 from tamis.cli.options import source_options
 from tamis.cli.text import one_line
 
@@ -26,6 +28,7 @@ from tamis.cli.text import one_line
     "--allow-target", is_flag=True,
     help="Take a column that says the same as the target in every row.",
 )  # fmt: skip
+@own_class_option
 @source_options
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
@@ -35,6 +38,7 @@ def command(
     settle: float,
     replace: bool,
     allow_target: bool,
+    own_class: str | None,
     reading: dict[str, Any],
     quiet: bool,
 ) -> None:
@@ -58,8 +62,8 @@ def command(
             click.echo(one_line(sentence))
 
     watcher = Watcher(
-        Selection.open(run), incoming, settle=settle, replace=replace, allow_target=allow_target,
-        say=say, **reading,
+        Selection.open(run, own_class_of(own_class)), incoming, settle=settle, replace=replace,
+        allow_target=allow_target, say=say, **reading,
     )  # fmt: skip
     if once:
         watcher.once()

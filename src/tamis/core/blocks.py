@@ -195,13 +195,17 @@ class ColumnBlock:
         return entry % max(self.n_rows, 1)
 
     def name_of(self, column: int, prefix: str = "x", base: int = 0) -> str:
-        """How the column with this arrival number is called, in quotes.
+        """How the column with this arrival number is called, in quotes."""
+        return repr(self.called(column, prefix, base))
+
+    def called(self, column: int, prefix: str = "x", base: int = 0) -> str:
+        """How the column with this arrival number is called.
 
         Without names it is called `prefix` + (number + `base`), as everywhere.
         """
         if self.names is None:
-            return repr(f"{prefix}{column + base}")
-        return repr(self.names[column - self.first])
+            return f"{prefix}{column + base}"
+        return self.names[column - self.first]
 
 
 @dataclass(frozen=True, eq=False)

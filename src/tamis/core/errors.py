@@ -21,7 +21,11 @@ class TamisError(Exception):
 
 
 class InputError(TamisError, ValueError):
-    """The data cannot be used as it is."""
+    """The data cannot be used as it is; `column` is the one that is in the way, if one is."""
+
+    def __init__(self, *said: object, column: str | None = None) -> None:
+        super().__init__(*said)
+        self.column = column
 
 
 class ParameterError(TamisError, ValueError):

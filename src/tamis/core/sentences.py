@@ -39,6 +39,15 @@ def join(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things; `many` where it is not `one` with an s.
+
+    >>> counted(1, "column"), counted(12_000, "column"), counted(1, "was", "were")
+    ('1 column', '12,000 columns', '1 was')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def fill(sentence: str, fields: Mapping[str, str], words: Mapping[str, str]) -> str:
     """Fill the gaps of a sentence: first with words, which may hold gaps, then with fields.
 

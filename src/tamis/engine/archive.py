@@ -37,7 +37,7 @@ from tamis.engine.durable import (
     write_file,
     write_head,
 )
-from tamis.engine.known_selectors import parameters_of
+from tamis.engine.known_selectors import own_place, parameters_of
 from tamis.engine.living_record import ENCODED_VERSION, FORMAT, STATE, VERSION, LivingRecord
 from tamis.engine.log_files import describe_log, write_events, write_log
 from tamis.engine.run import Run
@@ -255,6 +255,7 @@ def new_archive(folder: Path, selector: FeatureStreamSelector, stock: Stock, run
         "version": VERSION,
         "commit": 0,
         "method": selector.method,
+        "class": own_place(selector),
         "selector_parameters": parameters_of(selector),
         "key": stock.key,
         "target": stock.target.fingerprint,

@@ -28,8 +28,11 @@ from tamis.engine.living_record import (
 from tamis.engine.stock import Stock
 from tamis.selectors import FeatureStreamSelector
 
+#: A selector that the user gives, or its class, to be made with the parameters in the folder.
+Given = FeatureStreamSelector | type[FeatureStreamSelector] | None
 
-def read_archive(folder: Path, selector: FeatureStreamSelector | None = None) -> Archive:
+
+def read_archive(folder: Path, selector: Given = None) -> Archive:
     """Read a selection and restore its selector."""
     with told_as_damage(folder):
         return _read(folder, selector)
@@ -47,7 +50,7 @@ def _empty_stock(head: Record, target: Target, keys: Any) -> Stock:
     return stock
 
 
-def _read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
+def _read(folder: Path, selector: Given) -> Archive:
     state, head = folder / STATE, checked_head(folder)
     rows = unpack(read_file(state, head["rows"]))
     target = Target.of(rows["labels"])
@@ -65,8 +68,10 @@ def _read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
         stock.ledger.forget(segment["forgotten"])
         stock.ledger.add_arrays(segment["ledger"])
     log = read_whole_log(folder, head)
-    if selector is None:
-        chosen = selector_from(head["method"], head["selector_parameters"])
+    if selector is None or isinstance(selector, type):
+        chosen = selector_from(
+            head["method"], head["selector_parameters"], head.get("class"), selector
+        )
     else:
         chosen = clone(selector)
         if stock.encoded is not None:

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.engine.archive import Archive
 from tamis.engine.groups import Labels, labels_of
@@ -67,13 +68,16 @@ class Fed:
     def __str__(self) -> str:
         if self.again:
             return f"{self.source} was fed before; nothing was taken"
-        said = f"{self.source}: {self.taken:,} columns taken, {len(self.kept):,} of them kept"
+        of_them = "" if self.taken == 1 else " of them"
+        said = f"{self.source}: {counted(self.taken, 'column')} taken, {len(self.kept):,}{of_them}"
+        said += " kept"
         if self.evicted:
-            said += f", {len(self.evicted):,} older ones evicted"
+            said += f", {counted(len(self.evicted), 'older one')} evicted"
         if self.replaced:
             said += f", {len(self.replaced):,} replaced"
         if self.skipped:
-            said += f"; {self.skipped:,} were fed before and were skipped"
+            verb = "was" if self.skipped == 1 else "were"
+            said += f"; {self.skipped:,} {verb} fed before and {verb} skipped"
         return said
 
 

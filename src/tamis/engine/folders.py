@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from tamis.core.errors import OutputError, TamisError
 
-
 #: What a folder is, by a file that lies in it.
 _TELLS = {"run": "run.json", "model": "model.json", "comparison": "compare.json"}
 

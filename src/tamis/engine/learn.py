@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.memory import peak_megabytes
+from tamis.core.sentences import counted
 from tamis.engine.checkpoint import place_of, read_checkpoint, write_checkpoint
 from tamis.engine.model import check_free, plain, save_model
 from tamis.engine.predict import Tally, accuracy_on
@@ -190,7 +191,7 @@ def _begin(
         training.start(classes, report)
         return 0.0
     before = read_checkpoint(place, training, asked)
-    say(f"going on from {place}, after {training.rows:,} rows")
+    say(f"going on from {place}, after {counted(training.rows, 'row')}")
     return before
 
 
@@ -257,8 +258,8 @@ def _run(
                 raise
             save()
             raise Stopped(
-                f"stopped after {training.rows:,} rows; give the same command again to go on "
-                f"from {place}"
+                f"stopped after {counted(training.rows, 'row')}; give the same command again to "
+                f"go on from {place}"
             ) from None
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import ParameterError, SourceError, TamisError
 from tamis.core.log_arrays import append_names, extend
+from tamis.core.sentences import counted
 from tamis.core.words import BATCH_METHODS, STREAM_METHODS
 from tamis.engine.durable import DAMAGE, HEAD, Record, read_file, read_head, read_lines, unpack
 from tamis.engine.folders import reason
@@ -71,11 +72,11 @@ class LivingRecord:
             "begun": self.history[0]["time"],
             "last": self.history[-1]["time"],
             "unfinished": [
-                f"{h['source']} after {h['columns']:,} columns"
+                f"{h['source']} after {counted(h['columns'], 'column')}"
                 for h in latest.values() if not h["done"]
             ],
             "must_be_resumed": must_be_resumed(self.history),
-            "refused": {h["source"]: h["why"] for h in self.history if h["action"] == "refuse"},
+            "refused": _refused(self.history),
             "shown": self.shown(),
         }  # fmt: skip
 
@@ -206,6 +207,17 @@ def _first_commit(history: list[Record], since: str | int | None) -> int:
         moment = moment.replace(tzinfo=UTC)
     times = [datetime.fromisoformat(h["time"]) for h in history]
     return next((i for i, t in enumerate(times) if t >= moment), len(history))
+
+
+def _refused(history: list[Record]) -> dict[str, str]:
+    """Files that could not be fed and were not fed since, and why."""
+    refused: dict[str, str] = {}
+    for line in history:
+        if line["action"] == "refuse":
+            refused[line["source"]] = line["why"]
+        elif line.get("done"):
+            refused.pop(line["source"], None)
+    return refused
 
 
 def must_be_resumed(history: list[Record]) -> bool:

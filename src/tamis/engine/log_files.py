@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -111,9 +112,7 @@ def arrow_names(names: Names) -> Any:
 
 def _packed(column: Any) -> Names:
     """Names as Arrow has them, packed."""
-    array = pa.concat_arrays(
-        [pa.array([], pa.large_string()), *column.cast(pa.large_string()).chunks]
-    )
+    array = column.cast(pa.large_string()).combine_chunks()
     if array.null_count:
         raise ValueError("a feature has no name")
     _, places, text = array.buffers()
@@ -187,26 +186,49 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
     reason = table["reason"].combine_chunks()
     order = np.array([codes[key] for key in reason.dictionary.to_pylist()], dtype=np.uint8)
     state: dict[str, Any] = {
-        "reason": order[reason.indices.to_numpy()] if len(table) else np.zeros(0, np.uint8),
-        "relevance": table["relevance"].to_numpy(),
-        "level": table["level"].to_numpy(),
+        "reason": order[_numbers(reason.indices)] if len(table) else np.zeros(0, np.uint8),
+        "relevance": _numbers(table["relevance"]),
+        "level": _numbers(table["level"]),
     }
-    events = pq.read_table(events_file)
+    events = pq.ParquetFile(events_file).read()
     because = events["because"].combine_chunks()
-    state["because"] = because.flatten().to_numpy()
-    state["event_because_end"] = np.asarray(because.offsets.to_numpy()[1:], dtype=np.int64)
+    state["because"] = _numbers(because.flatten())
+    state["event_because_end"] = np.asarray(_numbers(because.offsets)[1:], dtype=np.int64)
     for key in events.column_names:
         if key.startswith("evidence:"):
-            at = np.flatnonzero(events[key].is_valid().to_numpy())
+            at = np.flatnonzero(_is_there(events[key].combine_chunks()))
             state[f"{key}:at"] = at
-            state[key] = events[key].to_numpy()[at]
+            state[key] = _numbers(events[key])[at]
         elif key != "because" and not key.startswith("bulk_"):
-            state[f"event_{key}"] = events[key].to_numpy()
+            state[f"event_{key}"] = _numbers(events[key])
     # Where there is an event it has the exact number.
-    state["value"] = table["value"].to_numpy().astype(np.float32)
+    state["value"] = _numbers(table["value"]).astype(np.float32)
     state["value"][state["event_feature"]] = np.nan
     _take_bulk_numbers(state, events)
     return DecisionLog.from_state(state, reasons, names, record["words"])
+
+
+def _numbers(column: Any) -> npt.NDArray[Any]:
+    """A column of numbers, NaN where one is missing; Arrow's own way would import pandas."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = np.dtype(array.type.to_pandas_dtype())
+    if kind.kind not in "iuf":
+        raise ValueError(f"numbers are expected where there are values of type {array.type}")
+    if not len(array):
+        return np.zeros(0, kind)
+    numbers = np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
+    if not array.null_count:
+        return numbers
+    return np.where(_is_there(array), numbers, np.nan)
+
+
+def _is_there(array: Any) -> npt.NDArray[np.bool_]:
+    """Where an Arrow array holds a value."""
+    bits = array.buffers()[0]
+    if bits is None or not array.null_count:
+        return np.ones(len(array), dtype=np.bool_)
+    every = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return every[array.offset : array.offset + len(array)].astype(np.bool_)
 
 
 def _take_bulk_numbers(state: dict[str, Any], events: Any) -> None:
@@ -216,5 +238,5 @@ def _take_bulk_numbers(state: dict[str, Any], events: Any) -> None:
         return
     for key in ("relevance", "level", "value"):
         numbers = state[key].astype(np.float32)
-        numbers[features] = events[f"bulk_{key}"].to_numpy()
+        numbers[features] = _numbers(events[f"bulk_{key}"])
         state[key] = numbers

@@ -16,11 +16,10 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.encode import Encoder, Missing
 from tamis.engine.archive import Archive
-from tamis.engine.archive_reader import read_archive
+from tamis.engine.archive_reader import Given, read_archive
 from tamis.engine.durable import Record
 from tamis.engine.encoded import Encoding
 from tamis.engine.living_record import must_be_resumed, read_steadily
-from tamis.selectors import FeatureStreamSelector
 from tamis.sources import Source, open_source
 from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
 
@@ -57,7 +56,7 @@ def source_of(
     return MemorySource(data, names=given), facts
 
 
-def read(folder: Path, selector: FeatureStreamSelector | None) -> Archive:
+def read(folder: Path, selector: Given) -> Archive:
     """Read all that it takes to go on."""
     return read_steadily(folder, lambda path: read_archive(path, selector))
 

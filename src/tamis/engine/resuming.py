@@ -31,11 +31,12 @@ from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.archive import Archive, new_archive
+from tamis.engine.archive_reader import Given
 from tamis.engine.durable import Record
 from tamis.engine.encoded import EncodedSource
 from tamis.engine.executors import examiner
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
-from tamis.engine.living_record import cannot_go_on, is_living
+from tamis.engine.living_record import cannot_go_on, is_living, read_record
 from tamis.engine.opening import known_encoding
 from tamis.engine.record import publish
 from tamis.engine.rest import rest_of
@@ -167,6 +168,7 @@ def resume(
     report: Report = silent,
     watch: Watch | None = None,
     say: Callable[[str], object] = lambda sentence: None,
+    selector: Given = None,
 ) -> Run:
     """Go on with a run that was stopped, behind the last block that it committed.
 
@@ -183,8 +185,10 @@ def resume(
         Seconds between two commits.
     say : callable, optional
         Told a sentence about where it goes on.
+    selector : selector or class, optional
+        As for `Selection.open`.
     """
-    selection = Selection.open(folder)
+    selection = Selection.open(folder, selector)
     line, asked = _last_line(selection.history, folder)
     if line["done"]:
         say(f"{folder} is finished; nothing is left to do")
@@ -243,7 +247,7 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
     if force or not is_living(Path(folder)):
         return
     try:
-        line, _ = _last_line(Selection.open(folder).history, folder)
+        line, _ = _last_line(read_record(folder).history, folder)
     except TamisError:  # nothing that could be resumed
         return
     if not line["done"]:

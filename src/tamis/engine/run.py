@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tamis.core.decisions import DecisionLog
+from tamis.core.sentences import counted
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """What was asked, on what data, what came out, and what it cost. Reports read only this.
 
@@ -47,8 +48,8 @@ class Run:
     versions: dict[str, str]
     command: str = ""
     seed: int | None = None
-    selector: Any = field(default=None, repr=False, compare=False)
-    stock: Any = field(default=None, repr=False, compare=False)
+    selector: Any = field(default=None, compare=False)
+    stock: Any = field(default=None, compare=False)
 
     def kept(self) -> list[dict[str, Any]]:
         """The kept features: number, name, relevance and arrival of each, in order of arrival."""
@@ -59,6 +60,12 @@ class Run:
             {"feature": f, "name": log.names[f], "relevance": r, "arrival": f}
             for f, r in zip(kept, relevance, strict=True)
         ]
+
+    def __repr__(self) -> str:
+        about = f" on {self.source['name']}" if self.source.get("name") else ""
+        counts = ", ".join(f"{n:,} {word}" for word, n in self.log.counts().items() if n)
+        of = counted(len(self.log), "feature")
+        return f"<Run of {self.method}{about}, {of}: {counts or 'none yet'}>"
 
     def why(self, feature: int | str) -> str:
         """Say in one sentence what became of a feature."""
@@ -87,9 +94,10 @@ def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
         listed = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
         parts.append(f"its values were cut at {listed}")
     if facts["gaps"]:
+        owner = "its" if facts["gaps"] == 1 else "their"
         became = {
-            "category": "are a category of their own",
-            "delete": "are left out of each comparison",
-        }[missing["policy"]]
-        parts.append(f"{facts['gaps']:,} missing values {became}")
+            "category": f"a category of {owner} own", "delete": "left out of each comparison",
+        }[missing["policy"]]  # fmt: skip
+        gaps = counted(facts["gaps"], "missing value is", "missing values are")
+        parts.append(f"{gaps} {became}")
     return ", and ".join(parts)

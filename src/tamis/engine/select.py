@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import InputError, ParameterError
+from tamis.core.errors import InputError
 from tamis.core.memory import peak_megabytes
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
@@ -23,27 +23,24 @@ from tamis.engine.axis import columns_for_now
 from tamis.engine.encoded import EncodedSource, Encoding
 from tamis.engine.executors import examiner
 from tamis.engine.groups import grouped, refuse_groups
+from tamis.engine.known_selectors import make_selector
 from tamis.engine.run import Run
 from tamis.engine.stock import Stock, stock_for
 from tamis.kernels.threads import threads
-from tamis.selectors import BY_METHOD, ColumnSelector
+from tamis.selectors import ColumnSelector
 from tamis.selectors.telling import SETTLED
 from tamis.sources import open_source
-from tamis.sources.base import Ranged, Report, Source, describe_target, silent
+from tamis.sources.base import (
+    Ranged,
+    Report,
+    Source,
+    describe_target,
+    refuse_without_target,
+    silent,
+)
 
 #: Given a function that makes the run as it stands, which costs something only when called.
 Watch = Callable[[Callable[[], Run]], None]
-
-
-def make_selector(method: str, **parameters: Any) -> ColumnSelector:
-    """A selector by its word on the command line."""
-    if method not in BY_METHOD:
-        raise ParameterError(
-            f"method {method!r} is not known; give one of {', '.join(sorted(BY_METHOD))}"
-        )
-    chosen = BY_METHOD[method](**parameters)
-    chosen._check_parameters()  # now, not when the data have been read
-    return chosen
 
 
 def select(
@@ -216,6 +213,8 @@ def describe_run(
 
 
 def _target(source: Source, y: Any) -> Target:
+    if y is None:
+        refuse_without_target(source)
     target = source.target() if y is None else y
     if target is None:
         raise InputError("the data has no target; give one with y=")

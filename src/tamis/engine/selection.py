@@ -17,11 +17,13 @@ from tamis.core.errors import InputError, OutputError, ParameterError, SourceErr
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.archive import Archive, names_in, new_archive
+from tamis.engine.archive_reader import Given
 from tamis.engine.axis import columns_for_now
 from tamis.engine.durable import Record, clear_others, locked, read_head
 from tamis.engine.feeding import Fed, Feeding
 from tamis.engine.folders import reason
 from tamis.engine.groups import refuse_groups
+from tamis.engine.known_selectors import make_selector
 from tamis.engine.living_record import STATE, cannot_go_on, commit_in, is_living, no_selection
 from tamis.engine.opening import (
     Say,
@@ -35,7 +37,7 @@ from tamis.engine.opening import (
 from tamis.engine.record import publish
 from tamis.engine.rows import as_keys
 from tamis.engine.run import Run
-from tamis.engine.select import describe_run, make_selector
+from tamis.engine.select import describe_run
 from tamis.engine.stock import Stock, can_be_put_away
 from tamis.engine.withdrawal import WITHDRAWN, withdraw
 from tamis.selectors import BY_METHOD, FeatureStreamSelector
@@ -82,7 +84,7 @@ class Selection:
     the data: 0 columns taken, 0 of them kept; 2 were fed before and were skipped
     """
 
-    def __init__(self, archive: Archive, selector: FeatureStreamSelector | None = None) -> None:
+    def __init__(self, archive: Archive, selector: Given = None) -> None:
         self._archive, self._given = archive, selector
         self._stale = False
 
@@ -156,13 +158,11 @@ class Selection:
         return cls.open(folder, None if BY_METHOD.get(chosen.method) is type(chosen) else chosen)
 
     @classmethod
-    def open(
-        cls, folder: str | os.PathLike[str], selector: FeatureStreamSelector | None = None
-    ) -> Self:
+    def open(cls, folder: str | os.PathLike[str], selector: Given = None) -> Self:
         """Open a selection that `create`, ``tamis select`` or `save_run` left.
 
-        Give the `selector` if it is none of tamis's own: only those are known by name, so that a
-        folder from someone else can run no code.
+        Give the `selector`, or its class, if it is none of tamis's own: only those are known by
+        name, so that a folder from someone else can run no code.
         """
         path = Path(folder)
         if not is_living(path):

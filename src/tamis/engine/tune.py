@@ -21,7 +21,7 @@ from tamis.selectors.learner import InstanceLearner
 from tamis.selectors.sizes import Recent, stretches
 from tamis.selectors.training import Training
 from tamis.sources import open_source
-from tamis.sources.base import Report, silent
+from tamis.sources.base import Report, refuse_without_target, silent
 from tamis.sources.open_rows import open_rows
 from tamis.sources.row_reader import BlocksReader, RowReader
 
@@ -179,8 +179,7 @@ def _readers(data: Any, y: Any, reading: dict[str, Any]) -> list[RowReader]:
     """Readers of the training rows, tables among them."""
     if y is not None or hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__"):
         source = open_source(data, y=y)
-        if source.target() is None:
-            raise InputError("the data has no target; give one with y=")
+        refuse_without_target(source)
         return open_rows(source)
     readers = open_rows(data, **reading)
     for reader in readers:

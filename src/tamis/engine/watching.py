@@ -10,6 +10,7 @@ stopped or killed goes on where it was.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -155,9 +156,15 @@ class Watcher:
         except OutputError:  # not the file's fault: there is no room, or no right to write
             raise
         except TamisError as error:
-            self._say(f"{file.name} was not fed: {error}")
-            self.selection.note(
-                {"action": "refuse", "source": file.name, "why": str(error), **facts}
-            )
+            why = f"{error}; {self._by_hand(file, getattr(error, 'column', None))}"
+            self._say(f"{file.name} was not fed: {why}")
+            self.selection.note({"action": "refuse", "source": file.name, "why": why, **facts})
             return
         self._say(str(fed))
+
+    def _by_hand(self, file: Seen, column: str | None) -> str:
+        """Say how a file that was refused can be fed after all."""
+        words = ["tamis", "feed", str(self.selection.folder), str(self.folder / file.name)]
+        if column is not None:
+            words += ["--ignore", column]
+        return f"it is tried again when it changes, or feed it yourself: {shlex.join(words)}"

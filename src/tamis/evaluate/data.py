@@ -27,6 +27,7 @@ from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.sources import Source, format_of, open_source, reader
+from tamis.sources.base import refuse_without_target
 
 Ints = npt.NDArray[np.int64]
 
@@ -158,6 +159,8 @@ def _open(path: str, reading: Mapping[str, Any]) -> Source:
 
 
 def _of_source(source: Source, name: str) -> DataSet:
+    if hasattr(source, "path"):
+        refuse_without_target(source)  # before it is read
     names, prefix, base = _names(source, name)
     X, y = source.load()
     if y is None:

@@ -6,23 +6,22 @@ parameters. So what was computed can be read from the cache, and nothing is pick
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.method_words import split_method
 from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
-from tamis.engine.select import make_selector
+from tamis.engine.known_selectors import class_of, load_class, place_of
 from tamis.measures.auto import BY_NAME, at_level, choose
-from tamis.selectors import BY_METHOD
 from tamis.selectors.columns.measured import Measured
 from tamis.sources.memory import MemorySource
 
@@ -117,19 +116,8 @@ def _method(given: Any, label: str | None) -> Method:
 
 def parse_method(text: str, label: str | None = None) -> Method:
     """Read ``method:name=value:name=value``; the method is a word or ``package.module:Class``."""
-    first, *rest = text.split(":")
-    if rest and "=" not in rest[0]:
-        where, rest = f"{first}:{rest[0]}", rest[1:]
-    else:
-        where = first
-    params = _pairs(rest, text)
-    if where in BY_METHOD:
-        kind: Any = BY_METHOD[where]
-    elif ":" in where:
-        kind = load_class(where)
-    else:
-        make_selector(where)  # which says what is known
-        raise AssertionError
+    where, params = split_method(text)
+    kind = class_of(where)
     known = list(inspect.signature(kind).parameters)
     encode = None if "encode" in known else params.pop("encode", None)
     resolve_encoder(encode)  # which says what is known
@@ -143,21 +131,6 @@ def parse_method(text: str, label: str | None = None) -> Method:
     spec = _spec(made)
     given = {name: spec["params"][name] for name in params}
     return Method(label or text, spec["class"], given, level, encode=encode)
-
-
-def _pairs(words: Sequence[str], text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name.isidentifier():
-            raise ParameterError(
-                f"{text!r}: {word!r} is not of the form name=value (as in saola:alpha=0.05)"
-            )
-        try:
-            found[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            found[name] = value
-    return found
 
 
 def _with_measure(
@@ -221,26 +194,6 @@ def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
     selector.set_params(measure=measure)
 
 
-def load_class(where: str) -> Any:
-    """The class at ``package.module:Class``."""
-    module, _, name = where.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        is_its_own = missing is not None and f"{module}.".startswith(f"{missing}.")
-        hint = (
-            "; install its package, or name the folder that holds it in the environment variable "
-            "PYTHONPATH"
-        )
-        raise ParameterError(
-            f"there is no selector {where} to import ({error}){hint if is_its_own else ''}"
-        ) from error
-    if not (isinstance(found, type) and hasattr(found, "fit")):
-        raise ParameterError(f"{where} is no selector: it is not a class with fit(X, y)")
-    return found
-
-
 # --- estimators as JSON --------------------------------------------------------------------------
 
 
@@ -253,7 +206,7 @@ def _spec(made: Any) -> dict[str, Any]:
             "find it; put it into a module"
         )
     params = {name: _plain(value, kind) for name, value in made.get_params(deep=False).items()}
-    return {"class": f"{kind.__module__}:{kind.__qualname__}", "params": params}
+    return {"class": place_of(kind), "params": params}
 
 
 def _plain(value: Any, owner: type) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.masking import masked
+from tamis.core.sentences import counted
 from tamis.engine.model import MODEL, open_model
 from tamis.report.page import Code, Column, Facts, Lines, Page, Section, Table
 
@@ -34,8 +35,9 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     error = work["mistakes"] / max(work["rows"], 1)
     name = _data_name(record)
     summary = (
-        f"{record['method']} kept {record['kept']:,} of {record['n_features_in']:,} features after "
-        f"{work['rows']:,} rows{' of ' + name if name else ''}; {error:.2%} of them were predicted "
+        f"{record['method']} kept {record['kept']:,} of "
+        f"{counted(record['n_features_in'], 'feature')} after {counted(work['rows'], 'row')}"
+        f"{' of ' + name if name else ''}; {error:.2%} of them were predicted "
         "wrongly before they were learned."
     )
     sections: list[Section | None] = [

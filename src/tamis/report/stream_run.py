@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Decision, DecisionLog, Verdict
 from tamis.core.overview import displaced, growth, passage, strengths
-from tamis.core.sentences import show
+from tamis.core.sentences import counted, show
 from tamis.engine.run import Run
 from tamis.report.page import (
     Bars,
@@ -41,9 +41,9 @@ def page_of_run(run: Run, folder: str = "") -> Page:
     log, counts = run.log, run.log.counts()
     gone = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n and word != "kept")
     summary = (
-        f"{run.method} kept {counts['kept']:,} of {len(log):,} features"
+        f"{run.method} kept {counts['kept']:,} of {counted(len(log), 'feature')}"
         + (f" ({gone})" if gone else "")
-        + f" on {run.source['n_rows']:,} rows of {_data_name(run)}."
+        + f" on {counted(run.source['n_rows'], 'row')} of {_data_name(run)}."
     )
     sections: list[Section | None] = [
         _facts(run),
@@ -69,7 +69,7 @@ def _facts(run: Run) -> Section:
         ("features seen", f"{len(run.log):,}"),
         ("kept", f"{counts['kept']:,}"),
         ("rows", f"{run.source['n_rows']:,}"),
-        ("seconds", show(run.seconds.get("select", sum(run.seconds.values())))[0]),
+        ("seconds", show(sum(run.seconds.values()))[0]),
         ("most memory", f"{run.peak_megabytes:,.0f} MB"),
     ]
     return Facts("At a glance", items)
@@ -221,7 +221,8 @@ def _asked(run: Run) -> Section:
 
 
 def _costs(run: Run) -> Section:
-    rows: list[list[Any]] = [[f"seconds to {k}", v] for k, v in run.seconds.items()]
+    whats = {"columns": "open the data", "fingerprint": "take its fingerprint"}
+    rows: list[list[Any]] = [[f"seconds to {whats.get(k, k)}", v] for k, v in run.seconds.items()]
     rows += [["most memory, MB", run.peak_megabytes]]
     rows += [[what.replace("_", " "), n] for what, n in run.work.items()]
     return Table("Time, memory and counted work", [Column("what"), Column("", "number")], rows)

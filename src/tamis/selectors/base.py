@@ -267,19 +267,27 @@ class ColumnSelector(Selector):
     def _name_of(self, block: ColumnBlock, column: int) -> str:
         return block.name_of(column, self._names.prefix, self._names.base)
 
+    def _in_the_way(self, block: ColumnBlock, column: int, sentence: str) -> InputError:
+        """An error that knows which column it is about, so that it can be left out."""
+        called = block.called(column, self._names.prefix, self._names.base)
+        return InputError(sentence, column=called)
+
     def _refuse_bad_values(self, block: ColumnBlock) -> int:
         """Raise one sentence for NaN or infinity; give the first entry that is not whole, or -1."""
         not_finite, not_whole = scan(block.entries)
         if not_finite >= 0:
-            name = self._name_of(block, block.column_of_entry(not_finite))
-            raise InputError(_of_gap(block, int(not_finite), name))
+            column = block.column_of_entry(not_finite)
+            gap = _of_gap(block, int(not_finite), self._name_of(block, column))
+            raise self._in_the_way(block, column, gap)
         if block.words is not None and block.words.any() and not self._takes_words():
-            name = self._name_of(block, block.first + int(np.argmax(block.words)))
-            raise InputError(
+            column = block.first + int(np.argmax(block.words))
+            name = self._name_of(block, column)
+            raise self._in_the_way(
+                block, column,
                 f"column {name} holds words, which have no order, and numbers are needed here; "
                 "leave it out (--ignore), make a column of each word (pandas.get_dummies, "
-                "sklearn's OneHotEncoder), or turn numbers into categories too (--encode mdlp)"
-            )
+                "sklearn's OneHotEncoder), or turn numbers into categories too (--encode mdlp)",
+            )  # fmt: skip
         return int(not_whole)
 
     def _takes_words(self) -> bool:

@@ -44,6 +44,16 @@ class TargetBeside:
             self._values = y
         return self._values
 
+    def missing(self) -> str | None:
+        """How to give a target, if there is none."""
+        if self._y is not None:
+            return None
+        stem = os.path.splitext(os.path.basename(self._path))[0]
+        return (
+            f"save one with numpy.save as {stem}.y.npy beside it, or name the file that holds it "
+            "with --y (y=)"
+        )
+
     def added_to(self, fingerprint: str) -> str:
         """A fingerprint of a matrix and its target."""
         y = self.values()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,6 +119,14 @@ def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
     close = [other for other in names if other.strip().lower() == name.strip().lower()]
     hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
     return f"{where} has no column {name!r}, which {role} names; {hint}"
+
+
+def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
+    """Say how a target is named, and which columns could be one."""
+    what = "the column to predict" if table == "it" else f"a column of {table}"
+    example = f"tamis.open({os.path.basename(path)!r}, target=...)"
+    there = listed(names) or "none"
+    return f"name {what} with --target, in Python {example}; {table} has {there}"
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:

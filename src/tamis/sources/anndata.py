@@ -22,6 +22,7 @@ from tamis.core.names import Names
 from tamis.sources import _anndata_file as file
 from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._matrix import block_ranges, column_blocks, row_blocks
+from tamis.sources._roles import name_one
 from tamis.sources._text import TextFile
 from tamis.sources.base import (
     Report,
@@ -97,6 +98,14 @@ class AnnDataSource(Source):
     def n_columns(self) -> int:
         """Number of columns (`var`)."""
         return self._matrix.shape[1]
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        if self._column is not None:
+            return None
+        with file.opened(self.path) as root:
+            there = file.column_names(root["obs"])
+        return name_one(self.path, there, "obs")
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the column of `obs` that was named, or None."""

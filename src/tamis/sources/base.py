@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.errors import InputError
+from tamis.core.masking import masked
 from tamis.core.names import Names
 
 #: Called as report(what, done, total): what is being done, how far it is, and how far it goes
@@ -80,6 +82,10 @@ class Source(ABC):
     def target(self) -> npt.NDArray[Any] | None:
         """The target stored with the data, or None."""
 
+    def missing_target(self) -> str | None:
+        """How to give a target, where none was given and that is known before anything is read."""
+        return None
+
     def names(self) -> Names | None:
         """Names of all columns, for a source of rows that has them; None: columns tell their own.
 
@@ -110,6 +116,14 @@ class Source(ABC):
     @abstractmethod
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
+
+
+def refuse_without_target(source: Source) -> None:
+    """Raise one sentence, before any long work, if nobody said what the target is."""
+    hint = source.missing_target()
+    if hint is not None:
+        called = masked(getattr(source, "path", "the data"), whole=True)
+        raise InputError(f"{called} has no target; {hint}")
 
 
 @runtime_checkable

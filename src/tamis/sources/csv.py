@@ -17,7 +17,7 @@ from tamis.core.params import Number, check
 from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
 from tamis.sources._matrix import whole_numbers
-from tamis.sources._roles import Roles, names_of, row_labels
+from tamis.sources._roles import Roles, name_one, names_of, row_labels
 from tamis.sources._tables import MemoryTable
 from tamis.sources._words import coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
@@ -120,6 +120,10 @@ class CsvSource(Source):
         """Which columns are codes of three or more words."""
         self._learn()
         return np.array([len(self._words.get(name, ())) > 2 for name in self._features])
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        return None if self._roles.target else name_one(self.path, self._text.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target column, or None if none was named."""

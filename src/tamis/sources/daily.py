@@ -16,7 +16,7 @@ from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._by_columns import work_folder
-from tamis.sources._roles import Roles, no_such
+from tamis.sources._roles import Roles, name_one, no_such
 from tamis.sources._rows_of_columns import rows_of_columns
 from tamis.sources._tables import ArrowTable, ParquetTable, TableFile
 from tamis.sources._words import as_words
@@ -96,6 +96,12 @@ class DailySource(Source):
     def keys(self) -> tuple[str, npt.NDArray[Any]]:
         """Name and values of the column that tells rows apart, in the order of the first file."""
         return self._key, key_values(self._keys)
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        if self._roles.target is not None:
+            return None
+        return name_one(self.path, [name for name in self.names() if name != self._key])
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target in the order of the first file's rows, or None if none was named."""

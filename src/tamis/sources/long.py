@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError
 from tamis.sources._beside import load_y
 from tamis.sources._entries import ENTRY_BYTES, LINES, Entries, EntrySource
-from tamis.sources._roles import need_columns
+from tamis.sources._roles import name_one, need_columns
 from tamis.sources._tables import TableFile
 from tamis.sources._vocabulary import Vocabulary
 from tamis.sources._words import floats
@@ -77,6 +77,12 @@ class LongSource(EntrySource):
         self._vocabulary()
         assert self._ids is not None
         return len(self._ids)
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        if self._target_name is not None or self._y is not None:
+            return None
+        return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target given or gathered, one value for each row, or None."""

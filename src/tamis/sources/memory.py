@@ -112,6 +112,10 @@ class MemorySource(Source):
         """Number of columns."""
         return int(self._shape[1])
 
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        return None if self._y is not None else "give one with y="
+
     def target(self) -> npt.NDArray[Any] | None:
         """The target given."""
         return self._y

@@ -89,6 +89,10 @@ class NpySource(Source):
         """Number of columns."""
         return int(self._array.shape[1])
 
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        return self._beside.missing()
+
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given or found beside the file, or None."""
         return self._beside.values()

@@ -63,6 +63,10 @@ class NpzSource(Source):
         """Number of columns."""
         return self._shape[1]
 
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        return self._beside.missing()
+
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given or found beside the file, or None."""
         return self._beside.values()

@@ -83,6 +83,12 @@ class PlinkSource(Source):
         """Names of the SNPs."""
         return self._names
 
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        if self.target() is not None:
+            return None
+        return "nobody in its .fam file has a phenotype; name a file of phenotypes with --y (y=)"
+
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given, or the phenotype in the .fam file; None if nobody has one."""
         if self._y is None:

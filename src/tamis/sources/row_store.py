@@ -104,6 +104,10 @@ class RowStore(StoreFolder, Source):
         """Number of columns."""
         return int(self.meta["n_columns"])
 
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        return None if self._has("y.npy") else "convert it again from data that has one"
+
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target stored with the data, or None."""
         return np.array(self._part("y.npy")) if self._has("y.npy") else None

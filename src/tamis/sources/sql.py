@@ -18,6 +18,7 @@ from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._database import IN_MEMORY, ask, connected, told
+from tamis.sources._roles import name_one
 from tamis.sources._text import TextFile
 from tamis.sources.base import (
     Report,
@@ -108,6 +109,10 @@ class SqlSource(Source):
     def names(self) -> Names:
         """Names of the columns, without the target."""
         return Names.of(name for name in self._all if name != self._column)
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        return None if self._column is not None else name_one(self._where, self._all)
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target; the first time the query is sent for it."""

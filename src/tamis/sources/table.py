@@ -14,7 +14,7 @@ from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._matrix import block_ranges
-from tamis.sources._roles import Roles, row_labels
+from tamis.sources._roles import Roles, name_one, row_labels
 from tamis.sources._tables import TableFile
 from tamis.sources._words import as_words, coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, default_width, describe_target, silent
@@ -68,6 +68,12 @@ class TableSource(Source):
     def names(self) -> Names:
         """Names of the features."""
         return self._names
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        if self._roles.target is not None or self._y is not None:
+            return None
+        return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target column, or None if none was named."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.sources._entries import LINES, Entries, EntrySource
-from tamis.sources._roles import need_columns
+from tamis.sources._roles import name_one, need_columns
 from tamis.sources._tables import TableFile
 from tamis.sources._vocabulary import Vocabulary
 from tamis.sources.base import Report
@@ -59,6 +59,12 @@ class TokenSource(EntrySource):
     def n_rows(self) -> int:
         """Number of rows."""
         return self._file.n_rows
+
+    def missing_target(self) -> str | None:
+        """How to give a target, if none was given."""
+        if self._target_name is not None:
+            return None
+        return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target column, or None if none was named."""

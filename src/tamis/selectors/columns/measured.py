@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import InputError, warn
+from tamis.core.errors import warn
 from tamis.core.kinds import most_levels
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, as_asked, choose, from_name, named, resolve
@@ -187,12 +187,14 @@ class Measured(ColumnSelector):
         if self.measure_.kind == "continuous":
             self._refuse_huge_values(block)
         if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
-            name = self._name_of(block, block.column_of_entry(not_whole))
-            raise InputError(
+            column = block.column_of_entry(not_whole)
+            name = self._name_of(block, column)
+            raise self._in_the_way(
+                block, column,
                 f"column {name} holds numbers that are not whole, but measure='auto' had picked "
                 f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
-                "the column into categories"
-            )
+                "the column into categories",
+            )  # fmt: skip
         return not_whole
 
     def _refuse_huge_values(self, block: ColumnBlock) -> None:
@@ -201,10 +203,13 @@ class Measured(ColumnSelector):
         largest = max(entries.max(initial=0.0), -entries.min(initial=0.0))
         if largest > HUGE:
             entry = int(np.argmax(np.abs(entries)))
-            raise InputError(
-                f"column {self._name_of(block, block.column_of_entry(entry))} holds numbers beyond "
-                f"{HUGE:g}, whose squares cannot be held; divide it by a constant"
-            )
+            column = block.column_of_entry(entry)
+            name = self._name_of(block, column)
+            raise self._in_the_way(
+                block, column,
+                f"column {name} holds numbers beyond {HUGE:g}, whose squares cannot be held; "
+                "divide it by a constant",
+            )  # fmt: skip
 
 
 class MeasuredSelector(Measured, FeatureStreamSelector):

@@ -1,0 +1,107 @@
+"""Whoever only asks does not wait for the libraries that compute."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tamis.cli.main import COMMANDS
+
+#: Together they take more than a second of the processor.
+HEAVY = ("sklearn", "numba", "scipy.stats", "pandas")
+
+#: Runs commands one after the other, and tells after which of them something heavy was there.
+SCRIPT = """
+import contextlib, io, json, sys
+from tamis.cli import main
+told = []
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["tamis", *words]
+    out, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main.run()
+        except SystemExit as stop:
+            code = stop.code or 0
+    told.append([code, [name for name in HEAVY if name in sys.modules], out.getvalue()])
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture
+def after(tmp_path):
+    """Exit code, heavy modules and output of each command, in one fresh interpreter."""
+
+    def run(*commands: str) -> list[tuple[int, list[str], str]]:
+        script = SCRIPT.replace("HEAVY", repr(HEAVY))
+        words = json.dumps([command.split() for command in commands])
+        done = subprocess.run(
+            [sys.executable, "-c", script, words],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return [tuple(one) for one in json.loads(done.stdout)]
+
+    return run
+
+
+@pytest.fixture
+def run(tamis, tmp_path):
+    """A living run, a run that cannot go on, and a file to feed."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    table = pd.DataFrame({"Good": y ^ (rng.random(200) < 0.2), "noise": rng.random(200), "y": y})
+    table.to_parquet(tmp_path / "t.parquet", index=False)
+    for name, method in (("run", "saola"), ("batch", "fcbf:encode=mdlp")):
+        asked = ("--target", "y", "--method", method, "--out", name, "--quiet")
+        assert tamis("select", "t.parquet", *asked).code == 0
+    return tmp_path
+
+
+def test_help_and_slips_of_the_pen_are_light(after, tmp_path):
+    asked = [f"{command} --help" for command in COMMANDS]
+    slips = [
+        "nothing", "select", "select t.csv --out r --methd saola",
+        "select t.csv --out r --method x", "select t.csv --out r --method saola:bound",
+        "learn t.svm --method x", "feed run", "compare --data a", "why run", "convert a b --memory much",
+    ]  # fmt: skip
+    for command, (code, heavy, said) in zip(
+        [*asked, *slips], after("--help", *asked, *slips)[1:], strict=True
+    ):
+        assert heavy == [], command
+        assert code == (0 if command in asked else 2), said
+
+
+def test_asking_about_a_run_is_light(after, run):
+    asked = [
+        "why run Good", "status run", "status run --json", "log run", "log run --since last",
+        "info run", "report run", "report run --format md", "why batch noise", "info batch",
+    ]  # fmt: skip
+    refused = {
+        "why run zzz good": "no feature is called 'zzz' or 'good' among the 2 seen; did you mean "
+        "'Good' for 'good'?",
+        "drop run zzz": "no feature is called 'zzz' among the 2 seen; the first is called 'Good'",
+        "status batch": "batch cannot go on: fcbf decides when it has seen every column, so",
+        "drop batch Good": "batch cannot go on: fcbf decides when it has seen every column, so",
+        "log nowhere": "nowhere is no selection; make one with tamis select",
+        "why nowhere a": "nowhere is no run folder",
+        "report nowhere": "nowhere: there is no such folder",
+    }
+    for command, (code, heavy, said) in zip(
+        [*asked, *refused], after(*asked, *refused), strict=True
+    ):
+        assert heavy == [], command
+        if command in refused:
+            assert code == 2
+            assert said.startswith(f"tamis: {refused[command]}")
+        else:
+            assert code == 0, said
+
+
+def test_the_test_sees_what_is_heavy(after, run):
+    assert after("info t.parquet")[0][1] != []
