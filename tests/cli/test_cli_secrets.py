@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ def test_what_fails_is_told_without_it(tamis, tmp_path, data):
 
 
 def test_a_query_with_a_password(tamis, tmp_path):
-    with sqlite3.connect("shop.sqlite") as shop:
+    with closing(sqlite3.connect("shop.sqlite")) as shop, shop:
         shop.execute("create table sales (bought, price)")
         shop.executemany("insert into sales values (?, ?)", [(i % 2, i % 5) for i in range(50)])
     query = f"select bought, price from sales where 'password={SECRET}' <> ''"

@@ -188,6 +188,11 @@ def test_names_are_kept():
         EqualWidth(2).fit(frame)
 
 
+def test_policies_are_equal_when_they_say_the_same():
+    assert Missing() == Missing("error") == Missing("error", values=np.nan)
+    assert Missing("category", -9) == Missing("category", -9.0) != Missing("category")
+
+
 def test_what_cannot_be_is_told():
     X = np.array([[0.5, 1.0], [1.5, np.inf]])
     for encoder, kind, sentence in (

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import GAP
-from tamis.core.params import Number, OneOf, check
+from tamis.core.params import Nothing, Number, OneOf, check
 
 _POLICIES = OneOf(("error", "category", "delete"))
 
@@ -29,7 +29,7 @@ class Missing:
         one above the highest code of the column (code 0 where zeros are missing). "delete": each
         value of a measure is taken over the rows where both sides are there (pairwise deletion);
         `MutualInformation` and `SymmetricUncertainty` can, others say that they cannot.
-    values : float, default=NaN
+    values : float, optional
         A number that means missing too, such as 0, -9 or 999.
 
     Examples
@@ -39,12 +39,13 @@ class Missing:
     """
 
     policy: str = "error"
-    values: float = math.nan
+    values: float | None = None
 
     def __post_init__(self) -> None:
         check("missing", "policy", self.policy, _POLICIES)
-        if not (isinstance(self.values, float) and math.isnan(self.values)):
-            check("missing", "values", self.values, Number())
+        if isinstance(self.values, float) and math.isnan(self.values):
+            object.__setattr__(self, "values", None)  # NaN is missing anyway, and equals nothing
+        check("missing", "values", self.values, (Number(), Nothing()))
 
     @classmethod
     def of(cls, missing: Missing | str) -> Missing:
@@ -64,7 +65,7 @@ class Missing:
 
     def mark(self, block: ColumnBlock) -> ColumnBlock:
         """The block with NaN wherever a number means missing; zeros are left to the kernels."""
-        if math.isnan(self.values) or self.zero_is_gap:
+        if self.values is None or self.zero_is_gap:
             return block
         gone = block.entries == self.values
         if not gone.any():

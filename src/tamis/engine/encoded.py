@@ -7,7 +7,6 @@ was done is told in the record of the run.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -127,7 +126,7 @@ class Encoding:
         missing = {"policy": self.missing.policy, "gaps": gaps, "columns": columns}
         if self.idle:
             return {"missing": missing}
-        if not math.isnan(self.missing.values):
+        if self.missing.values is not None:
             missing["values"] = _plain(self.missing.values)
         return {"encode": str(self), "missing": missing, "encoded": encoded or {}}
 
@@ -142,10 +141,9 @@ class Encoding:
         """What it takes to encode columns that come later, as numbers and words."""
         parameters = self.encoder.get_params(deep=False)
         del parameters["missing"]
-        values = None if math.isnan(self.missing.values) else _plain(self.missing.values)
         return {
             "encode": {"method": self.encoder.method, **parameters} if self.cuts else None,
-            "missing": {"policy": self.missing.policy, "values": values},
+            "missing": {"policy": self.missing.policy, "values": _plain(self.missing.values)},
             # Up to which whole numbers stay as they are: a part of the rule that is no parameter.
             "levels": MANY_LEVELS,
         }
@@ -162,8 +160,7 @@ class Encoding:
         if encoder is not None:
             given = dict(encoder)
             encoder = resolve(given.pop("method")).set_params(**given)  # type: ignore[union-attr]
-        values = math.nan if missing["values"] is None else missing["values"]
-        return cls(encoder, Missing(missing["policy"], values))
+        return cls(encoder, Missing(missing["policy"], missing["values"]))
 
 
 class EncodedSoFar:
