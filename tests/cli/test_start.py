@@ -68,7 +68,8 @@ def test_help_and_slips_of_the_pen_are_light(after, tmp_path):
     slips = [
         "nothing", "select", "select t.csv --out r --methd saola",
         "select t.csv --out r --method x", "select t.csv --out r --method saola:bound",
-        "learn t.svm --method x", "feed run", "compare --data a", "why run", "convert a b --memory much",
+        "learn t.svm --method x", "feed run", "compare --data a", "why run",
+        "convert a b --memory much",
     ]  # fmt: skip
     for command, (code, heavy, said) in zip(
         [*asked, *slips], after("--help", *asked, *slips)[1:], strict=True

@@ -83,6 +83,16 @@ def test_a_truncated_file_is_one_sentence(tmp_path, kept):
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_is_cut_off_while_it_is_read_does_not_end_the_process(tmp_path):
+    np.save(tmp_path / "X.npy", np.zeros((50_000, 4)))
+    source = tamis.open(tmp_path / "X.npy")
+    blocks = source.columns(1)
+    next(blocks)
+    os.truncate(tmp_path / "X.npy", 4096)
+    with pytest.raises(SourceError, match=r"X\.npy was cut off while it was read; write it again"):
+        next(blocks)
+
+
 def test_numbers_that_floats_cannot_hold_are_refused(tmp_path):
     np.save(tmp_path / "X.npy", np.array([[2**60, 1]]))
     with pytest.raises(InputError, match=r"X\.npy: some columns hold whole numbers beyond 2\^53"):

@@ -46,8 +46,9 @@ def command(
 
     A file is taken when it has stopped changing. Names that begin with . or _ or end in .part or
     .tmp are left alone, and for a minute text whose last line has no end. A file that cannot be fed
-    is told once and passed over; tamis status lists it. Stop with Ctrl-C. Nothing is moved or
-    removed.
+    is told once and passed over, with the command that feeds it by hand (for example with --ignore
+    COLUMN); tamis status lists it, and it is tried again when it changes. Stop with Ctrl-C. Nothing
+    is moved or removed.
 
     \b
     Examples:

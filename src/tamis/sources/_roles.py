@@ -126,6 +126,8 @@ def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
     what = "the column to predict" if table == "it" else f"a column of {table}"
     example = f"tamis.open({os.path.basename(path)!r}, target=...)"
     there = listed(names) or "none"
+    if len(names) > _LISTED:  # where most tables have it
+        there += f", the last {names[-1]!r}"
     return f"name {what} with --target, in Python {example}; {table} has {there}"
 
 

@@ -153,6 +153,9 @@ class NpySource(Source):
 
     def _part(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Some of the array; whole numbers that floats cannot tell apart are refused."""
+        # Touching what is mapped and no longer there would end the process.
+        if os.path.exists(self.path) and os.path.getsize(self.path) < self._bytes.size:
+            raise SourceError(f"{self.path} was cut off while it was read; write it again")
         part: npt.NDArray[Any] = self._array[rows, columns]
         refuse_rounding(part, f"{self.path}: some columns")
         return part

@@ -20,7 +20,14 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import MOST_CLASSES
-from tamis.sources.base import RangedRows, Report, Resumable, Source, silent
+from tamis.sources.base import (
+    RangedRows,
+    Report,
+    Resumable,
+    Source,
+    refuse_without_target,
+    silent,
+)
 
 #: Bytes of each end of a file that tell it from others.
 _ENDS = 1 << 20
@@ -153,6 +160,7 @@ class SourceReader(RowReader):
 
     def classes(self, report: Report = silent) -> npt.NDArray[Any] | None:
         """The labels in the target, if the source has one at hand."""
+        refuse_without_target(self.source)
         labels = self.source.target()
         return None if labels is None else _unique(labels, self.name)
 

@@ -1,0 +1,103 @@
+"""A class of one's own on the command line, and the parameters that follow a method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tamis import open_run
+
+MINE = "my_own_methods:Mine"
+
+
+@pytest.fixture
+def days(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    noisy = np.where(rng.random((200, 4)) < 0.2, 1 - y[:, None], y[:, None])
+    columns = pd.DataFrame(noisy, columns=list("abcd")).assign(n=rng.integers(0, 2, 200))
+    columns.assign(y=y).to_parquet(tmp_path / "all.parquet", index=False)
+    columns[["a", "b", "n"]].assign(y=y).to_parquet(tmp_path / "monday.parquet", index=False)
+    columns[["c", "d"]].to_parquet(tmp_path / "tuesday.parquet", index=False)
+    return tmp_path
+
+
+def why(tamis, run, *names):
+    return tamis("why", run, *names).out
+
+
+def test_a_class_of_ones_own_selects_and_goes_on_where_it_is_named(tamis, days):
+    asked = ("--target", "y", "--quiet", "--out")
+    assert tamis("select", "all.parquet", *asked, "plain").code == 0
+    assert tamis("select", "monday.parquet", "--method", MINE, *asked, "run").code == 0
+    assert open_run("run").method == "mine"
+    sentence = (
+        f"this was selected with {MINE}; it is no class of tamis, and none is imported because a "
+        f"folder names it: name it yourself with --method {MINE}, in Python with "
+        "tamis.Selection.open(folder, selector=...)"
+    )
+    assert tamis("feed", "run", "tuesday.parquet").one_sentence() == sentence
+    assert tamis("drop", "run", "a").one_sentence() == sentence
+    wrong = tamis("feed", "run", "tuesday.parquet", "--method", "saola").one_sentence()
+    assert wrong.startswith(f"this was selected with {MINE}, and not with tamis.selectors.")
+    assert tamis("feed", "run", "tuesday.parquet", "--method", MINE).code == 0
+    for name in "abcdn":  # all of it is there to be asked about, without the class
+        assert why(tamis, "run", name) == why(tamis, "plain", name)
+    for words in (("status", "run"), ("log", "run"), ("info", "run"), ("report", "run")):
+        assert tamis(*words).code == 0
+    assert tamis("drop", "run", "n", "--method", MINE).out.startswith("n was withdrawn")
+
+
+def test_a_run_that_can_be_resumed_and_a_watched_folder(tamis, days):
+    asked = ("--target", "y", "--method", MINE, "--checkpoint", "--quiet", "--out", "run")
+    assert tamis("select", "monday.parquet", *asked).code == 0
+    assert tamis("resume", "run").one_sentence().startswith(f"this was selected with {MINE}; ")
+    done = tamis("resume", "run", "--method", MINE)
+    assert "run is finished; nothing is left to do" in done.err
+    (days / "in").mkdir()
+    (days / "tuesday.parquet").rename(days / "in" / "tuesday.parquet")
+    assert tamis("watch", "run", "in", "--once", "--settle", "0").code == 2
+    fed = tamis("watch", "run", "in", "--once", "--settle", "0", "--method", MINE)
+    assert fed.out.startswith("tuesday.parquet: 2 columns taken")
+
+
+def test_a_batch_method_of_ones_own(tamis, days):
+    asked = ("--target", "y", "--quiet", "--out", "run", "--method", "my_own_methods:Whole")
+    assert tamis("select", "all.parquet", *asked).code == 0
+    assert "whole is no method whose feature stream can be" in tamis("status", "run").one_sentence()
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("nowhere.at_all:Top", "there is no selector nowhere.at_all:Top to import (No module nam"),
+        ("my_own_methods:Nothing", "there is no selector my_own_methods:Nothing to import (module"),
+        ("os:path", "os:path is no selector: it is not a class with fit(X, y)"),
+        ("my_own_methods:Plain", "my_own_methods:Plain is no ColumnSelector of tamis.selectors, "),
+        (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has bound, "),
+        ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
+        ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of mutual_inf"),
+        ("saola:encode=x", "encode='x' is not known; give one of 'mdlp'"),
+        ("lars:alpha=0.1", "lars has no measure, so it takes no --measure, --alpha or --thresho"),
+        ("soala", "Invalid value for '--method': 'soala' is not known; give one of all, alpha-inv"),
+    ],
+)
+def test_what_cannot_be_taken_is_told_in_one_sentence(tamis, days, method, said):
+    words = tamis("select", "all.parquet", "--target", "y", "--method", method, "--out", "run")
+    assert words.one_sentence().startswith(said)
+    assert not Path("run").exists()
+
+
+def test_parameters_after_a_colon_are_those_of_the_options(tamis, days):
+    asked = ("--target", "y", "--quiet", "--out")
+    short = "saola:bound=max:measure=mutual_information:alpha=0.05"
+    options = ("--measure", "mutual_information", "--alpha", "0.05", "--param", "bound=max")
+    assert tamis("select", "all.parquet", *asked, "a", "--method", short).code == 0
+    assert tamis("select", "all.parquet", *asked, "b", *options).code == 0
+    assert open_run("a").parameters == open_run("b").parameters
+    assert "bound" in open_run("a").parameters
+    assert tamis("select", "all.parquet", *asked, "c", "--method", "saola:encode=mdlp").code == 0
+    assert open_run("c").source["encode"] == "MDLP()"
