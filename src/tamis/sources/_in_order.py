@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import GeneratorType
 from typing import TypeVar
 
 from tamis.core.errors import SourceError
@@ -52,7 +53,8 @@ def in_order(
 
 def close_early(items: Iterator[object]) -> None:
     """Close a generator that is not read to its end, and with it what it has open."""
-    if isinstance(items, Generator):
+    # Ctrl-C while a thread starts leaves one that nobody waits for, and it may be reading still.
+    if isinstance(items, GeneratorType) and not items.gi_running:
         items.close()
 
 
