@@ -59,7 +59,7 @@ def test_a_level_goes_to_the_measure_that_the_data_asks_for():
         ("", "give one method at least"),
         ("saola,saola", "the method saola is given twice"),
         ("soala", "method 'soala' is not known; give one of all"),
-        ("saola:bound", "there is no selector saola:bound to import"),
+        ("saola:bound", "'bound' is not of the form name=value"),
         ("saola:bound=most", "SAOLA: bound='most' is not one of"),
         ("saola:k=3", "saola has no parameter 'k'; it has"),
         ("alpha-investing:alpha=0.1", "alpha-investing has no measure, so it takes no alpha"),
