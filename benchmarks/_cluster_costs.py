@@ -14,8 +14,8 @@ from typing import Any
 
 import tamis
 from tamis.core.target import Target
-from tamis.engine.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.engine.stock import stock_for
+from tamis.engine.living.stock import stock_for
+from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.kernels.threads import threads
 from tamis.sources.base import silent
 from tamis.sources.store import ColumnStore

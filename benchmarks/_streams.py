@@ -25,7 +25,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from tamis.core.blocks import Compressed, RowBlock
-from tamis.sources.row_writer import RowWriter
+from tamis.sources.stores.row_writer import RowWriter
 
 #: Entries in a lot.
 LOT = 1_000_000

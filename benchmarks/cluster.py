@@ -31,7 +31,7 @@ from benchmarks._harness import Report
 from tamis.sources.blocks import BlocksSource
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 DENSE_ROWS = 2_000
 DENSE_COLUMNS = int(os.environ.get("DENSE_COLUMNS", 500_000))

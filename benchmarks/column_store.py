@@ -60,7 +60,7 @@ def write_files(folder: str, matrix: sp.csr_matrix) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    from tamis.sources.row_writer import write_rows
+    from tamis.sources.stores.row_writer import write_rows
     from tamis.sources.svmlight import SvmlightSource
 
     for name in ("data", "indices", "indptr"):
@@ -116,8 +116,8 @@ def by_scipy(folder: str, memory: int) -> dict[str, float]:
 
 def _by_tamis(open_rows: Callable[[], Any], folder: str, memory: int) -> dict[str, float]:
     from tamis.sources.memory import MemorySource
-    from tamis.sources.row_writer import write_rows
-    from tamis.sources.transpose import write_store
+    from tamis.sources.stores.row_writer import write_rows
+    from tamis.sources.stores.transpose import write_store
 
     with tempfile.TemporaryDirectory(dir=folder) as work:
         # Everything compiled or fetched from the cache before the clock starts.
@@ -202,7 +202,7 @@ def compared(folder: str, without: str = "") -> list[dict[str, Any]]:
 def reading(folder: str) -> dict[str, Any]:
     """How fast the columns of a store come, looked at and not."""
     from tamis.sources.row_store import RowStore
-    from tamis.sources.transpose import write_store
+    from tamis.sources.stores.transpose import write_store
 
     store = write_store(f"{folder}/read.cols", RowStore(f"{folder}/store.rows"))
     stored = store.info().details["bytes"]

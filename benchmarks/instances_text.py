@@ -25,7 +25,7 @@ from benchmarks._data import SHARED, load_real
 from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabytes
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.sources.row_store import RowStore
-from tamis.sources.row_writer import write_rows
+from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.svmlight import SvmlightSource
 
 ROUNDS = 3

@@ -23,11 +23,11 @@ from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.selectors import BY_METHOD
 from tamis.selectors.base import ColumnSelector
-from tamis.selectors.learner import InstanceLearner
+from tamis.selectors.rows.learner import InstanceLearner
 from tamis.sources import FORMATS, MemorySource, Source, open_source
-from tamis.sources.row_writer import write_rows
+from tamis.sources.stores.row_writer import write_rows
+from tamis.sources.stores.transpose import write_store
 from tamis.sources.synthetic import SparseStream
-from tamis.sources.transpose import write_store
 
 
 def public(kind: type) -> Iterator[type]:

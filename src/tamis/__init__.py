@@ -15,13 +15,13 @@ from tamis._version import __version__
 if TYPE_CHECKING:
     from tamis.core.decisions import Decision, DecisionLog, Verdict
     from tamis.core.errors import TamisError
-    from tamis.engine.learn import learn
-    from tamis.engine.model import open_model, save_model
-    from tamis.engine.record import open_run, save_run
+    from tamis.engine.files.record import open_run, save_run
+    from tamis.engine.learning.learn import learn
+    from tamis.engine.learning.model import open_model, save_model
+    from tamis.engine.learning.tune import tune
+    from tamis.engine.living.selection import Selection
     from tamis.engine.run import Run
     from tamis.engine.select import select
-    from tamis.engine.selection import Selection
-    from tamis.engine.tune import tune
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
     from tamis.selectors.batch.all_features import AllFeatures
@@ -94,14 +94,14 @@ _WHERE = {
     "Verdict": "tamis.core.decisions",
     "TamisError": "tamis.core.errors",
     "Run": "tamis.engine.run",
-    "Selection": "tamis.engine.selection",
+    "Selection": "tamis.engine.living.selection",
     "select": "tamis.engine.select",
-    "tune": "tamis.engine.tune",
-    "learn": "tamis.engine.learn",
-    "open_model": "tamis.engine.model",
-    "save_model": "tamis.engine.model",
-    "open_run": "tamis.engine.record",
-    "save_run": "tamis.engine.record",
+    "tune": "tamis.engine.learning.tune",
+    "learn": "tamis.engine.learning.learn",
+    "open_model": "tamis.engine.learning.model",
+    "save_model": "tamis.engine.learning.model",
+    "open_run": "tamis.engine.files.record",
+    "save_run": "tamis.engine.files.record",
     "threads": "tamis.kernels.threads",
     "open": "tamis.sources:open_source",
 }

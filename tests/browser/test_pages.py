@@ -14,7 +14,7 @@ from sample_pages import ODD, a_run, an_odd_run
 
 import tamis
 from tamis import evaluate
-from tamis.engine.model import save_model
+from tamis.engine.learning.model import save_model
 from tamis.report.live import LivePage
 from tamis.report.page import Flow, Page, Ranks, Scatter
 from tamis.report.pages import page_of_folder

@@ -97,7 +97,7 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
         raise KeyboardInterrupt
 
     # Not time.sleep itself, which other threads of this process may be in.
-    monkeypatch.setattr("tamis.engine.watching.time", SimpleNamespace(sleep=stops))
+    monkeypatch.setattr("tamis.engine.living.watching.time", SimpleNamespace(sleep=stops))
     said = tamis("watch", "run", "in")
     assert (said.code, said.err) == (0, "")
     assert said.out.endswith("stopped; what was fed is committed\n")

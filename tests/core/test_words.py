@@ -5,8 +5,8 @@ from __future__ import annotations
 from tamis.cli.options import COMMIT_EVERY
 from tamis.core import words
 from tamis.encode import BY_NAME as ENCODERS
-from tamis.engine.learn import LEARNERS
-from tamis.engine.resuming import EVERY
+from tamis.engine.learning.learn import LEARNERS
+from tamis.engine.living.resuming import EVERY
 from tamis.evaluate.classifiers import CLASSIFIERS
 from tamis.evaluate.paired import PAIRED_TESTS
 from tamis.measures.auto import BY_NAME as MEASURES

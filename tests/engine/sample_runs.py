@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.names import NameBook, Names
-from tamis.engine import views
+from tamis.engine.files import views
 from tamis.engine.run import Run
 
 ODD = [

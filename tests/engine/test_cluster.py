@@ -14,15 +14,15 @@ import scipy.sparse as sp
 import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError
-from tamis.engine import cluster as engine_cluster
-from tamis.engine import ranges
-from tamis.engine.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
+from tamis.engine.workers import cluster as engine_cluster
+from tamis.engine.workers import ranges
+from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
 from tamis.kernels.threads import thread_count
 from tamis.selectors.base import ColumnSelector
 from tamis.sources import base
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 from test_contracts import public
 
 pytest.importorskip("distributed")

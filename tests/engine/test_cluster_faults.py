@@ -18,12 +18,12 @@ import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import ClusterError
-from tamis.engine import cluster as engine_cluster
-from tamis.engine import processes as engine_processes
-from tamis.engine.record import open_run
-from tamis.engine.resuming import resume
+from tamis.engine.files.record import open_run
+from tamis.engine.living.resuming import resume
+from tamis.engine.workers import cluster as engine_cluster
+from tamis.engine.workers import processes as engine_processes
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 distributed = pytest.importorskip("distributed")
 sys.path.insert(0, str(Path(__file__).parent))

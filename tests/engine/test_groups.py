@@ -16,11 +16,11 @@ from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.engine.groups import GroupTable, grouped, read_groups
-from tamis.engine.record import open_run, save_run
-from tamis.engine.resuming import begin, resume
+from tamis.engine.files.record import open_run, save_run
+from tamis.engine.living.resuming import begin, resume
+from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

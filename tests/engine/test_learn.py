@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
-from tamis.engine.checkpoint import place_of
-from tamis.engine.learn import Stopped, learn, make_learner
+from tamis.engine.learning.checkpoint import place_of
+from tamis.engine.learning.learn import Stopped, learn, make_learner
 from tamis.sources.memory import MemorySource
 
 KILLS = 2
@@ -118,7 +118,7 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
         X, y = tamis.open(data).load()
         data, options = MemorySource(X, y), {}
     if kind == "rows":
-        from tamis.sources.row_writer import write_rows
+        from tamis.sources.stores.row_writer import write_rows
 
         write_rows(tmp_path / "train.rows", tamis.open(tmp_path / "train.svm"))
         data = tmp_path / "train.rows"

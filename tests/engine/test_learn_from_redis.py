@@ -11,8 +11,8 @@ import pytest
 
 import tamis
 from redis_for_tests import redis_client, socket_of_redis
-from tamis.engine import learn as engine
-from tamis.engine.learn import learn
+from tamis.engine.learning import learn as engine
+from tamis.engine.learning.learn import learn
 from tamis.sources import redis as source_module
 
 ROWS = 1500

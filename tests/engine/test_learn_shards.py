@@ -14,11 +14,12 @@ from sklearn.datasets import dump_svmlight_file
 import tamis
 from tamis.checks.instances import assert_same_model, cases
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.engine.learn_shards import learn_shards
-from tamis.engine.model import open_model
-from tamis.selectors.shards import merged, posterior_of
-from tamis.sources import MemorySource, row_writer
-from tamis.sources.open_rows import open_rows
+from tamis.engine.learning.learn_shards import learn_shards
+from tamis.engine.learning.model import open_model
+from tamis.selectors.rows.shards import merged, posterior_of
+from tamis.sources import MemorySource
+from tamis.sources.readers.open_rows import open_rows
+from tamis.sources.stores import row_writer
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import tamis
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.engine.predict import Tally, accuracy_on, predict_stream
+from tamis.engine.learning.predict import Tally, accuracy_on, predict_stream
 from tamis.kernels.rows import fill_table, score_listed
 
 

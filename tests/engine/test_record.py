@@ -16,8 +16,8 @@ from sample_runs import ODD, REASONS, a_run, names_in, told
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import OutputError
-from tamis.engine import log_files, record
-from tamis.engine.record import check_free, open_run, save_run
+from tamis.engine.files import log_files, record
+from tamis.engine.files.record import check_free, open_run, save_run
 from tamis.engine.select import select
 
 FILES = ["events.parquet", "log.parquet", "run.json", "selected.csv"]

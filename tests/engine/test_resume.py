@@ -17,14 +17,14 @@ import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
-from tamis.engine.record import open_run
-from tamis.engine.rest import rest_of
-from tamis.engine.resuming import begin, can_resume, refuse_unfinished, resume
+from tamis.engine.files.record import open_run
+from tamis.engine.living.resuming import begin, can_resume, refuse_unfinished, resume
+from tamis.engine.wrappers.rest import rest_of
 from tamis.selectors import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -207,7 +207,7 @@ def test_other_data_and_other_columns_are_refused(stores, tmp_path, monkeypatch)
     )
     assert Selection.open(tmp_path / "run").status()["must_be_resumed"]
     # An older tamis let it be fed.
-    monkeypatch.setattr("tamis.engine.selection.refuse_feed", lambda *_: None)
+    monkeypatch.setattr("tamis.engine.living.selection.refuse_feed", lambda *_: None)
     Selection.open(tmp_path / "run").feed(more)
     with pytest.raises(SourceError, match="holds columns of something else"):
         resume(tmp_path / "run")

@@ -21,7 +21,7 @@ from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
 from tamis.selectors.base import FeatureStreamSelector
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 N_ROWS, N_COLUMNS = 200, 150
 

@@ -24,7 +24,8 @@ from tamis.core.errors import (
     ParameterError,
     SourceError,
 )
-from tamis.engine import archive, durable, feeding
+from tamis.engine.files import durable
+from tamis.engine.living import archive, feeding
 from tamis.engine.select import select
 from tamis.kernels.threads import threads
 

@@ -28,8 +28,9 @@ import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, SourceError, TamisError
-from tamis.engine import archive, durable, feeding
-from tamis.engine.durable import locked, pack, unpack
+from tamis.engine.files import durable
+from tamis.engine.files.durable import locked, pack, unpack
+from tamis.engine.living import archive, feeding
 from tamis.kernels.threads import threads
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -43,7 +44,8 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from living import ENCODED, fresh, numbers, table
 from tamis import Selection
-from tamis.engine import archive, feeding
+from tamis.engine.living import archive
+from tamis.engine.living import feeding
 folder, rounds, seed = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 how, make = (ENCODED, numbers) if sys.argv[5:] == ["encoded"] else ({}, table)
 os.fsync = lambda handle: None  # who is killed, and does not lose power, needs none
@@ -368,7 +370,7 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
     selection = fresh(tmp_path)
     said: list[str] = []
     script = (
-        "import sys; from pathlib import Path; from tamis.engine.durable import locked\n"
+        "import sys; from pathlib import Path; from tamis.engine.files.durable import locked\n"
         "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     state = str(tmp_path / "run" / "state")

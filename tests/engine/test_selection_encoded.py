@@ -15,12 +15,13 @@ from tamis import SAOLA, MutualInformation, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.encode import MDLP, EqualFrequency, Missing
-from tamis.engine import durable, feeding
-from tamis.engine.record import open_run, save_run
-from tamis.engine.resuming import begin, resume
+from tamis.engine.files import durable
+from tamis.engine.files.record import open_run, save_run
+from tamis.engine.living import feeding
+from tamis.engine.living.resuming import begin, resume
 from tamis.sources import open_source
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

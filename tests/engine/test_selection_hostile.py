@@ -26,8 +26,9 @@ import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.engine import archive, durable, feeding, watching
-from tamis.engine.watching import Watcher, look
+from tamis.engine.files import durable
+from tamis.engine.living import archive, feeding, watching
+from tamis.engine.living.watching import Watcher, look
 from tamis.sources.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("quick_disk")

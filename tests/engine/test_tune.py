@@ -10,7 +10,7 @@ from sklearn.datasets import dump_svmlight_file
 import tamis
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError
-from tamis.engine.tune import GRID, tune
+from tamis.engine.learning.tune import GRID, tune
 
 
 def stream(rows=300, columns=30, classes=2, seed=0):

@@ -14,7 +14,7 @@ import pytest
 from two_hosts import FAR, NEAR, NOT_ALLOWED
 
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 pytest.importorskip("distributed")
 

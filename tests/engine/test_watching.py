@@ -13,8 +13,8 @@ from living import ROWS, expected_log, fresh, quick_disk, table, target  # noqa:
 from tamis import SAOLA, FisherZ, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, SourceError
-from tamis.engine import archive, feeding, watching
-from tamis.engine.watching import Watcher, look
+from tamis.engine.living import archive, feeding, watching
+from tamis.engine.living.watching import Watcher, look
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

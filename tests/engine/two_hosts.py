@@ -72,7 +72,7 @@ def main(store, log):
         import tamis
         from tamis.checks.data import assert_same_log
         from tamis.core.errors import ClusterError
-        from tamis.engine.ranges import opened
+        from tamis.engine.workers.ranges import opened
 
         source = tamis.open(store)
         here = tamis.select(source, "saola", width=40).log

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 import tamis
 from tamis.checks.instances import rows_of
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.selectors.curve import MOST, Curve
-from tamis.sources import svmlight_reader
-from tamis.sources.open_rows import open_rows
+from tamis.selectors.rows.curve import MOST, Curve
+from tamis.sources.readers import svmlight_reader
+from tamis.sources.readers.open_rows import open_rows
 
 SKIP = "with skip_bad_lines=True (--skip-bad-lines)"
 

@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis.core.blocks import Compressed, RowBlock
-from tamis.selectors.weights import Zeros
+from tamis.selectors.rows.weights import Zeros
 
 
 def rows_at(places, first=0):

@@ -158,7 +158,7 @@ def test_rows_may_come_in_any_order_and_twice_in_a_scipy_matrix() -> None:
 def test_dense_rows_are_taken_in_parts(monkeypatch) -> None:
     X, y = stream("continuous", 0, 30, 3, 90)
     expected = tamis.SOFS(9).fit(X, y)
-    monkeypatch.setattr("tamis.selectors.intake.BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("tamis.selectors.rows.intake.BLOCK_ENTRIES", 100)
     model = tamis.SOFS(9).fit(X, y)
     same(model, expected)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))

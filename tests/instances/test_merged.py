@@ -9,7 +9,7 @@ import tamis
 from tamis.checks.instances import assert_same_model, cases
 from tamis.core.errors import ParameterError
 from tamis.kernels import heap
-from tamis.selectors.shards import merged
+from tamis.selectors.rows.shards import merged
 
 
 @pytest.mark.parametrize("more", [{}, {"gamma": 0.1}, {"multiclass": "uniform", "passes": 2}])

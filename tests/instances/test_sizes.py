@@ -15,9 +15,9 @@ from streams import many_classes, streams
 
 import tamis
 from tamis.core.errors import ParameterError
-from tamis.selectors.intake import of_sparse
-from tamis.selectors.sizes import SIZES, Recent, stretches
-from tamis.selectors.state import arrays_of, restore
+from tamis.selectors.rows.intake import of_sparse
+from tamis.selectors.rows.sizes import SIZES, Recent, stretches
+from tamis.selectors.rows.state import arrays_of, restore
 
 SOME = (1, 2, 3, 5, 9)
 LEARNERS = [tamis.SOFS, tamis.PET, tamis.FOFS]

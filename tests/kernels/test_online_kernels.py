@@ -7,8 +7,8 @@ import pytest
 
 from tamis.core.blocks import Compressed
 from tamis.kernels import binary, multiclass
-from tamis.selectors.intake import of_dense
-from tamis.selectors.weights import FullWeights, KeptWeights
+from tamis.selectors.rows.intake import of_dense
+from tamis.selectors.rows.weights import FullWeights, KeptWeights
 
 
 def data(n_classes):

@@ -9,7 +9,7 @@ import pytest
 from sample_pages import a_run, an_odd_run
 
 from tamis.core.errors import OutputError
-from tamis.engine.record import open_run, save_run
+from tamis.engine.files.record import open_run, save_run
 from tamis.engine.select import select
 from tamis.report.markdown import MOST, as_markdown, cell, code
 from tamis.report.stream_run import page_of_run

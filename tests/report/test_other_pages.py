@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 import tamis
 from tamis import evaluate
 from tamis.core.errors import InputError
-from tamis.engine.model import save_model
+from tamis.engine.learning.model import save_model
 from tamis.report.html import as_html
 from tamis.report.page import Explorer, Ranks, Scatter
 from tamis.report.pages import page_of_folder

@@ -17,7 +17,7 @@ import tamis
 from tamis import SAOLA, FisherZ, GSquared, MutualInformation, SymmetricUncertainty
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.blocks import ColumnBlock
-from tamis.engine.ranges import OLD, News
+from tamis.engine.workers.ranges import OLD, News
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.sources.memory import MemorySource
 
@@ -162,7 +162,7 @@ def test_news_are_sent_when_a_quarter_is_new_or_after_a_while() -> None:
             return self.kept
 
     selector, sent = Selector(), []
-    with patch("tamis.engine.ranges.pickle.dumps", lambda kept: kept.features.tolist()):
+    with patch("tamis.engine.workers.ranges.pickle.dumps", lambda kept: kept.features.tolist()):
         news = News(selector, lambda what: sent.append(what) or len(sent))
         assert news.latest() is None
         selector.kept = Told(range(20))

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 import tamis
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import SourceError
-from tamis.engine.resuming import begin, resume
+from tamis.engine.living.resuming import begin, resume
 from tamis.selectors import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 fsspec = pytest.importorskip("fsspec")
 

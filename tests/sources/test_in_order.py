@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from tamis.sources._in_order import close_early
+from tamis.sources.shared.in_order import close_early
 
 
 def test_a_generator_that_another_thread_reads_is_left_to_it():

@@ -14,7 +14,7 @@ from tamis.checks.data import assert_same_log
 from tamis.sources import open_source
 from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 ROWS, COLUMNS = 150, 400
 

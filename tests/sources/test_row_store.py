@@ -20,12 +20,13 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.kernels import row_codes
-from tamis.sources import MemorySource, open_source, row_writer
-from tamis.sources._row_blocks import VALUE_WIDTH, WIDTH
-from tamis.sources._store_files import HEADER
+from tamis.sources import MemorySource, open_source
 from tamis.sources.base import RangedRows, Resumable
 from tamis.sources.row_store import RowStore
-from tamis.sources.row_writer import RowWriter, write_rows
+from tamis.sources.stores import row_writer
+from tamis.sources.stores.row_blocks import VALUE_WIDTH, WIDTH
+from tamis.sources.stores.row_writer import RowWriter, write_rows
+from tamis.sources.stores.store_files import HEADER
 
 
 def compressed(rows):
@@ -469,7 +470,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     def full(self, *_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tamis.sources._store_files.GrowingFile.append", full)
+    monkeypatch.setattr("tamis.sources.stores.store_files.GrowingFile.append", full)
     with pytest.raises(OutputError, match="No space left on device"):
         write(tmp_path / "a.rows", [[(0, 1.0)]])
     assert os.listdir(tmp_path) == []
@@ -479,7 +480,7 @@ KILLED = """
 import sys, os, signal
 import numpy as np
 from tamis.core.blocks import Compressed, RowBlock
-from tamis.sources.row_writer import RowWriter
+from tamis.sources.stores.row_writer import RowWriter
 with RowWriter(sys.argv[1]) as writer:
     for k in range(100):
         writer.append(RowBlock(k, 9, Compressed(np.array([0, 1]), np.array([k]), np.ones(1))))

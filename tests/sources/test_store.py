@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.sources._folder_writer import _mark
-from tamis.sources._store_files import HEADER, npy_header
-from tamis.sources._store_writer import StoreWriter
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.folder_writer import _mark
+from tamis.sources.stores.store_files import HEADER, npy_header
+from tamis.sources.stores.store_writer import StoreWriter
+from tamis.sources.stores.transpose import write_store
 
 
 def write(path, matrix, y=None, *, cuts=(), names=None, overwrite=False, **more):
@@ -268,7 +268,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
     def full(self, *_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tamis.sources._store_files.GrowingFile.append", full)
+    monkeypatch.setattr("tamis.sources.stores.store_files.GrowingFile.append", full)
     with pytest.raises(OutputError, match="No space left on device"):
         write(tmp_path / "a.cols", random_csc(np.random.default_rng(0)))
     assert os.listdir(tmp_path) == []

@@ -18,7 +18,7 @@ from pyarrow import feather
 
 import tamis
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.sources._tables import MOST_COLUMNS
+from tamis.sources.tables.table_files import MOST_COLUMNS
 from tests_shared import SHARED
 
 

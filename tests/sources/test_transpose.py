@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.sources._sparse_runs import SparseRuns
-from tamis.sources._text import TextFile
 from tamis.sources.base import Source, SourceInfo, silent
 from tamis.sources.npz import NpzSource
+from tamis.sources.shared.text import TextFile
+from tamis.sources.stores.sparse_runs import SparseRuns
+from tamis.sources.stores.transpose import write_store
 from tamis.sources.svmlight import SvmlightSource
-from tamis.sources.transpose import write_store
 
 
 class Rows(Source):
@@ -230,7 +230,7 @@ def test_refusals(tmp_path):
 PEAK = """
 import sys
 from tamis.sources.svmlight import SvmlightSource
-from tamis.sources.transpose import write_store
+from tamis.sources.stores.transpose import write_store
 
 def status(key):
     with open("/proc/self/status") as file:

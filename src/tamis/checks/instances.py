@@ -16,11 +16,11 @@ from sklearn.base import clone
 from tamis.checks.data import Case, cases
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import TamisError
-from tamis.engine.checkpoint import read_checkpoint, write_checkpoint
-from tamis.engine.model import open_model, save_model
-from tamis.selectors.learner import InstanceLearner
-from tamis.selectors.training import Training
-from tamis.sources.open_rows import open_rows
+from tamis.engine.learning.checkpoint import read_checkpoint, write_checkpoint
+from tamis.engine.learning.model import open_model, save_model
+from tamis.selectors.rows.learner import InstanceLearner
+from tamis.selectors.rows.training import Training
+from tamis.sources.readers.open_rows import open_rows
 
 L = TypeVar("L", bound=InstanceLearner)
 

@@ -46,8 +46,8 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     if os.path.lexists(store) and not force:
         raise OutputError(f"{store} is there already; choose another name, or use --force")
-    from tamis.sources.row_writer import write_rows
-    from tamis.sources.transpose import write_store
+    from tamis.sources.stores.row_writer import write_rows
+    from tamis.sources.stores.transpose import write_store
 
     source = open_data(data, reading, memory)
     with progress(quiet) as report:

@@ -29,7 +29,7 @@ def command(out: str, columns: int) -> None:
       tamis demo
       tamis demo --columns 100000 --out small
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.record import save_run
+    from tamis.engine.files.record import save_run
     from tamis.report.stream_run import page_of_run
     from tamis.report.write import write_page
 

@@ -10,7 +10,7 @@ from tamis.cli.text import one_line
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
-from tamis.engine.living_record import read_record
+from tamis.engine.living.record import read_record
 
 #: Names that a sentence lists.
 LISTED = 10
@@ -35,7 +35,7 @@ def command(run: str, features: tuple[str, ...], own_class: str | None, no_wait:
     unknown = log.unknown(features)
     if unknown:  # told before any is withdrawn
         raise InputError(no_such_feature(log.names, unknown))
-    from tamis.engine.selection import Selection
+    from tamis.engine.living.selection import Selection
 
     selection = Selection.open(run, own_class_of(own_class))
     for feature in features:

@@ -11,7 +11,7 @@ import click
 from tamis.cli.options import open_data, source_options
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
-from tamis.engine.folders import kind_of
+from tamis.engine.files.folders import kind_of
 
 
 @click.command("info")
@@ -57,7 +57,7 @@ def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, An
 
 
 def _of_run(data: str) -> dict[str, Any]:
-    from tamis.engine.record import open_run
+    from tamis.engine.files.record import open_run
 
     run = open_run(data)
     return {
@@ -75,7 +75,7 @@ def _of_run(data: str) -> dict[str, Any]:
 
 
 def _of_model(data: str) -> dict[str, Any]:
-    from tamis.engine.model import open_model
+    from tamis.engine.learning.model import open_model
 
     model = open_model(data)
     record = model.record

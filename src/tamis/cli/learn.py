@@ -20,8 +20,8 @@ from tamis.core.sentences import counted
 from tamis.core.words import LEARNERS
 
 if TYPE_CHECKING:
-    from tamis.engine.learn import Learned
-    from tamis.selectors.training import Training
+    from tamis.engine.learning.learn import Learned
+    from tamis.selectors.rows.training import Training
 
 
 @click.command("learn")
@@ -107,10 +107,10 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
       tamis learn train.rows --cluster tcp://host:8786 --shards 8 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.learn import learn, make_learner
-    from tamis.engine.learn_shards import learn_shards
-    from tamis.engine.model import check_free, snapshot
-    from tamis.engine.tune import tune
+    from tamis.engine.learning.learn import learn, make_learner
+    from tamis.engine.learning.learn_shards import learn_shards
+    from tamis.engine.learning.model import check_free, snapshot
+    from tamis.engine.learning.tune import tune
     from tamis.report.learned import page_of_model, page_so_far
 
     options = _sorted_out(given)
@@ -224,7 +224,7 @@ def _rows(text: str) -> int | None:
 
 def _left(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
     """What there is to tune: parameters of the learner that were not given."""
-    from tamis.engine.tune import GRID
+    from tamis.engine.learning.tune import GRID
 
     named = {**parameters(given["params"]), **{n: given[n] for n in GRID if given[n] is not None}}
     grid = {n: v for n, v in GRID.items() if n in learner.get_params() and n not in named}

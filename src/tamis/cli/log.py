@@ -7,7 +7,7 @@ import json
 import click
 
 from tamis.cli.text import one_line
-from tamis.engine.living_record import read_record
+from tamis.engine.living.record import read_record
 
 
 @click.command("log")

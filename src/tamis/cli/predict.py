@@ -19,7 +19,7 @@ from tamis.cli.text import one_line
 from tamis.core.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
-    from tamis.engine.predict import Predictions, Tally
+    from tamis.engine.learning.predict import Predictions, Tally
 
 
 @click.command("predict")
@@ -54,8 +54,8 @@ def command(
       tamis predict model/ new.svm --out predictions.csv --scores
       zcat new.svm.gz | tamis predict model/ - --out - | gzip > predictions.csv.gz
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.model import open_model
-    from tamis.engine.predict import Tally, predict_stream
+    from tamis.engine.learning.model import open_model
+    from tamis.engine.learning.predict import Tally, predict_stream
 
     if as_json and out == "-":
         raise ParameterError("--json and --out - both go to standard output; give one of the two")
@@ -113,7 +113,7 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
     except OSError as error:
         if error.filename not in (part, out, None):
             raise
-        from tamis.engine.folders import reason
+        from tamis.engine.files.folders import reason
 
         raise OutputError(f"{out} cannot be written ({reason(error)})") from error
     finally:

@@ -53,7 +53,7 @@ def command(
       tamis resume run/
       tamis resume run/ --cluster local:2
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.resuming import resume
+    from tamis.engine.living.resuming import resume
 
     def say(sentence: str) -> None:
         if not quiet:

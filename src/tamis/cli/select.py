@@ -129,9 +129,9 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.encode import resolve as resolve_encoder
     from tamis.engine.axis import as_columns
-    from tamis.engine.groups import read_groups
-    from tamis.engine.record import check_free
-    from tamis.engine.resuming import begin, refuse_unfinished, resume
+    from tamis.engine.files.record import check_free
+    from tamis.engine.living.resuming import begin, refuse_unfinished, resume
+    from tamis.engine.wrappers.groups import read_groups
     from tamis.report.stream_run import page_of_run
     from tamis.sources.base import refuse_without_target
 
@@ -206,7 +206,7 @@ def _at_once(
     force: bool,
 ) -> Run:
     """Select, and write everything at the end."""
-    from tamis.engine.record import save_run
+    from tamis.engine.files.record import save_run
     from tamis.engine.select import select
 
     run = _named(select(columns, selector, command=command, **how), name)
@@ -223,7 +223,7 @@ def _commits_every(
     """Seconds between commits; None where all is written at the end."""
     if checkpoint is not None or cluster is None:
         return checkpoint
-    from tamis.engine.resuming import can_resume
+    from tamis.engine.living.resuming import can_resume
 
     return COMMIT_EVERY if can_resume(selector) and hasattr(columns, "path") else None
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tamis.cli.text import one_line
-from tamis.engine.living_record import read_record
+from tamis.engine.living.record import read_record
 
 
 @click.command("status")
@@ -24,7 +24,7 @@ def command(run: str, as_json: bool) -> None:
     """  # noqa: D301  (click wants the backspace itself)
     facts = read_record(run).status()
     if not facts["shown"]:
-        from tamis.engine.selection import Selection
+        from tamis.engine.living.selection import Selection
 
         facts = Selection.open(run).status()  # which mends what a crash left behind
     if as_json:

@@ -55,8 +55,8 @@ def command(
       tamis watch run/ incoming/
       tamis watch run/ incoming/ --once
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.selection import Selection
-    from tamis.engine.watching import Watcher
+    from tamis.engine.living.selection import Selection
+    from tamis.engine.living.watching import Watcher
 
     def say(sentence: str) -> None:
         if not quiet:

@@ -1,20 +1,27 @@
 """The words for methods, measures and formats, as plain names.
 
 Help, refusals and the completion of a shell need the words only, and should not wait for the
-numeric libraries behind them. A test compares every table here with what it is a table of.
+numeric libraries behind them. Words of methods are read from their files, which are found as
+`tamis.selectors` finds them; the others are tables. A test compares all with what is behind them.
 """
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+_SELECTORS = Path(__file__).parents[1] / "selectors"
+_WORD = re.compile(r'^    method: ClassVar\[str\] = "(.+)"$', re.MULTILINE)
+
+
+def _methods(folder: str) -> tuple[str, ...]:
+    files = (_SELECTORS / folder).glob("*.py")
+    return tuple(sorted(w for f in files for w in _WORD.findall(f.read_text(encoding="utf-8"))))
+
+
 #: Methods that decide as columns arrive, and methods that decide when they have seen all.
-STREAM_METHODS = (
-    "alpha-investing", "fast-osfs", "grafting", "group-saola", "ofs-a3m", "ofs-density", "osfs",
-    "saola", "sfs-fi",
-)  # fmt: skip
-BATCH_METHODS = (
-    "all", "boosting", "cfs", "consistency", "fcbf", "fgm", "gdm", "hiton-pc", "l1-svm", "lars",
-    "mrmr", "random", "relieff", "spsf-lar",
-)  # fmt: skip
+STREAM_METHODS = _methods("features")
+BATCH_METHODS = _methods("batch")
 METHODS = tuple(sorted((*STREAM_METHODS, *BATCH_METHODS)))
 
 #: Learners of rows.

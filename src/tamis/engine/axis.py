@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tamis.core.errors import OutputError, SourceError
-from tamis.sources._store_files import META
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.store import ColumnStore
+from tamis.sources.stores.store_files import META
+from tamis.sources.stores.transpose import MEMORY, write_store
 from tamis.sources.svmlight import SvmlightSource
-from tamis.sources.transpose import MEMORY, write_store
 
 
 def as_columns(

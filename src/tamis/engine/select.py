@@ -20,12 +20,12 @@ from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.axis import columns_for_now
-from tamis.engine.encoded import EncodedSource, Encoding
-from tamis.engine.executors import examiner
-from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import make_selector
+from tamis.engine.living.stock import Stock, stock_for
 from tamis.engine.run import Run
-from tamis.engine.stock import Stock, stock_for
+from tamis.engine.workers.executors import examiner
+from tamis.engine.wrappers.encoded import EncodedSource, Encoding
+from tamis.engine.wrappers.groups import grouped, refuse_groups
 from tamis.kernels.threads import threads
 from tamis.selectors import ColumnSelector
 from tamis.selectors.telling import SETTLED

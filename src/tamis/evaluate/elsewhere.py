@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tamis.core.errors import ClusterError
-from tamis.engine.executors import workers
+from tamis.engine.workers.executors import workers
 from tamis.evaluate.cells import Caps
 from tamis.evaluate.pool import Finished, Pool, Task
 from tamis.kernels.threads import threads

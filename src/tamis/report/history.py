@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.core.errors import TamisError
-from tamis.engine.durable import HEAD, read_head, read_lines
+from tamis.engine.files.durable import HEAD, read_head, read_lines
 from tamis.report.page import Column, Section, Table
 
 #: Lines of the table; what came before is in the log.

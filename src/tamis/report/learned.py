@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
-from tamis.engine.model import MODEL, open_model
+from tamis.engine.learning.model import MODEL, open_model
 from tamis.report.page import Code, Column, Facts, Lines, Page, Section, Table
 
 #: Rows of the table of kept features.

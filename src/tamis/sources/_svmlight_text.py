@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 from tamis.kernels import svmlight as kernel
-from tamis.sources._in_order import in_order
+from tamis.sources.shared.in_order import in_order
 
 Text = npt.NDArray[np.uint8]
 

@@ -20,10 +20,6 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources import _anndata_file as file
-from tamis.sources._by_columns import columns_by_disk, work_folder
-from tamis.sources._matrix import block_ranges, column_blocks, row_blocks
-from tamis.sources._roles import name_one
-from tamis.sources._text import TextFile
 from tamis.sources.base import (
     Report,
     Source,
@@ -33,7 +29,11 @@ from tamis.sources.base import (
     describe_target,
     silent,
 )
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.matrix import block_ranges, column_blocks, row_blocks
+from tamis.sources.shared.text import TextFile
+from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.tables.roles import name_one
 
 
 class AnnDataSource(Source):

@@ -19,14 +19,14 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Number, check
-from tamis.sources._by_columns import columns_by_disk
-from tamis.sources._matrix import row_blocks
-from tamis.sources._rebatch import rebatch
-from tamis.sources._rows_of_columns import rows_of_columns
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
 from tamis.sources.memory import MemorySource
-from tamis.sources.row_writer import write_rows
-from tamis.sources.transpose import MEMORY, write_store
+from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.shared.matrix import row_blocks
+from tamis.sources.shared.rebatch import rebatch
+from tamis.sources.shared.rows_of_columns import rows_of_columns
+from tamis.sources.stores.row_writer import write_rows
+from tamis.sources.stores.transpose import MEMORY, write_store
 
 Block = ColumnBlock | RowBlock
 #: Blocks of an iterator are held up to this part of the memory, then all go to disk.

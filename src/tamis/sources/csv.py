@@ -14,15 +14,15 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
-from tamis.sources._matrix import whole_numbers
-from tamis.sources._roles import Roles, name_one, names_of, row_labels
-from tamis.sources._tables import MemoryTable
-from tamis.sources._words import coded, floats, sorted_words
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.table import TableSource, key_values, of_height, refuse_rounding
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.matrix import whole_numbers
+from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.tables.roles import Roles, name_one, names_of, row_labels
+from tamis.sources.tables.table import TableSource, key_values, of_height, refuse_rounding
+from tamis.sources.tables.table_files import MemoryTable
+from tamis.sources.tables.words import coded, floats, sorted_words
 
 #: A word that is a number; a column of which half are is no column of words.
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"

@@ -15,14 +15,14 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._by_columns import work_folder
-from tamis.sources._roles import Roles, name_one, no_such
-from tamis.sources._rows_of_columns import rows_of_columns
-from tamis.sources._tables import ArrowTable, ParquetTable, TableFile
-from tamis.sources._words import as_words
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.table import TableSource, key_values
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import work_folder
+from tamis.sources.shared.rows_of_columns import rows_of_columns
+from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.tables.roles import Roles, name_one, no_such
+from tamis.sources.tables.table import TableSource, key_values
+from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
+from tamis.sources.tables.words import as_words
 
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
     ".parquet": ParquetTable, ".pq": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable,

@@ -14,8 +14,6 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
-from tamis.sources._roles import row_labels
-from tamis.sources._words import as_words, coded, sorted_words
 from tamis.sources.base import (
     Report,
     Source,
@@ -24,6 +22,8 @@ from tamis.sources.base import (
     describe_target,
     silent,
 )
+from tamis.sources.tables.roles import row_labels
+from tamis.sources.tables.words import as_words, coded, sorted_words
 
 
 def is_frame(data: Any) -> bool:

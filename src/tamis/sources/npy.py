@@ -13,10 +13,6 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.params import Number, check
-from tamis.sources._beside import TargetBeside
-from tamis.sources._by_columns import columns_by_disk, work_folder
-from tamis.sources._matrix import block_ranges
-from tamis.sources._text import TextFile
 from tamis.sources.base import (
     Report,
     Source,
@@ -27,7 +23,11 @@ from tamis.sources.base import (
     silent,
 )
 from tamis.sources.memory import refuse_rounding
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.beside import TargetBeside
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.matrix import block_ranges
+from tamis.sources.shared.text import TextFile
+from tamis.sources.stores.transpose import MEMORY
 
 
 class NpySource(Source):

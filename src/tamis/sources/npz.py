@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
-from tamis.sources._beside import TargetBeside
-from tamis.sources._matrix import column_blocks, row_blocks
-from tamis.sources._text import TextFile
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.shared.beside import TargetBeside
+from tamis.sources.shared.matrix import column_blocks, row_blocks
+from tamis.sources.shared.text import TextFile
 
 
 class NpzSource(Source):

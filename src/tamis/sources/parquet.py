@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.sources._roles import Roles, names_of
-from tamis.sources._tables import ArrowTable, ParquetTable, TableFile
 from tamis.sources.base import Source, as_path
-from tamis.sources.long import LongSource
-from tamis.sources.table import TableSource
-from tamis.sources.tokens import TokenSource
-from tamis.sources.transpose import MEMORY
+from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.tables.long import LongSource
+from tamis.sources.tables.roles import Roles, names_of
+from tamis.sources.tables.table import TableSource
+from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
+from tamis.sources.tables.tokens import TokenSource
 
 
 def open_parquet(path: str | os.PathLike[str], target: str | None = None, **options: Any) -> Source:

@@ -18,10 +18,10 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
-from tamis.sources._matrix import block_ranges
 from tamis.sources._phenotype import phenotype, read_phenotypes
-from tamis.sources._text import TextFile
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.shared.matrix import block_ranges
+from tamis.sources.shared.text import TextFile
 
 #: Bytes of genotypes that one pass over the file holds when rows are wanted.
 _PASS = 1 << 28

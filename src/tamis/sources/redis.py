@@ -23,12 +23,12 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._by_columns import columns_by_disk
-from tamis.sources._matrix import column_blocks, whole_numbers
 from tamis.sources._redis_stream import Entry, Stream, id_key
 from tamis.sources._svmlight_text import parse_chunk
 from tamis.sources.base import Report, Source, SourceInfo, describe_target, silent
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.shared.matrix import column_blocks, whole_numbers
+from tamis.sources.stores.transpose import MEMORY
 
 #: Entries in a block unless the caller asks for a number.
 _BLOCK = 1000

@@ -16,8 +16,9 @@ meta.json               shape, layout, what is known about the values, where the
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
 
-Written by `tamis.sources.row_writer.write_rows`; no file needs pickle. Feature numbers are those of
-the file that the rows came from: the first column has the number `first_number` of meta.json.
+Written by `tamis.sources.stores.row_writer.write_rows`; no file needs pickle. Feature numbers are
+those of the file that the rows came from: the first column has the number `first_number` of
+meta.json.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._by_columns import columns_by_disk, work_folder
-from tamis.sources._matrix import block_ranges, column_blocks
-from tamis.sources._rebatch import Piece, rebatch
-from tamis.sources._row_blocks import FIRST_ROW, lines_fit, read_block
-from tamis.sources._store_reader import OpenFiles, StoreFolder
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.matrix import block_ranges, column_blocks
+from tamis.sources.shared.rebatch import Piece, rebatch
+from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
+from tamis.sources.stores.store_reader import OpenFiles, StoreFolder
+from tamis.sources.stores.transpose import MEMORY
 
 FORMAT, VERSION = "tamis-rows", 2
 

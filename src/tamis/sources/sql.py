@@ -16,10 +16,7 @@ from tamis.core.errors import SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._by_columns import columns_by_disk, work_folder
 from tamis.sources._database import IN_MEMORY, ask, connected, told
-from tamis.sources._roles import name_one
-from tamis.sources._text import TextFile
 from tamis.sources.base import (
     Report,
     Source,
@@ -29,7 +26,10 @@ from tamis.sources.base import (
     describe_target,
     silent,
 )
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.text import TextFile
+from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.tables.roles import name_one
 
 
 class SqlSource(Source):

@@ -15,7 +15,7 @@ meta.json               shape, layout, what is known about the values, where the
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
 
-Written by `tamis.sources.transpose.write_store`; no file needs pickle.
+Written by `tamis.sources.stores.transpose.write_store`; no file needs pickle.
 """
 
 from __future__ import annotations
@@ -30,10 +30,6 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.sources._matrix import block_ranges, row_blocks
-from tamis.sources._places import from_here
-from tamis.sources._store_reader import StoreFolder
-from tamis.sources._store_writer import FORMAT, VERSION
 from tamis.sources.base import (
     Report,
     Source,
@@ -43,6 +39,10 @@ from tamis.sources.base import (
     describe_target,
     silent,
 )
+from tamis.sources.shared.matrix import block_ranges, row_blocks
+from tamis.sources.shared.places import from_here
+from tamis.sources.stores.store_reader import StoreFolder
+from tamis.sources.stores.store_writer import FORMAT, VERSION
 
 _KEYS = frozenset({
     "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",

@@ -21,13 +21,13 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.params import Number, check
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.threads import thread_count
-from tamis.sources._by_columns import columns_by_disk, work_folder
-from tamis.sources._matrix import column_blocks, whole_numbers
-from tamis.sources._rebatch import rebatch
 from tamis.sources._svmlight_text import Chunk, parse_all, sentence
-from tamis.sources._text import TextFile
 from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.transpose import MEMORY
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.matrix import column_blocks, whole_numbers
+from tamis.sources.shared.rebatch import rebatch
+from tamis.sources.shared.text import TextFile
+from tamis.sources.stores.transpose import MEMORY
 
 #: Bytes of text that a thread parses at a time.
 CHUNK = 1 << 20

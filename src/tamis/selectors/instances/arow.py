@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
-from tamis.selectors.learner import SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import Floats, FullWeights, Ints, certainty
+from tamis.selectors.rows.learner import SHARED_RANGES, InstanceLearner
+from tamis.selectors.rows.weights import Floats, FullWeights, Ints, certainty
 
 
 class AROW(InstanceLearner):

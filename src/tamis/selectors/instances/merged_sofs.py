@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from tamis.core.params import Number, Range
-from tamis.selectors.few_kept import FEW_RANGES
 from tamis.selectors.instances.sofs import SOFS
-from tamis.selectors.shards import Shards
-from tamis.selectors.weights import MOST_SLOTS
+from tamis.selectors.rows.few_kept import FEW_RANGES
+from tamis.selectors.rows.shards import Shards
+from tamis.selectors.rows.weights import MOST_SLOTS
 
 
 class MergedSOFS(SOFS):

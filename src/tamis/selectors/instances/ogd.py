@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, OneOf, Range
-from tamis.selectors.learner import SHARED_RANGES, InstanceLearner
-from tamis.selectors.weights import FullWeights, Ints
+from tamis.selectors.rows.learner import SHARED_RANGES, InstanceLearner
+from tamis.selectors.rows.weights import FullWeights, Ints
 
 
 class OGD(InstanceLearner):

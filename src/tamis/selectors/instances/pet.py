@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
-from tamis.selectors.few_kept import FEW_RANGES, FewKept
-from tamis.selectors.weights import Ints
+from tamis.selectors.rows.few_kept import FEW_RANGES, FewKept
+from tamis.selectors.rows.weights import Ints
 
 
 class PET(FewKept):

@@ -1,0 +1,1 @@
+"""What a run leaves on the disk: folders, logs, records, and files that survive a crash."""

@@ -1,0 +1,1 @@
+"""Learning from rows that stream: checkpoints, shards, tuning, saved models, predictions."""

@@ -1,0 +1,1 @@
+"""Living selections: runs that go on when new columns come, or after a crash."""

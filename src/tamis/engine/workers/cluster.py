@@ -1,0 +1,217 @@
+"""A Dask cluster that examines blocks; decisions are taken here, in order, with the same answer.
+
+Every worker opens the source itself and reads its own columns inside the task, so that a task can
+be run again anywhere when its worker is lost. What comes back is the strength of each column and
+the few columns that the rule must meet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.metadata
+import pickle
+import platform
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any
+
+from tamis._version import __version__
+from tamis.core.errors import ClusterError, need
+from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
+from tamis.selectors.base import ColumnSelector, Examining
+from tamis.sources.base import Report, Source
+
+#: Seconds to wait for a cluster, for its first worker, and while no worker works.
+PATIENCE = 30
+#: Seconds between two looks at the workers while a result does not come.
+LOOK = 2.0
+
+
+@contextlib.contextmanager
+def on_cluster(cluster: Any) -> Iterator[Examining]:
+    """Give what examines blocks on a cluster: an address, or a client of it."""
+    with _client(cluster) as client, contextlib.ExitStack() as stack:
+        check_workers(client)
+
+        def examining(
+            selector: ColumnSelector, source: Source, width: int | None, report: Report
+        ) -> Generator[Any]:
+            # A task, not scattered data: what is lost with a worker is made again. Workers pass it
+            # on to each other packed, as each of them has to open the source itself.
+            told = client.submit(bytes, packed(selector, source), pure=False)
+            news, ours = News(selector, lambda what: _broadcast(client, what)), versions()
+            done = in_order(
+                tasks(source, width, report),
+                lambda task: _Answer(client, _examine, task, told, news.latest(), ours),
+                2 * sum(client.nthreads().values()) + 2,
+                lambda task: report("examining columns", task.last, source.n_columns),
+            )
+            return stack.enter_context(contextlib.closing(one_by_one(_told(done))))
+
+        yield examining
+
+
+@contextlib.contextmanager
+def calling_on(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
+    """Give what calls a function for each of some things on a cluster."""
+    with _client(cluster) as client:
+        check_workers(client)
+        window = sum(client.nthreads().values()) + 1
+        yield lambda call, items: _told(
+            in_order(iter(items), lambda item: _Answer(client, call, item), window, lambda _: None)
+        )
+
+
+def _broadcast(client: Any, what: bytes) -> Any:
+    """Something packed, for all workers, as a task like any other."""
+    dask = need("dask", extra="cluster", what_for="a cluster")
+    # Dask would warn of what is meant to be: the kept columns may be large.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return client.submit(pickle.loads, what, pure=False)
+
+
+def _examine(task: Task, told: bytes, kept: Any, ours: dict[str, str]) -> Any:
+    from distributed import get_worker
+
+    who = f"the worker {get_worker().address}"
+    refuse_other(who, versions(), ours)  # it may have come since all were asked
+    return task.done_by(who, told, kept)
+
+
+class _Answer:
+    """What a worker is working out, waited for as long as there is a worker to do it."""
+
+    def __init__(self, client: Any, call: Callable[..., Any], *what: Any) -> None:
+        self._client, self._future = client, client.submit(call, *what, pure=False)
+
+    def result(self) -> Any:
+        """Wait for it, and look now and then whether anybody still works."""
+        idle: float | None = None
+        while True:
+            try:
+                return self._future.result(timeout=LOOK)
+            except TimeoutError:
+                if self._future.done():  # just now, or with a timeout of its own
+                    return self._future.result()
+            states = _states(self._client)
+            if "running" in states:
+                idle = None
+            elif idle is None:
+                idle = time.monotonic()
+            elif time.monotonic() - idle >= PATIENCE:
+                raise ClusterError(_nobody_works(self._client, states))
+
+    def cancel(self) -> Any:
+        """Want it no more."""
+        return self._future.cancel()
+
+
+def _states(client: Any) -> set[str]:
+    """What the workers are doing, in Dask's words."""
+    workers = client.sync(client.scheduler.identity)["workers"]
+    return {worker["status"] for worker in workers.values()}
+
+
+def _nobody_works(client: Any, states: set[str]) -> str:
+    if "paused" in states:
+        return (
+            "Dask has paused the workers, because their memory is nearly full; give each more "
+            "(dask worker --memory-limit), or take a smaller width (--width)"
+        )
+    return (
+        f"the cluster has no worker; start one with `dask worker {client.scheduler.address}` and "
+        "run this again"
+    )
+
+
+def _told(blocks: Generator[Any]) -> Generator[Any]:
+    """The same, with one sentence when workers are lost for good."""
+    distributed = need("distributed", extra="cluster", what_for="a cluster")
+    try:
+        yield from blocks
+    except distributed.KilledWorker as error:
+        raise ClusterError(
+            "workers died again and again on the same columns, most likely for lack of memory; "
+            "give them more memory, or a smaller width (--width)"
+        ) from error
+    except (distributed.comm.CommClosedError, distributed.client.FutureCancelledError) as error:
+        raise ClusterError(
+            f"the cluster went away ({type(error).__name__}); start it again and run this again"
+        ) from error
+    finally:
+        blocks.close()
+
+
+@contextlib.contextmanager
+def _client(cluster: Any) -> Iterator[Any]:
+    """A client: the one given, or a new one for an address, closed afterwards."""
+    distributed = need("distributed", extra="cluster", what_for="cluster=")
+    if isinstance(cluster, distributed.Client):
+        yield cluster
+        return
+    try:
+        client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(
+            f"there is no Dask scheduler at {cluster!r} ({_first_line(error)}); start one with "
+            "`dask scheduler`, or use local:2"
+        ) from error
+    with client:
+        yield client
+
+
+def check_workers(client: Any) -> None:
+    """Wait for a worker, and see to it that all run what we run: bits depend on it."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        raise ClusterError(_nobody_works(client, _states(client))) from error
+    ours = versions()
+    try:
+        theirs = client.run(versions, on_error="return")
+    except Exception as error:  # a worker without tamis cannot even read the question
+        raise ClusterError(
+            f"the workers cannot run tamis ({_first_line(error)}); install tamis "
+            f"{__version__} there"
+        ) from error
+    for worker, found in theirs.items():
+        who = f"the worker {worker}"
+        if isinstance(found, OSError):  # the connection was cut
+            raise ClusterError(
+                f"{who} ended when it was asked for its versions, most likely for lack of memory; "
+                "give it more (dask worker --memory-limit)"
+            )
+        if not isinstance(found, dict):
+            raise ClusterError(
+                f"{who} cannot run tamis ({_first_line(found)}); install tamis {__version__} there"
+            )
+        refuse_other(who, found, ours)
+
+
+def refuse_other(who: str, theirs: dict[str, str], ours: dict[str, str]) -> None:
+    """Raise one sentence if a worker computes with something else than we do."""
+    for package, number in ours.items():
+        if theirs.get(package) != number:
+            raise ClusterError(
+                f"{who} has {package} {theirs.get(package)} where the driver has {number}; install "
+                "the same version, so that numbers agree to the bit"
+            )
+
+
+def versions() -> dict[str, str]:
+    """What numbers depend on: tamis, and what computes for it."""
+    return {
+        "tamis": __version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        **{package: _installed(package) for package in ("numpy", "scipy", "numba")},
+    }
+
+
+@functools.cache
+def _installed(package: str) -> str:
+    return importlib.metadata.version(package)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

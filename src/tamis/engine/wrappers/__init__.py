@@ -1,0 +1,1 @@
+"""Sources around sources: columns encoded, grouped, or left over, as they come."""

@@ -1,0 +1,249 @@
+"""Columns turned into categories, and gaps put right, on their way from a source to a selector.
+
+An encoder looks at one column and the target, so blocks are encoded as they come, how columns are
+put into blocks cannot matter, and columns that come days later are encoded by the same rule. What
+was done is told in the record of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import ParameterError
+from tamis.core.kinds import GAP, MANY_LEVELS
+from tamis.core.target import Target
+from tamis.encode import BY_NAME, Encoder, Missing, Plain, resolve
+from tamis.encode.base import Cuts, NameOf
+from tamis.engine.living.ledger import Hashes, hashes_of
+from tamis.engine.wrappers.wrapped import WrappedSource
+from tamis.measures.auto import as_asked
+from tamis.measures.auto import resolve as resolve_measure
+from tamis.measures.pairwise_deletion import PairwiseDeletion
+from tamis.selectors import ColumnSelector, FeatureStreamSelector
+from tamis.sources.base import Report, Source, silent
+
+#: What was done to kept features, by number: cuts, and how many gaps.
+Facts = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedBlock(ColumnBlock):
+    """Columns as a selector sees them: with what was done to each, and hashes of what they were.
+
+    Columns without names have no hashes.
+    """
+
+    cuts: Cuts | None = None
+    hashes: Hashes | None = None
+
+
+class Encoding:
+    """What is done to columns before a selector sees them.
+
+    Parameters
+    ----------
+    encode : Encoder, str or None
+        How numbers become categories; None leaves them numbers.
+    missing : Missing or str
+        What becomes of missing values.
+    """
+
+    def __init__(self, encode: Encoder | str | None, missing: Missing | str) -> None:
+        given = resolve(encode)
+        self.missing = Missing.of(missing)
+        if given is not None and self.missing == Missing() and given.missing != "error":
+            self.missing = Missing.of(given.missing)  # the encoder's own
+        self.cuts = given is not None
+        encoder: Encoder = Plain() if given is None else clone(given)
+        plain = {k: _plain(v) for k, v in encoder.get_params(deep=False).items()}
+        self.encoder = encoder.set_params(**plain | {"missing": self.missing})
+        self.encoder._check_parameters()
+
+    @property
+    def idle(self) -> bool:
+        """True where columns go through as they are, and gaps are refused by the selector."""
+        return not self.cuts and self.missing.policy == "error" and self.missing.values != 0
+
+    def __str__(self) -> str:
+        return repr(clone(self.encoder).set_params(missing="error")) if self.cuts else ""
+
+    def prepare(self, selector: ColumnSelector, target: Target) -> str:
+        """Give a selector the measure that fits; why, where the choice was left to us."""
+        policy = self.missing.policy
+        if "measure" not in selector.get_params(deep=False):
+            if policy != "error":
+                raise ParameterError(
+                    f"{selector.method} takes numbers, so missing values can be no category and "
+                    "cannot be left out: fill the gaps, or use a method with a measure"
+                )
+            return ""
+        measure, reason = resolve_measure(selector.measure), ""
+        if measure is None and target.is_classes:
+            measure = as_asked(selector.measure, selector.discrete_measure)
+            reason = self._reason()
+        if policy != "error" and (measure is None or measure.kind != "discrete"):
+            what = "auto" if measure is None else type(measure).__name__
+            raise ParameterError(
+                f"the measure {what} takes numbers, so missing values can be no category and "
+                "cannot be left out; use MutualInformation() or another measure of categories"
+            )
+        if policy == "delete" and not isinstance(measure, PairwiseDeletion | None):
+            measure = PairwiseDeletion(measure, 0.0 if self.missing.zero_is_gap else GAP)
+        if measure is not None:
+            selector.set_params(measure=measure)
+        return reason
+
+    def begun(
+        self, selector: FeatureStreamSelector, target: Target, name_prefix: str, name_base: int
+    ) -> FeatureStreamSelector:
+        """A selector that has begun its stream, with the measure that fits."""
+        reason = "" if self.idle else self.prepare(selector, target)
+        selector.start(target, name_prefix=name_prefix, name_base=name_base)
+        if reason:
+            selector.measure_reason_ = reason
+        return selector
+
+    def _reason(self) -> str:
+        if self.cuts:
+            return f"every column is turned into categories by {self}"
+        return "missing values are told apart from categories only"
+
+    def encode(self, block: ColumnBlock, target: Target, name_of: NameOf) -> EncodedBlock:
+        """Columns as a selector is to see them."""
+        cuts = self.encoder.find(block, target, name_of)
+        hashes = None if block.names is None else hashes_of(block)
+        return EncodedBlock(**vars(self.encoder.apply(block, cuts)), cuts=cuts, hashes=hashes)
+
+    def record(self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None) -> Any:
+        """What was done, for the record of a run: missing values, and what became of the kept."""
+        missing = {"policy": self.missing.policy, "gaps": gaps, "columns": columns}
+        if self.idle:
+            return {"missing": missing}
+        if self.missing.values is not None:
+            missing["values"] = _plain(self.missing.values)
+        return {"encode": str(self), "missing": missing, "encoded": encoded or {}}
+
+    # --- in a file -----------------------------------------------------------------------------
+
+    @property
+    def known_by_name(self) -> bool:
+        """Tell whether it can be written to a file, and read again without running strange code."""
+        return not self.cuts or type(self.encoder) is BY_NAME.get(self.encoder.method)
+
+    def settings(self) -> dict[str, Any]:
+        """What it takes to encode columns that come later, as numbers and words."""
+        parameters = self.encoder.get_params(deep=False)
+        del parameters["missing"]
+        return {
+            "encode": {"method": self.encoder.method, **parameters} if self.cuts else None,
+            "missing": {"policy": self.missing.policy, "values": _plain(self.missing.values)},
+            # Up to which whole numbers stay as they are: a part of the rule that is no parameter.
+            "levels": MANY_LEVELS,
+        }
+
+    @classmethod
+    def from_settings(cls, told: Mapping[str, Any]) -> Self:
+        """The encoding that `settings` told of; only encoders of tamis are known."""
+        encoder, missing = told["encode"], told["missing"]
+        if told["levels"] != MANY_LEVELS:
+            raise ParameterError(
+                f"columns of up to {told['levels']} levels were left as they are, and this tamis "
+                f"leaves those of up to {MANY_LEVELS}; use the tamis that wrote it"
+            )
+        if encoder is not None:
+            given = dict(encoder)
+            encoder = resolve(given.pop("method")).set_params(**given)  # type: ignore[union-attr]
+        return cls(encoder, Missing(missing["policy"], missing["values"]))
+
+
+class EncodedSoFar:
+    """What was done to the columns of a stream so far: gaps counted, cuts of what is kept."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        self._gaps = self._columns = 0
+        self._facts: Facts = {}
+
+    def take(self, block: ColumnBlock, kept: npt.NDArray[np.int64]) -> None:
+        """Take what is to be told of a block that was absorbed.
+
+        What fell in the meantime goes when it outnumbers what is kept.
+        """
+        assert isinstance(block, EncodedBlock)
+        assert block.cuts is not None
+        self._gaps += int(block.cuts.missing.sum())
+        self._columns += int(np.count_nonzero(block.cuts.missing))
+        lo, hi = np.searchsorted(kept, [block.first, block.first + block.width])
+        for feature in kept[lo:hi].tolist():
+            self._facts[str(feature)] = _told(block.cuts, feature - block.first)
+        if len(self._facts) > 2 * len(kept) + 64:
+            self._facts = self._of(kept)
+
+    def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """What the record of a run says."""
+        record: dict[str, Any] = self.encoding.record(self._gaps, self._columns, self._of(kept))
+        return record
+
+    def take_back(self, record: Mapping[str, Any]) -> Self:
+        """Go on from what `record` gave."""
+        missing = record["missing"]
+        self._gaps, self._columns = int(missing["gaps"]), int(missing["columns"])
+        self._facts = dict(record["encoded"])
+        return self
+
+    def _of(self, kept: npt.NDArray[np.int64]) -> Facts:
+        return {str(f): self._facts[str(f)] for f in np.sort(kept).tolist()}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _told(cuts: Cuts, j: int) -> dict[str, Any]:
+    """What was done to column j."""
+    of = cuts.of(j)
+    return {"cuts": None if of is None else of.tolist(), "gaps": int(cuts.missing[j])}
+
+
+class EncodedSource(WrappedSource):
+    """A source of columns whose blocks are encoded as they come."""
+
+    def __init__(self, source: Source, encoding: Encoding, target: Target) -> None:
+        super().__init__(source)
+        self._encoding, self._target = encoding, target
+        #: Missing values, and columns that have some, in the last pass.
+        self.gaps = self.gap_columns = 0
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of encoded columns."""
+        self.gaps = self.gap_columns = 0
+        for block in self._source.columns(width, report):
+            encoded = self._encoding.encode(block, self._target, self._name_of)
+            assert encoded.cuts is not None
+            self.gaps += int(encoded.cuts.missing.sum())
+            self.gap_columns += int(np.count_nonzero(encoded.cuts.missing))
+            yield encoded
+
+    def facts_of(self, features: npt.NDArray[np.int64]) -> Facts:
+        """Cuts and gaps of some features by number, in one more pass over the data."""
+        facts: Facts = {}
+        if not len(features):
+            return facts
+        for block in self._source.columns():
+            inside = features[(features >= block.first) & (features < block.first + block.width)]
+            if not len(inside):
+                continue
+            picked = block.pick(inside - block.first)
+            cuts = self._encoding.encoder.find(picked, self._target, self._name_of)
+            facts |= {str(feature): _told(cuts, i) for i, feature in enumerate(inside.tolist())}
+        return facts
+
+    def _name_of(self, block: ColumnBlock, column: int) -> str:
+        return block.name_of(column, self.name_prefix, self.name_base)

@@ -1,0 +1,230 @@
+"""Groups of columns, for selectors that take them: labels, a table of names, or a file of names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import InputError, ParameterError, SourceError, warn
+from tamis.core.names import NameBook, Names
+from tamis.core.sentences import join
+from tamis.engine.files.durable import digest
+from tamis.engine.files.log_files import numbered_names
+from tamis.engine.living.ledger import Ledger
+from tamis.engine.wrappers.wrapped import WrappedSource
+from tamis.selectors import ColumnSelector
+from tamis.sources.base import Ranged, Report, Source, silent
+
+#: The label of each column.
+Labels = npt.NDArray[np.object_]
+
+#: Names that a sentence lists.
+LISTED = 5
+
+FEATURE, GROUP = "feature", "group"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable:
+    """Features by name, and the group of each; from a file, its path and a hash of it.
+
+    >>> table = GroupTable.of({"age": "person", "height": "person", "dose": "drug"})
+    >>> table.labels(Names.of(["dose", "age"]), "the data").tolist()
+    ['drug', 'person']
+    """
+
+    names: Names
+    groups: Labels
+    where: str = "groups"
+    path: str | None = None
+    fingerprint: str = ""
+
+    @classmethod
+    def of(cls, groups: Mapping[str, Any]) -> GroupTable:
+        """A table in memory."""
+        return cls(Names.of(groups), as_labels(list(groups.values())))
+
+    def labels(self, names: Names, data: str, *, exact: bool = False) -> Labels:
+        """The group of each of some columns, or one sentence about those that have none.
+
+        With `exact`, a name that is none of theirs is told too.
+        """
+        known = Ledger()
+        known.add(0, self.names, np.zeros(len(self.names), np.uint64))
+        found, _ = known.find(names)
+        without = np.flatnonzero(found < 0)
+        if len(without):
+            raise InputError(
+                f"{self.where} gives no group to {_listed(names, without)} of {data}; add a line "
+                "for each"
+            )
+        unknown = np.setdiff1d(np.arange(len(self.names)), found)
+        if exact and len(unknown):
+            raise InputError(
+                f"{self.where} names {_listed(self.names, unknown)}, which {data} does not have as "
+                "a feature; check the names, or leave them out"
+            )
+        return self.groups[found]
+
+
+def read_groups(path: str | os.PathLike[str]) -> GroupTable:
+    """Read a CSV or TSV file with the columns feature and group."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    where = os.fspath(path)
+    separator = "\t" if where.lower().partition(".gz")[0].endswith(".tsv") else ","
+    types = {FEATURE: pa.large_string(), GROUP: pa.large_string()}
+    try:
+        with open(where, "rb") as file:
+            fingerprint = digest(file.read())
+        table = csv.read_csv(
+            where,
+            parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
+        )
+    except (OSError, pa.ArrowException) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SourceError(
+            f"{where} cannot be read as a table of groups ({' '.join(said.split()).rstrip('.')}); "
+            f"give a CSV or TSV file whose first line is {FEATURE},{GROUP}"
+        ) from error
+    lacking = [name for name in (FEATURE, GROUP) if table.column_names.count(name) != 1]
+    if lacking:
+        raise SourceError(
+            f"{where} has no column {lacking[0]!r} of its own; its first line must be "
+            f"{FEATURE},{GROUP}"
+        )
+    names = Names.of(table[FEATURE].to_pylist())
+    groups = as_labels(table[GROUP].to_pylist())
+    _check(names, groups, where)
+    return GroupTable(names, groups, where, os.path.abspath(where), fingerprint)
+
+
+def _check(names: Names, groups: Labels, where: str) -> None:
+    """Raise one sentence for a feature without a group, or with two."""
+    empty = np.flatnonzero(groups == "")
+    if len(empty):
+        raise SourceError(f"{where} gives no group to {_listed(names, empty)}; fill it in")
+    _, first = np.unique(np.array(list(names), dtype=object), return_index=True)
+    if len(first) < len(names):
+        again = np.setdiff1d(np.arange(len(names)), first)
+        raise SourceError(
+            f"{where} names {_listed(names, again)} more than once; a feature has one group"
+        )
+
+
+def as_labels(groups: Any) -> Labels:
+    """Labels as an array of words and numbers."""
+    labels = np.asarray(groups)
+    return labels.astype(object)
+
+
+def labels_of(
+    groups: Any, names: Names | None, width: int, data: str, *, exact: bool = False
+) -> Labels:
+    """The label of each of `width` columns, however groups were given."""
+    if isinstance(groups, Mapping):
+        groups = GroupTable.of(groups)
+    if isinstance(groups, GroupTable):
+        assert names is not None
+        labels = groups.labels(names, data, exact=exact)
+    elif np.ndim(groups) == 0:
+        labels = np.full(width, as_labels(groups).item(), dtype=object)
+    else:
+        labels = as_labels(groups)
+    if labels.shape != (width,):
+        raise InputError(
+            f"groups of shape {labels.shape} were given for {width} columns; give one label for "
+            "each column, or one for all"
+        )
+    _tell_of_returns(labels, data)
+    return labels
+
+
+def _tell_of_returns(labels: Labels, data: str) -> None:
+    """Warn of a group whose columns do not stand side by side."""
+    begins = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)])
+    seen: set[Any] = set()
+    for label in labels[begins].tolist():
+        if label in seen:
+            warn(
+                f"the columns of the group {label!r} do not stand side by side in {data}; a label "
+                "that comes back is a new group"
+            )
+            return
+        seen.add(label)
+
+
+def refuse_groups(selector: ColumnSelector) -> None:
+    """Raise one sentence where a selector takes no groups."""
+    if not selector.takes_groups:
+        raise ParameterError(
+            f"{selector.method} takes no groups; use group-saola, or leave out --groups (groups=)"
+        )
+
+
+def grouped(source: Source, groups: Any, *, exact: bool = True) -> Source:
+    """A source whose columns say which group they belong to."""
+    if groups is None:
+        return source
+    data = os.path.basename(getattr(source, "path", None) or "") or "the data"
+    names = names_of(source) if isinstance(groups, GroupTable | Mapping) else None
+    width = len(names) if names is not None else int(source.n_columns or 0)
+    labels = labels_of(groups, names, width, data, exact=exact)
+    return (_RangedGrouped if isinstance(source, Ranged) else GroupedSource)(source, labels)
+
+
+def names_of(source: Source) -> Names:
+    """Names of all columns of a source, as features are called."""
+    names = source.names()
+    if names is not None:
+        return names
+    found: list[Names] = []
+    for block in source.columns():
+        if block.names is None:
+            break
+        found.append(block.names)
+    else:
+        return Names.joined(found)
+    book = NameBook(source.name_prefix, source.name_base)
+    return numbered_names(book, 0, int(source.n_columns or 0))
+
+
+def _listed(names: Sequence[str], places: npt.NDArray[np.intp]) -> str:
+    """Some names, a few of them at most."""
+    told = [repr(names[int(i)]) for i in places[:LISTED]]
+    more = len(places) - len(told)
+    return join([*told, f"{more:,} more"] if more else told)
+
+
+class GroupedSource(WrappedSource):
+    """Columns with the label of each."""
+
+    def __init__(self, source: Source, labels: Labels) -> None:
+        super().__init__(source)
+        self._labels = labels
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks that say which group each column belongs to."""
+        return map(self._with_groups, self._source.columns(width, report))
+
+    def _with_groups(self, block: ColumnBlock) -> ColumnBlock:
+        return replace(block, group=self._labels[block.first : block.first + block.width])
+
+
+class _RangedGrouped(GroupedSource):
+    """The same where columns can be read without those before them."""
+
+    @property
+    def usual_width(self) -> int:
+        return int(self._source.usual_width)
+
+    def between(self, lo: int, hi: int) -> ColumnBlock:
+        return self._with_groups(self._source.between(lo, hi))

@@ -1,0 +1,1 @@
+"""What learners from rows are built from; the methods are in `instances/`."""

@@ -1,0 +1,1 @@
+"""Rows from front to back, for learners: whatever holds them, read once, in order."""

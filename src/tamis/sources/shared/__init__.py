@@ -1,0 +1,1 @@
+"""What several readers share: text, blocks of matrices, work ahead, targets beside files."""

@@ -1,0 +1,146 @@
+"""A block of rows of a row store as bytes, and back: gaps and values, each as narrow as can be.
+
+blocks.npy has a line of int64 for each block of whole rows, named by the places below. In gaps.npy
+a block has a unit for each entry and then, of the gaps that no unit takes, all places and all gaps
+(int64). In values.npy it has its values in the narrowest type that is exact for all of them, or
+nothing where all are 1. Each of these begins at a multiple of eight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import Compressed
+from tamis.core.errors import InputError
+from tamis.kernels.row_codes import NOT_RISING, decode_gaps, encode_gaps, measure_gaps
+from tamis.sources.stores.store_files import GrowingFile, Seen, fit_float32
+from tamis.sources.stores.store_reader import OpenFiles
+
+#: Places in a line of blocks.npy: the first row, where its gaps begin, bytes of a unit, how many
+#: gaps are far, where its values begin, and bytes of a value.
+LINE = FIRST_ROW, FIRST_GAP, WIDTH, FAR, FIRST_VALUE, VALUE_WIDTH = range(6)
+
+#: Types of units by their width in bytes.
+UNITS = {n: np.dtype(f"<u{n}") for n in (1, 2, 4, 8)}
+#: Types of values by their width in bytes; 0: all are 1.
+VALUES = {
+    0: None, 1: np.dtype("u1"), 2: np.dtype("<u2"), 4: np.dtype("<f4"), 8: np.dtype("<f8"),
+}  # fmt: skip
+
+#: Gaps that may be far, of all: where more are, going from one to the next costs time.
+_MOST_FAR = 1 / 64
+#: Smaller gaps fit a unit of 1, 2 or 4 bytes; 8 bytes take every gap.
+_LIMITS = np.array([2**8, 2**16, 2**32], dtype=np.uint64)
+
+
+def lines_fit(lines: npt.NDArray[np.int64], n_rows: int) -> bool:
+    """True if blocks follow each other to the last row, and their lines can be."""
+    if lines.ndim != 2 or lines.shape[1] != len(LINE) or not len(lines):
+        return False
+    rows, places = np.append(lines[:, FIRST_ROW], n_rows), lines[:, [FIRST_GAP, FAR, FIRST_VALUE]]
+    return bool(
+        rows[0] == 0
+        and np.all(rows[1:] > rows[:-1])
+        and np.all((places >= 0) & (places < 2**48))
+        and np.all(np.isin(lines[:, WIDTH], list(UNITS)))
+        and np.all(np.isin(lines[:, VALUE_WIDTH], list(VALUES)))
+    )
+
+
+def write_block(
+    rows: Compressed, first_row: int, seen: Seen, files: dict[str, GrowingFile]
+) -> tuple[int, int]:
+    """Append a block to gaps, values and blocks: (highest feature, bytes of a value)."""
+    beyond = np.zeros(len(_LIMITS), dtype=np.int64)
+    fault, row, highest = measure_gaps(rows.pointers, rows.places, -1, _LIMITS, beyond)
+    if fault == NOT_RISING:
+        raise InputError(
+            f"row {first_row + row} holds feature {highest} out of order; the features of a row "
+            "must rise from 0, each given once"
+        )
+    width, n_far = _narrowest(len(rows.places), beyond.tolist())
+    units, far = np.empty(len(rows.places), UNITS[width]), np.empty((2, n_far), np.int64)
+    limit = 2 ** (8 * width) if width < 8 else np.iinfo(np.int64).max
+    encode_gaps(rows.pointers, rows.places, -1, limit, units, *far)
+    value_width, values = _narrowed(np.asarray(rows.values, dtype=np.float64), seen)
+    gaps, numbers = files["gaps.npy"], files["values.npy"]
+    line = [first_row, gaps.bytes, width, n_far, numbers.bytes, value_width]
+    files["blocks.npy"].append(line)
+    for file, part in ((gaps, units), (gaps, far), (numbers, values)):
+        file.append(part.reshape(-1).view(np.uint8))
+        file.append(np.zeros(-part.nbytes % 8, dtype=np.uint8))
+    return int(highest), value_width
+
+
+def read_block(
+    files: OpenFiles, line: list[int], n_rows: int, start: int, n_columns: int
+) -> Compressed | None:
+    """Decode the block of a line of blocks.npy; None if its parts do not fit together."""
+    pointers = files.read("pointers.npy", line[FIRST_ROW], line[FIRST_ROW] + n_rows + 1)
+    begin, n = int(pointers[0]), int(pointers[-1] - pointers[0])
+    pointers -= begin
+    at, width = line[FIRST_GAP], line[WIDTH]
+    far_at = at + _padded(n * width)
+    end = far_at + 16 * line[FAR]
+    # A damaged length must be found before memory for it is asked for.
+    if n < 0 or end > files.length("gaps.npy"):
+        return None
+    gaps = files.read("gaps.npy", at, end, scratch=True)
+    units = gaps[: n * width].view(UNITS[width])
+    far = gaps[far_at - at :].view(np.int64).reshape(2, -1)
+    if width == 8:  # a sum of these may be anything: each is looked at
+        far = np.stack([np.arange(n), units.view(np.int64)])
+    places = np.empty(n, dtype=np.int32 if n_columns < 2**31 else np.int64)
+    if not decode_gaps(pointers, units, *far, start, n_columns, places):
+        return None
+    values = _values(files, line, n)
+    return None if values is None else Compressed(pointers, places, values)
+
+
+def _values(files: OpenFiles, line: list[int], n: int) -> npt.NDArray[np.float64] | None:
+    at, width = line[FIRST_VALUE], line[VALUE_WIDTH]
+    dtype = VALUES[width]
+    if dtype is None:
+        return np.ones(n)
+    if at + n * width > files.length("values.npy"):
+        return None
+    # Numbers that are float64 already are read to where they stay.
+    read = files.read("values.npy", at, at + n * width, scratch=width < 8).view(dtype)
+    return read.astype(np.float64, copy=False)
+
+
+def _padded(size: int) -> int:
+    return size + -size % 8
+
+
+def _narrowest(entries: int, beyond: list[int]) -> tuple[int, int]:
+    """Width of units that takes the fewest bytes with few gaps far, and how many these are."""
+    best, fewest = (8, 0), 8 * entries
+    for width, far in zip((4, 2, 1), reversed(beyond), strict=True):
+        size = width * entries + 16 * far
+        if size < fewest and far <= entries * _MOST_FAR:
+            best, fewest = (width, far), size
+    return best
+
+
+def _narrowed(values: npt.NDArray[np.float64], seen: Seen) -> tuple[int, npt.NDArray[Any]]:
+    """Values in the narrowest type that gives back every bit: its width, and they."""
+    there = seen.look_at(values)
+    if len(there) < len(values) or not np.all(values == 1.0):
+        for width in (1, 2):
+            if len(there) == len(values) and _are_whole(values, UNITS[width]):
+                return width, values.astype(UNITS[width])
+        width = 4 if fit_float32(there) else 8
+        return width, values.astype(VALUES[width])
+    return 0, np.empty(0, dtype=np.uint8)
+
+
+def _are_whole(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> bool:
+    """True if a type of whole numbers holds all values exactly; it has no zero below zero."""
+    if not (values.min() >= 0 and values.max() <= np.iinfo(dtype).max):
+        return False
+    back = values.astype(dtype).astype(np.float64)
+    return np.array_equal(back.view(np.int64), values.view(np.int64))

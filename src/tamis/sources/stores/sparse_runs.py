@@ -1,0 +1,310 @@
+"""Compressed rows to compressed columns in bounded memory: sorted runs on disk, then their merge.
+
+Rows are held until they fill the memory. A *run* is what was held, sorted by column: a range of
+columns at a time is gathered from all rows held, each of which remembers how far it has come, so
+that the sorted copy is never larger than one range. Data that fit the memory never touch the disk
+before the store itself; else a run is set aside on disk as three files (entries of each column, row
+numbers counted from the run's first row, values), and at the end ranges of columns are read from
+all runs, one after the other, and merged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import InputError, SourceError
+from tamis.kernels import transpose as kernel
+from tamis.sources.base import Report
+from tamis.sources.stores.store_writer import StoreWriter
+
+#: Rows are numbered by int32 in a store.
+_MOST_ROWS = 2**31 - 1
+#: Bytes of the counter that each column has while rows are held.
+_COUNTER = 4
+#: Bytes of an entry that is held: its place and its value.
+_ENTRY = 12
+#: Entries held are counted by int32.
+_MOST_ENTRIES = 2**31 - 1
+#: Shares of the memory: rows and counters held; one sorted range; counts read while runs merge.
+_HELD, _SORTED, _COUNTS = 0.75, 0.1, 0.12
+
+
+class _Range(NamedTuple):
+    """Some columns, sorted: entries of each, row numbers, values (None: all of them are 1)."""
+
+    counts: npt.NDArray[Any]
+    rows: npt.NDArray[Any]
+    values: npt.NDArray[Any] | None
+
+
+#: Row numbers of some columns, their values (None: all of them are 1), and where each column ends.
+_Columns = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[np.int64]]
+
+
+class SparseRuns:
+    """Takes compressed rows in order and gives compressed columns to a writer."""
+
+    def __init__(self, folder: str, memory: int) -> None:
+        self.folder, self.memory = folder, memory
+        self.n_rows = self._width = 0
+        self._counts = np.zeros(0, dtype=np.int32)
+        self._held = _Held(0)
+        self._runs: list[_Run] = []
+        self._exact: np.dtype[Any] = np.dtype(np.float32)  # the type that holds every value so far
+
+    def add(self, rows: Any) -> None:
+        """Take the next rows."""
+        if self.n_rows + len(rows) > _MOST_ROWS:
+            raise SourceError(f"a column store takes at most {_MOST_ROWS} rows; split the data")
+        places = rows.places
+        width = int(places.max()) + 1 if len(places) else 0
+        room = int(_HELD * self.memory) - _COUNTER * max(width, self._width)
+        held = self._held
+        wants = held.bytes + held.bytes_of(rows)
+        if held.n_rows and (wants > room or held.entries + len(places) > _MOST_ENTRIES):
+            self._spill()
+        self._make_room(width)
+        kernel.count_places(places, self._counts)
+        if self._exact == np.float32 and not _fits_float32(rows.values):
+            self._exact = np.dtype(np.float64)
+        self._held.add(rows, int(_HELD * self.memory), wide=self._width >= 2**31)
+        self.n_rows += len(rows)
+
+    def _make_room(self, width: int) -> None:
+        """Count columns up to `width`."""
+        self._width = max(self._width, width)
+        if self._width * _COUNTER > self.memory // 2:
+            raise InputError(
+                f"{self._width} columns need memory of at least {2 * _COUNTER * self._width} bytes "
+                f"to transpose and {self.memory} are allowed; allow more, or number the features "
+                "without gaps"
+            )
+        if self._width > len(self._counts):
+            # In place where the system can, so that old and new are not held side by side.
+            self._counts.resize(self._width + self._width // 8, refcheck=False)
+
+    def _spill(self) -> None:
+        """Set what is held aside on disk; afterwards nothing is held."""
+        held = self._held
+        run = _Run(os.path.join(self.folder, f"run-{len(self._runs)}-"), held.first, held.n_rows)
+        for columns in self._sorted(0, run.row_type):
+            run.append(columns)
+        self._runs.append(run)
+        held.clear(self.n_rows)
+        self._counts[:] = 0
+
+    def _sorted(self, first: int, row_type: Any) -> Iterator[_Range]:
+        """What is held as ranges of columns from number `first` on; used before the next comes."""
+        counts, held = self._counts[: self._width], self._held
+        most = max(1, int(_SORTED * self.memory) // 16)
+        rows_out = np.empty(0, dtype=row_type)
+        values_out = np.empty(0, dtype=self._exact)
+        while first < self._width:
+            end = int(kernel.range_of_columns(counts, first, most, most))
+            slots = np.empty(end - first, dtype=np.int64)
+            entries = int(kernel.begin_columns(counts[first:end], slots))
+            if entries > len(rows_out):
+                rows_out = np.empty(max(entries, min(most, held.entries)), dtype=row_type)
+                values_out = np.empty(len(rows_out) if held.has_values else 0, dtype=self._exact)
+            for row, cursors, ends in held.bounds:
+                at = (cursors, ends, held.places, row)
+                if held.has_values:
+                    kernel.scatter_entries(
+                        *at, held.values, first, end, slots, rows_out, values_out
+                    )
+                else:
+                    kernel.scatter_places(*at, first, end, slots, rows_out)
+            values = values_out[:entries] if held.has_values else None
+            yield _Range(counts[first:end], rows_out[:entries], values)
+            first = end
+
+    def write(self, writer: StoreWriter, shift: int, n_columns: int | None, report: Report) -> None:
+        """Give the columns from number `shift` on to the writer, in order."""
+        writer.append_entries(np.zeros(0, np.int32), None)
+        if self._runs and self._held.n_rows:
+            self._spill()
+        total = self._held.entries + sum(run.entries for run in self._runs)
+        for rows, values, ends in self._merged(shift) if self._runs else self._alone(shift):
+            start = writer.stored
+            writer.append_entries(rows, values)
+            writer.close_columns(ends + start)
+            report("sorting entries by column", writer.stored, total)
+        width = max(self._width, shift, 0 if n_columns is None else n_columns + shift)
+        empty = width - shift - writer.n_columns
+        writer.close_columns(np.full(empty, writer.stored, dtype=np.int64))
+        for run in self._runs:
+            run.remove()
+
+    def _alone(self, first: int) -> Iterator[_Columns]:
+        """Columns of what is held, if that is all: row numbers, values, and where each ends."""
+        for columns in self._sorted(first, np.int32):
+            yield columns.rows, columns.values, np.cumsum(columns.counts, dtype=np.int64)
+
+    def _merged(self, first: int) -> Iterator[_Columns]:
+        """Columns of all runs: row numbers, values, and where each column ends."""
+        self._counts, self._held = np.zeros(0, dtype=np.int32), _Held(self.n_rows)
+        most = max(1, int(0.5 * self.memory) // 14)
+        step = max(1024, int(_COUNTS * self.memory) // (4 * len(self._runs) + 24))
+        for run in self._runs:
+            run.skip(first)
+        for lo in range(first, self._width, step):
+            counts = [run.read_counts(min(step, self._width - lo)) for run in self._runs]
+            totals = np.zeros(len(counts[0]), dtype=np.int64)
+            for each in counts:
+                totals += each
+            start = 0
+            while start < len(totals):
+                end = int(kernel.range_of_columns(totals, start, len(totals), most))
+                if totals[start] > most:
+                    yield from self._long_column(totals[start], [int(c[start]) for c in counts])
+                else:
+                    yield self._join(totals[start:end], [c[start:end] for c in counts])
+                start = end
+
+    def _join(self, totals: npt.NDArray[np.int64], counts: list[npt.NDArray[Any]]) -> _Columns:
+        """Merge the pieces that the runs hold of some columns."""
+        slots = np.empty(len(totals), dtype=np.int64)
+        entries = int(kernel.begin_columns(totals, slots))
+        rows = np.empty(entries, dtype=np.int32)
+        kinds = [run.value_type for run in self._runs if run.value_type is not None]
+        values = np.empty(entries, dtype=max(kinds)) if kinds else None
+        for run, each in zip(self._runs, counts, strict=True):
+            piece = run.read(int(each.sum(dtype=np.int64)))
+            if values is None:
+                kernel.merge_places(each, piece.rows, run.first_row, slots, rows)
+                continue
+            given = np.ones(len(piece.rows), np.float32) if piece.values is None else piece.values
+            kernel.merge_entries(each, piece.rows, given, run.first_row, slots, rows, values)
+        return rows, values, slots  # every slot has moved to the end of its column
+
+    def _long_column(self, total: int, counts: list[int]) -> Iterator[_Columns]:
+        """One column that is longer than the memory: the runs' pieces follow each other."""
+        done = 0
+        for run, count in zip(self._runs, counts, strict=True):
+            piece = run.read(count)
+            done += count
+            ends = np.array([count] if done == total else [], dtype=np.int64)
+            yield run.first_row + piece.rows.astype(np.int32), piece.values, ends
+            if done == total:
+                return
+
+
+class _Held:
+    """Rows in memory, in two arrays that are made once and filled again and again.
+
+    Arrays that come and go by thousands would leave holes in the memory of the process.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.places: npt.NDArray[Any] = np.empty(0, dtype=np.int32)
+        self.values = np.empty(0)
+        self.clear(first)
+
+    def clear(self, first: int) -> None:
+        """Hold nothing; the next row is number `first`."""
+        self.first, self.n_rows, self.entries = first, 0, 0
+        self.has_values = False
+        # Of some rows each: number of the first, next entry and end of every one.
+        self.bounds: list[tuple[int, npt.NDArray[Any], npt.NDArray[Any]]] = []
+
+    @property
+    def bytes(self) -> int:
+        """What the rows take."""
+        return 16 * self.n_rows + (_ENTRY if self.has_values else 4) * self.entries
+
+    def bytes_of(self, rows: Any) -> int:
+        """What more rows would take."""
+        return 16 * len(rows) + _ENTRY * len(rows.places)
+
+    def add(self, rows: Any, memory: int, *, wide: bool) -> None:
+        """Copy rows behind those that are held; what is made for them is not held until filled."""
+        lo, hi = self.entries, self.entries + len(rows.places)
+        place_type = np.int64 if wide else np.int32
+        if hi > len(self.places) or self.places.dtype != place_type:
+            self.places = _moved(self.places[:lo], max(memory // 4, hi), place_type)
+        was_ones = not self.has_values
+        self.has_values = not (was_ones and np.all(rows.values == 1.0))
+        if self.has_values:
+            if hi > len(self.values):
+                self.values = _moved(self.values[:lo], max(memory // _ENTRY, hi), np.float64)
+            if was_ones:
+                self.values[:lo] = 1.0
+        self.places[lo:hi] = rows.places
+        if self.has_values:
+            self.values[lo:hi] = rows.values
+        bounds = rows.pointers - rows.pointers[0] + lo
+        self.bounds.append((self.n_rows, bounds[:-1].copy(), bounds[1:]))
+        self.n_rows += len(rows)
+        self.entries = hi
+
+
+def _moved(old: npt.NDArray[Any], length: int, dtype: Any) -> npt.NDArray[Any]:
+    new = np.empty(length, dtype=dtype)
+    new[: len(old)] = old
+    return new
+
+
+class _Run:
+    """Some rows sorted by column, on disk; written range after range, read in the same order."""
+
+    def __init__(self, stem: str, first_row: int, n_rows: int) -> None:
+        self._stem, self.first_row = stem, first_row
+        self.row_type = np.dtype(np.uint16 if n_rows <= 2**16 else np.int32)
+        self._count_type = np.dtype(np.uint16 if n_rows < 2**16 else np.int32)
+        self.value_type: np.dtype[Any] | None = None
+        self.entries = self._width = self._column = self._entry = 0
+
+    def append(self, columns: _Range) -> None:
+        """Write a range of columns behind the ones before."""
+        self.value_type = None if columns.values is None else columns.values.dtype
+        arrays = {"counts": columns.counts.astype(self._count_type), "rows": columns.rows}
+        if columns.values is not None:
+            arrays["values"] = columns.values
+        for name, array in arrays.items():
+            with open(self._stem + name, "ab") as file:
+                file.write(array.data)
+        self.entries += len(columns.rows)
+        self._width += len(columns.counts)
+
+    def skip(self, columns: int) -> None:
+        """Go past columns, which are empty."""
+        self._column += columns
+
+    def read_counts(self, n: int) -> npt.NDArray[Any]:
+        """Entries of the next n columns; columns that it lacks have none."""
+        have = max(0, min(n, self._width - self._column))
+        counts = np.zeros(n, dtype=self._count_type)
+        counts[:have] = self._read("counts", self._count_type, self._column, have)
+        self._column += n
+        return counts
+
+    def read(self, n: int) -> _Range:
+        """The next n entries."""
+        rows = self._read("rows", self.row_type, self._entry, n)
+        values = None
+        if self.value_type is not None:
+            values = self._read("values", self.value_type, self._entry, n)
+        self._entry += n
+        return _Range(rows[:0], rows, values)
+
+    def _read(self, name: str, dtype: np.dtype[Any], at: int, n: int) -> npt.NDArray[Any]:
+        """Read, not map: what was read is gone when it is done with."""
+        if not n:
+            return np.empty(0, dtype=dtype)
+        return np.fromfile(self._stem + name, dtype, n, offset=at * dtype.itemsize)
+
+    def remove(self) -> None:
+        """Remove the files."""
+        for name in ("counts", "rows", "values"):
+            if os.path.exists(self._stem + name):
+                os.remove(self._stem + name)
+
+
+def _fits_float32(values: npt.NDArray[Any]) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.all(values.astype(np.float32) == values))

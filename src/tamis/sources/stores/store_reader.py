@@ -1,0 +1,178 @@
+"""Reads a store: a folder of plain .npy files under a meta.json, mapped, or fetched in parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from io import FileIO
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import SourceError
+from tamis.core.memory import reuse_freed
+from tamis.sources.base import Report, silent
+from tamis.sources.shared.places import Place, is_address, place
+from tamis.sources.stores.store_files import HEADER, META, npy_header
+
+#: Bytes that are compared with a checksum at a time.
+_PIECE = 1 << 20
+
+
+class StoreFolder:
+    """What the stores share: meta.json, files checked against it, parts of them mapped.
+
+    Attributes
+    ----------
+    path, meta : str, dict
+        The folder, and what its meta.json says.
+    KIND, STORED_AS, KEYS
+        What it is called in sentences; format and version in meta.json; what else must be there.
+    """
+
+    KIND: ClassVar[str]
+    STORED_AS: ClassVar[tuple[str, int]]
+    KEYS: ClassVar[frozenset[str]]
+
+    path: str
+    meta: dict[str, Any]
+
+    def _open_folder(self, path: str) -> None:
+        """Read meta.json and see that every file is there and as long as it says."""
+        self.path = path
+        self.meta = self._read_meta()
+        for name, record in self.meta["files"].items():
+            self._check_file(name, record)
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the content of every file."""
+        digest = hashlib.blake2b(digest_size=8)
+        for name, record in sorted(self.meta["files"].items()):
+            digest.update(f"{name} {record['blake2b']}\n".encode())
+        return digest.hexdigest()
+
+    def verify(self, report: Report = silent) -> None:
+        """Read every file and compare it with its checksum; SourceError names one that differs."""
+        files: dict[str, dict[str, Any]] = self.meta["files"]
+        done, total = 0, sum(record["bytes"] for record in files.values())
+        for name, record in files.items():
+            digest, file = hashlib.blake2b(digest_size=16), self._at(name)
+            first = HEADER if "dtype" in record else 0
+            for lo in range(first, first + record["bytes"], _PIECE):
+                piece = file.read(lo, min(lo + _PIECE, first + record["bytes"]))
+                digest.update(piece)
+                done += len(piece)
+                report("verifying the store", done, total)
+            if digest.hexdigest() != record["blake2b"]:
+                raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
+
+    def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
+        """Map or fetch elements (or columns) lo to hi - 1 of a file, for each block anew."""
+        record = self.meta["files"][name]
+        length, *rest = record["shape"]
+        lo, hi, _ = slice(lo, hi).indices(length)
+        shape = (max(0, hi - lo), *rest)
+        dtype = np.dtype(record["dtype"])
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        offset = HEADER + lo * int(np.prod(rest, dtype=np.int64)) * dtype.itemsize
+        return self._at(name).array(dtype, offset, shape)
+
+    def _at(self, name: str) -> Place:
+        """One of its files."""
+        return place(
+            f"{self.path}/{name}" if is_address(self.path) else f"{self.path}{os.sep}{name}"
+        )
+
+    def _check_file(self, name: str, record: dict[str, Any]) -> None:
+        """Compare a file's length and .npy header with what meta.json says."""
+        file, header = self._at(name), b""
+        if "dtype" in record:
+            header = npy_header(np.dtype(record["dtype"]), tuple(record["shape"]))
+        try:
+            is_whole = file.size == len(header) + record["bytes"]
+            is_whole = is_whole and file.read(0, len(header)) == header
+        except OSError as error:
+            raise SourceError(
+                f"{self.path} is damaged: {name} cannot be read ({error.strerror}); rebuild it"
+            ) from error
+        if not is_whole:
+            raise SourceError(
+                f"{self.path} is damaged: {name} has another length or shape than {META} says; "
+                "rebuild the store"
+            )
+
+    def _read_meta(self) -> dict[str, Any]:
+        path, (format, known) = self.path, self.STORED_AS
+        if is_address(path):
+            self._at(META).size  # noqa: B018 - says in one sentence what is wrong with the address
+        elif not os.path.exists(path):
+            raise SourceError(f"{path} does not exist; check the path")
+        try:
+            meta: dict[str, Any] = json.loads(self._at(META).read())
+            is_one, version = meta["format"] == format, meta["version"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one") from error
+        if not is_one:
+            raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one")
+        if version != known:
+            raise SourceError(
+                f"{path} is a {self.KIND} of version {version} and this tamis reads version "
+                f"{known}; rebuild the store"
+            )
+        if not set(meta) >= self.KEYS:
+            lacking = min(self.KEYS - set(meta))
+            raise SourceError(f"{path} is damaged: {META} lacks {lacking}; rebuild it")
+        return meta
+
+
+class OpenFiles:
+    """The files of a store, held open to read one part after the other into memory.
+
+    Reading into memory that is warm costs less than mapping part after part, whose pages are
+    strange to the processor each time.
+    """
+
+    def __init__(self, store: StoreFolder) -> None:
+        reuse_freed()
+        self._store = store
+        self._open: dict[str, FileIO] = {}
+        self._scratch: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._open.values():
+            file.close()
+
+    def length(self, name: str) -> int:
+        """How many elements a file has."""
+        return int(self._store.meta["files"][name]["shape"][0])
+
+    def read(self, name: str, lo: int, hi: int, *, scratch: bool = False) -> npt.NDArray[Any]:
+        """Elements lo to hi - 1 of a file; with `scratch` they are good until it is read again."""
+        dtype = np.dtype(self._store.meta["files"][name]["dtype"])
+        size = (hi - lo) * dtype.itemsize
+        if not scratch:
+            into = np.empty(size, dtype=np.uint8)
+        else:
+            if size > len(self._scratch.get(name, ())):
+                self._scratch[name] = np.empty(size + size // 8, dtype=np.uint8)
+            into = self._scratch[name][:size] if size else np.empty(0, dtype=np.uint8)
+        self._fill(into.data, name, HEADER + lo * dtype.itemsize)
+        return into.view(dtype)
+
+    def _fill(self, left: memoryview, name: str, at: int) -> None:
+        if name not in self._open:
+            path = os.path.join(self._store.path, name)
+            self._open[name] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with all
+        file = self._open[name]
+        file.seek(at)
+        while len(left):
+            got = file.readinto(left)
+            if not got:
+                raise SourceError(f"{self._store.path} is damaged: {name} ends early; rebuild it")
+            left = left[got:]

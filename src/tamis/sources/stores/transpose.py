@@ -1,0 +1,190 @@
+"""Rows on disk to columns on disk, in bounded memory.
+
+Rows are gathered until they fill their share of the memory, then sorted by column and, if more rows
+follow, set aside on disk as one *run* (`_sparse_runs.py`). Afterwards ranges of columns are read
+from all runs, so each entry is written once and read once on its way, and data that fit the memory
+never touch the disk before the store itself. The runs live in the folder of the store in the making
+and go with it.
+
+Memory: the budget, plus the blocks that the source has in flight. One counter for each column must
+fit half of the budget (250 million columns in the default of 2 GB).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import RowBlock
+from tamis.core.errors import InputError, SourceError
+from tamis.core.params import Number, check
+from tamis.sources.base import Report, Source, as_path, silent
+from tamis.sources.shared.matrix import whole_numbers
+from tamis.sources.store import ColumnStore
+from tamis.sources.stores.sparse_runs import SparseRuns
+from tamis.sources.stores.store_writer import StoreWriter
+
+#: Bytes that a transposition may use unless told otherwise.
+MEMORY = 2_000_000_000
+
+
+@runtime_checkable
+class LateBase(Protocol):
+    """A source that learns only while it is read whether its first column is number 0 or 1."""
+
+    def raw_rows(self, memory: int, report: Report) -> Iterator[RowBlock]:
+        """Stream rows whose places are the numbers in the file; afterwards name_base is known."""
+
+
+def write_store(
+    path: str | os.PathLike[str],
+    source: Source,
+    *,
+    memory: int = MEMORY,
+    report: Report = silent,
+    overwrite: bool = False,
+) -> ColumnStore:
+    """Write all of a source as a column store and open it.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder to make, by habit called NAME.cols.
+    source : Source
+        Columns are copied as they come; rows are transposed.
+    memory : int
+        Bytes that may be used for it, about.
+    report : callable
+        Called as report(what, done, total).
+    overwrite : bool
+        Replace a column store of that name.
+
+    Raises
+    ------
+    OutputError
+        If `path` exists, or cannot be written; nothing is left behind.
+    """
+    check("write_store", "memory", memory, Number(1, integer=True))
+    with StoreWriter(as_path(path), overwrite=overwrite) as writer:
+        if source.axis == "columns":
+            for block in source.columns(report=report):
+                writer.append(block)
+            n_rows, y = source.n_rows, source.target()
+        else:
+            n_rows, y = _transpose(writer, source, memory, report)
+        writer.commit(
+            n_rows=n_rows,
+            y=y,
+            name_prefix=source.name_prefix,
+            name_base=source.name_base,
+            source=origin(source),
+        )
+    return ColumnStore(path)
+
+
+def _transpose(
+    writer: StoreWriter, source: Source, memory: int, report: Report
+) -> tuple[int, npt.NDArray[Any] | None]:
+    """Take all rows of a source to the writer as columns; return their number and the target."""
+    is_late = isinstance(source, LateBase)
+    if isinstance(source, LateBase):
+        blocks = source.raw_rows(memory, report)
+    else:
+        blocks = source.rows(report=report)
+    runs: SparseRuns | DenseRuns | None = None
+    labels: list[npt.NDArray[Any]] = []
+    for block in blocks:
+        if runs is None:
+            runs = (SparseRuns if block.is_sparse else DenseRuns)(writer.folder, memory)
+        runs.add(block.values)
+        if block.y is not None:
+            labels.append(block.y)
+    if runs is None:
+        raise SourceError(f"the {source.format} source holds no rows; give at least one")
+    shift = source.name_base if is_late else 0
+    runs.write(writer, shift, source.n_columns, report)
+    names = source.names()
+    if names is not None:
+        writer.append_names(names)
+    words = source.words()
+    if words is not None:
+        writer.words[0] = words
+    y = np.concatenate(labels) if labels else None
+    return runs.n_rows, whole_numbers(y) if is_late and y is not None else y
+
+
+class DenseRuns:
+    """Dense rows, turned in runs as large as the memory allows."""
+
+    def __init__(self, folder: str, memory: int) -> None:
+        self.folder, self.memory = folder, memory
+        self.n_rows = 0
+        self._blocks: list[npt.NDArray[np.float64]] = []
+        self._held = 0
+        self._runs: list[tuple[str, int]] = []
+
+    def add(self, rows: Any) -> None:
+        """Take the next rows."""
+        if self._blocks and rows.shape[1] != self._blocks[0].shape[1]:
+            raise InputError(f"rows of {rows.shape[1]} numbers follow longer or shorter ones")
+        self._blocks.append(np.array(rows, dtype=np.float64))
+        self._held += rows.size * 8
+        self.n_rows += len(rows)
+        if 2 * self._held > 0.6 * self.memory:
+            self._spill()
+
+    def _spill(self) -> None:
+        path = os.path.join(self.folder, f"run-{len(self._runs)}")
+        joined = np.concatenate(self._blocks)
+        self._blocks, self._held = [joined[:0]], 0
+        step = max(1, int(0.1 * self.memory) // max(1, 8 * len(joined)))
+        with open(path, "wb") as file:
+            for lo in range(0, joined.shape[1], step):
+                file.write(np.ascontiguousarray(joined[:, lo : lo + step].T).data)
+        self._runs.append((path, len(joined)))
+
+    def write(self, writer: StoreWriter, shift: int, n_columns: int | None, report: Report) -> None:
+        """Give the columns to the writer, in order."""
+        width = self._blocks[0].shape[1]
+        if not self._runs:
+            joined = np.concatenate(self._blocks)
+            self._blocks = []
+        elif self._held:
+            self._spill()
+        step = max(1, min(width, int(0.3 * self.memory) // (8 * max(1, self.n_rows))))
+        for lo in range(0, width, step):
+            hi = min(lo + step, width)
+            if not self._runs:
+                writer.append_dense(joined[:, lo:hi])
+            else:
+                columns = np.empty((self.n_rows, hi - lo), order="F")
+                row = 0
+                for path, height in self._runs:
+                    part = np.fromfile(path, count=height * (hi - lo), offset=8 * lo * height)
+                    columns[row : row + height] = part.reshape(hi - lo, height).T
+                    row += height
+                writer.append_dense(columns)
+            report("turning rows into columns", hi, width)
+        for path, _ in self._runs:
+            os.remove(path)
+
+
+def origin(source: Source) -> dict[str, Any]:
+    """Where a store came from: the name of the file, never the folders above it."""
+    path = getattr(source, "path", None)
+    own = getattr(source, "fingerprint", None)
+    record: dict[str, Any] = {
+        "format": source.format,
+        "fingerprint": own() if callable(own) else source.info().fingerprint,
+    }
+    if isinstance(path, str) and os.path.exists(path):
+        status = os.stat(path)
+        record |= {"path": os.path.basename(os.path.normpath(path))}
+        record |= {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    if hasattr(source, "zero_based"):
+        record["zero_based"] = source.zero_based
+    return record

@@ -1,0 +1,1 @@
+"""Tables of named columns: files, roles of columns, words, and sparse data in tables."""

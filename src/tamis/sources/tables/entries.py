@@ -1,0 +1,194 @@
+"""EntrySource: sparse data in a table, as a column of lists or with a line for each value.
+
+Both are read as *entries*: row number, feature number, value. Features are numbered by the sorted
+list of all of them (words by code point, whole numbers by size), so their order depends on neither
+the order of the rows nor the way the file is cut. Few entries are held in memory; many are read
+again for each pass, and lines that are not in the order of their rows are first sorted into
+buckets of rows on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.names import Names
+from tamis.core.params import Number, check
+from tamis.sources.base import Report, Source, SourceInfo, describe_target, silent
+from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.matrix import column_blocks, row_blocks
+from tamis.sources.shared.rebatch import rebatch
+from tamis.sources.tables.table_files import TableFile
+from tamis.sources.tables.vocabulary import Vocabulary
+
+#: Lines of a table read at a time.
+LINES = 1 << 18
+#: Bytes that an entry takes while a matrix is made of it.
+ENTRY_BYTES = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Values that are not 0, by row and feature number."""
+
+    rows: npt.NDArray[np.int64]
+    features: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+
+    def part(self, lo: int, hi: int) -> Entries:
+        """Entries lo to hi - 1."""
+        return Entries(self.rows[lo:hi], self.features[lo:hi], self.values[lo:hi])
+
+    @classmethod
+    def join(cls, parts: Sequence[Entries]) -> Entries:
+        """Entries one after the other."""
+        return cls(
+            np.concatenate([p.rows for p in parts] or [np.zeros(0, np.int64)]),
+            np.concatenate([p.features for p in parts] or [np.zeros(0, np.int64)]),
+            np.concatenate([p.values for p in parts] or [np.zeros(0)]),
+        )
+
+
+class EntrySource(Source):
+    """What sparse tables share: entries to rows and columns."""
+
+    def __init__(self, file: TableFile, memory: int, work: str | os.PathLike[str] | None) -> None:
+        check(type(self).__name__, "memory", memory, Number(1, integer=True))
+        self.path, self.format = file.path, file.format  # type: ignore[misc]
+        self.memory, self.work = memory, work
+        self._file = file
+        self._features: Vocabulary | None = None
+        self._matrix: Any = None
+        self._stored: int | None = None
+
+    @property
+    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
+        """Columns where everything fits the memory, else rows."""
+        return "columns" if self._fits() else "rows"
+
+    @property
+    def n_columns(self) -> int:
+        """Number of different features."""
+        return len(self._vocabulary())
+
+    def names(self) -> Names:
+        """Names of the features."""
+        return self._vocabulary().names()
+
+    @abstractmethod
+    def _vocabulary(self) -> Vocabulary:
+        """The features, after a pass over the file."""
+
+    @abstractmethod
+    def _count(self) -> int:
+        """How many entries the file has, about."""
+
+    @abstractmethod
+    def _entries(self, report: Report) -> Iterator[Entries]:
+        """Stream all entries in the order of the file."""
+
+    @abstractmethod
+    def _in_order(self, report: Report) -> Iterator[Entries]:
+        """Stream all entries by rising row."""
+
+    def _twice(self, row: int, feature: int) -> None:
+        """Hear that a feature has two values in one row; refuse it or let them be added."""
+
+    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows (default: as the file comes)."""
+        y = self.target()
+        if self._fits():
+            yield from row_blocks(self.load()[0], y, size, report)
+            return
+        first, n_columns = 0, self.n_columns
+        for _, rows in rebatch(((None, piece) for piece in self._pieces(report)), size):
+            target = None if y is None else y[first : first + len(rows)]
+            yield RowBlock(first, n_columns, rows, target)
+            first += len(rows)
+
+    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns."""
+        if not self._fits():
+            folder = self.work_folder()
+            yield from columns_by_disk(self, folder, self.memory, width, report)
+            return
+        names = self.names()
+        for block in column_blocks(self.load()[0].tocsc(), width, report):
+            part = names.part(block.first, block.first + block.width)
+            yield ColumnBlock(block.first, block.n_rows, block.values, part)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Everything at once: a CSR matrix, and the target."""
+        if self._matrix is not None:
+            return self._matrix, self.target()
+        matrix = self._compress(Entries.join(list(self._entries(silent))), self.n_rows)
+        if self._fits():
+            self._matrix = matrix
+        return matrix, self.target()
+
+    def info(self) -> SourceInfo:
+        """Shape, layout, target and fingerprint."""
+        stored = int(self.load()[0].nnz) if self._fits() else self._count()
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, stored, "sparse",
+            describe_target(self.target()), self.fingerprint(), self._file.details(),
+        )  # fmt: skip
+
+    def work_folder(self) -> str:
+        """Where files may be kept while they are needed: given, beside the file, or here."""
+        return work_folder(self.path, self.work)
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the file and of how it is read."""
+        digest = hashlib.blake2b(self._file.fingerprint().encode(), digest_size=8)
+        digest.update(self._asked().encode())
+        return digest.hexdigest()
+
+    @abstractmethod
+    def _asked(self) -> str:
+        """How the file is to be read, as a text."""
+
+    def _fits(self) -> bool:
+        return self._count() * ENTRY_BYTES <= self.memory // 2
+
+    def _pieces(self, report: Report) -> Iterator[Compressed]:
+        """Stream compressed rows, each complete."""
+        done, held = 0, Entries.join([])
+        for entries in self._in_order(report):
+            held = Entries.join([held, entries])
+            if not len(held.rows):
+                continue
+            last = int(held.rows[-1])  # more of this row may follow
+            cut = int(np.searchsorted(held.rows, last))
+            yield self._rows_of(held.part(0, cut), done, last)
+            done, held = last, held.part(cut, len(held.rows))
+        yield self._rows_of(held, done, self.n_rows)
+
+    def _rows_of(self, entries: Entries, first: int, stop: int) -> Compressed:
+        shifted = Entries(entries.rows - first, entries.features, entries.values)
+        matrix = self._compress(shifted, stop - first, first)
+        pointers = matrix.indptr.astype(np.int64)
+        return Compressed(pointers, matrix.indices, matrix.data)
+
+    def _compress(self, entries: Entries, height: int, first: int = 0) -> Any:
+        """A canonical CSR matrix of `height` rows."""
+        from scipy.sparse import coo_matrix
+
+        places = (entries.rows, entries.features)
+        matrix = coo_matrix((entries.values, places), (height, self.n_columns)).tocsr()
+        if matrix.nnz < len(entries.values):
+            order = np.lexsort((entries.features, entries.rows))
+            rows, features = entries.rows[order], entries.features[order]
+            same = (rows[1:] == rows[:-1]) & (features[1:] == features[:-1])
+            at = int(np.argmax(same))
+            self._twice(int(rows[at]) + first, int(features[at]))
+        matrix.eliminate_zeros()
+        return matrix

@@ -1,0 +1,104 @@
+"""Vocabulary: the different values of a column, in order; each is known by its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import SourceError
+from tamis.core.names import Names
+from tamis.sources.tables.words import as_words, sorted_words
+
+
+class Vocabulary:
+    """Whole numbers in their order, or words by code point, gathered batch by batch.
+
+    `rising` says whether the values came in order so far, none smaller than the one before.
+    """
+
+    def __init__(self, where: str, kind: Any) -> None:
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        self._where = where
+        self.is_numbers = pa.types.is_integer(kind)
+        texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        if not self.is_numbers and not any(is_text(kind) for is_text in texts):
+            raise SourceError(f"{where} is of type {kind}; give whole numbers or words")
+        self._values = self._of(pa.array([], kind))
+        self._last: Any = None
+        self.rising = True
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, column: Any) -> None:
+        """Take in the values of some lines."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if column.null_count:
+            raise SourceError(f"{self._where} has a gap; name every row and feature")
+        if not len(column):
+            return
+        values = self._of(column)
+        if self.is_numbers:
+            first, last, falls = values[0], values[-1], bool(np.any(values[1:] < values[:-1]))
+        else:
+            first, last = values[0].as_py(), values[-1].as_py()
+            falls = pc.any(pc.less(values[1:], values[:-1])).as_py() or False
+        self.rising &= not falls and (self._last is None or first >= self._last)
+        self._last = last
+        if self.is_numbers:
+            self._values = np.union1d(self._values, values)
+        else:
+            self._values = sorted_words(pa.concat_arrays([self._values, pc.unique(values)]))
+
+    def codes(self, column: Any) -> npt.NDArray[np.int64]:
+        """The place of each value."""
+        import pyarrow.compute as pc
+
+        values = self._of(column)
+        if self.is_numbers:
+            places: npt.NDArray[Any] = np.searchsorted(self._values, values)
+        else:
+            places = pc.index_in(values, value_set=self._values).to_numpy(zero_copy_only=False)
+        return places.astype(np.int64)
+
+    def names(self) -> Names:
+        """The values as names, packed without a Python object for each."""
+        import pyarrow as pa
+
+        words = self._values
+        if self.is_numbers:
+            words = pa.array(self._values).cast(pa.large_string())
+        offsets = np.frombuffer(words.buffers()[1], np.int64, len(words) + 1, words.offset * 8)
+        data = words.buffers()[2]
+        first, last = int(offsets[0]), int(offsets[-1])
+        return Names(b"" if data is None else data[first:last].to_pybytes(), offsets - first)
+
+    def name(self, place: int) -> str:
+        """One value as a text."""
+        return str(self._values[place])
+
+    def last_number(self) -> int:
+        """The largest whole number, -1 where there is none."""
+        return int(self._values[-1]) if len(self._values) else -1
+
+    def first_number(self) -> int:
+        """The smallest whole number, 0 where there is none."""
+        return int(self._values[0]) if len(self._values) else 0
+
+    def _of(self, column: Any) -> Any:
+        import pyarrow as pa
+
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if not self.is_numbers:
+            return as_words(column)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return column.to_numpy(zero_copy_only=False)
