@@ -363,3 +363,12 @@ def test_labels_are_scanned_without_reading_rows():
     for scan in (kernel.scan_labels, kernel.scan_labels.py_func):
         labels = np.empty(9)
         assert labels[: scan(array, labels)].tolist() == [1.0, -2.5, 7.0]
+
+
+@pytest.mark.parametrize("length", [1, kernel.STEP - 2, kernel.STEP - 1, kernel.STEP, 1000])
+def test_labels_behind_lines_of_any_length_are_found(length):
+    lines = [f"{label} ".ljust(length, "1") for label in (3, 5, 3, 8)]
+    array = np.frombuffer(("\n".join(lines) + "\n").encode(), dtype=np.uint8)
+    for scan in (kernel.scan_labels, kernel.scan_labels.py_func):
+        labels = np.empty(9)
+        assert labels[: scan(array, labels)].tolist() == [3.0, 5.0, 3.0, 8.0]

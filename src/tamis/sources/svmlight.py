@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import ParameterError, SourceError
+from tamis.core.memory import reuse_freed
 from tamis.core.params import Number, check
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.threads import thread_count
@@ -125,6 +126,7 @@ class SvmlightSource(Source):
         """Stream blocks of `size` rows (default: a chunk of text); the same rows for every size."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
+        reuse_freed()
         base = self.name_base
         n_columns = self.n_columns if self._known else None
         first = 0
