@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import tamis
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError
-from tamis.core.overview import displaced, growth, passage, strengths
+from tamis.core.overview import _round_edges, displaced, growth, passage, strengths
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +117,19 @@ def test_a_notebook_shows_counts_and_names_as_text():
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     assert "<td>kept</td>" in html
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6), st.integers(1, 60))
+def test_edges_are_round_and_hold_everything(low, width, bins):
+    high = low + width
+    assume(high > low)
+    edges = _round_edges(low, high, bins)
+    assert edges[0] <= low
+    assert edges[-1] >= high
+    assert np.all(np.diff(edges) >= 0)  # as np.histogram wants them
+    assert len(edges) <= bins + 3
+
+
+def test_edges_have_few_digits():
+    assert _round_edges(0.0003, 0.6685, 40)[:4].tolist() == pytest.approx([0, 0.02, 0.04, 0.06])
+    assert _round_edges(-3.0, 97.0, 10)[:3].tolist() == [-10.0, 0.0, 10.0]

@@ -98,15 +98,27 @@ def strengths(log: DecisionLog, bins: int = 40) -> Strengths | None:
     finite = np.isfinite(relevance)
     if not finite.any():
         return None
-    edges = np.histogram_bin_edges(relevance[finite].astype(np.float64), bins)
-    if edges[0] == edges[-1]:
+    low, high = float(relevance[finite].min()), float(relevance[finite].max())
+    if low == high:
         return None
+    edges = _round_edges(low, high, bins)
     verdicts = log.verdicts
     counts = {
         verdict.name.lower(): np.histogram(relevance[finite & (verdicts == verdict)], edges)[0]
         for verdict in Verdict
     }
     return Strengths(edges, counts)
+
+
+def _round_edges(low: float, high: float, bins: int) -> npt.NDArray[np.float64]:
+    """About `bins` bins of one width between round numbers, from below `low` to above `high`."""
+    least = (high - low) / bins
+    power = 10.0 ** np.floor(np.log10(least))
+    step = power * next(nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= least)
+    edges = np.arange(np.floor(low / step), np.ceil(high / step) + 1) * step
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
+    # Numbers so near each other that none between them is round.
+    return edges if np.all(np.diff(edges) > 0) else np.linspace(low, high, bins + 1)
 
 
 def displaced(log: DecisionLog) -> dict[int, int]:

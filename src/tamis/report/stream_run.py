@@ -143,7 +143,7 @@ def _strengths(log: DecisionLog) -> Section | None:
     if spread is None:
         return None
     step = spread.edges[1] - spread.edges[0]
-    labels = [f"{low:.3g}" if abs(low) > step / 100 else "0" for low in spread.edges[:-1]]
+    labels = [f"{low:.6g}" if abs(low) > step / 100 else "0" for low in spread.edges[:-1]]
     series = {
         verdict: count.astype(float).tolist()
         for verdict, count in spread.counts.items()
