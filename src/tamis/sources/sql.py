@@ -60,6 +60,7 @@ class SqlSource(Source):
     >>> source = SqlSource(db, "select * from t order by y", target="y")
     >>> list(source.names()), source.target().tolist(), source.n_rows
     (['a', 'b'], [0, 1], 2)
+    >>> db.close()
     """
 
     format: ClassVar[str] = "sql"
