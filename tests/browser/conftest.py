@@ -49,7 +49,8 @@ def look(browser):
         page.on("dialog", lambda d: (troubles.append(f"a script says {d.message}"), d.dismiss()))
         page.on("request", lambda r: asked.append(r.url))
         page.goto(url)
-        page.wait_for_function("document.querySelectorAll('main section').length > 0")
+        # Not by wait_for_function: to look again it evaluates text, which the pages do not allow.
+        page.locator("main section").first.wait_for(state="attached")
         if picture is not None:
             PICTURES.mkdir(parents=True, exist_ok=True)
             page.screenshot(path=PICTURES / f"{picture}-{width}-{scheme}.png", full_page=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -184,16 +185,16 @@ def test_words_in_pictures_are_whole_and_apart(look, tmp_path, width):
 
 
 def test_a_live_page_follows_the_run_and_hears_its_end(look, run):
+    from playwright.sync_api import expect  # where it is not installed, `look` has skipped this
+
     live = LivePage("a run")
     try:
         live.show(page_of_run(run))
         page = look(live.url)
-        page.wait_for_function("document.getElementById('live').textContent.startsWith('live')")
+        expect(page.locator("#live")).to_have_text(re.compile("^live"))
         # The browser may or may not listen by now: it must not matter.
         live.show(page_of_run(a_run(77)))
-        page.wait_for_function(
-            "document.getElementById('summary').textContent.includes('of 77 features')"
-        )
+        expect(page.locator("#summary")).to_contain_text("of 77 features")
     finally:
         live.close()
-    page.wait_for_function("document.getElementById('live').textContent === 'the run has ended'")
+    expect(page.locator("#live")).to_have_text("the run has ended")
