@@ -1,4 +1,4 @@
-"""Parquet files and column stores at an address: the same columns, fetched in parts."""
+"""Parquet, AnnData and column stores at an address: the same columns, fetched in parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tamis.sources.stores.transpose import write_store
 
 fsspec = pytest.importorskip("fsspec")
 
-READING = {"X.cols": {}, "dense.cols": {}, "sparse.cols": {}, "X.parquet": {"target": "y"}}
+READING = {"X.cols": {}, "dense.cols": {}, "sparse.cols": {}, "X.parquet": {"target": "y"},
+           "X.h5ad": {"target": "y"}}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,24 @@ def folder(tmp_path_factory):
     write_store(folder / "X.cols", open_source(folder / "X.parquet", target="y"))
     write_store(folder / "dense.cols", MemorySource(rng.normal(size=(200, 900)) + X, y))
     write_store(folder / "sparse.cols", MemorySource(sp.csc_matrix(X), y))
+    _write_cells(folder / "X.h5ad", sp.csc_matrix(X), names, y)
+    _write_cells(folder / "by_rows.h5ad", sp.csr_matrix(X), names, y)
     return folder
+
+
+def _write_cells(path, X, names, y):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        matrix = file.create_group("X")
+        matrix.attrs.update({"encoding-type": f"{X.format}_matrix", "shape": X.shape})
+        for part in ("data", "indices", "indptr"):
+            matrix[part] = getattr(X, part)
+        for table, index in (("obs", [str(i) for i in range(len(y))]), ("var", names)):
+            group = file.create_group(table)
+            group.attrs.update({"encoding-type": "dataframe", "_index": "_index"})
+            group.attrs["column-order"] = ["y"] if table == "obs" else np.zeros(0)
+            group["_index"] = index
+        file["obs"]["y"] = y
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +132,15 @@ def test_what_is_at_an_address_is_what_is_on_disk(name, folder, memory, web):
         assert there.info().fingerprint == open_source(there.path, **READING[name]).fingerprint()
 
 
+def test_cells_that_lie_by_rows_are_told(memory):
+    with pytest.raises(SourceError) as told:
+        open_source(f"{memory}/by_rows.h5ad", target="y")
+    assert str(told.value) == (
+        "memory://shared/by_rows.h5ad: X does not lie by columns (CSC), which is all that is read "
+        "at an address; copy it to a file here first"
+    )
+
+
 def test_only_the_columns_in_use_are_fetched(folder, web):
     place, server = web
     for name, size in (
@@ -141,6 +168,9 @@ def test_a_server_that_gives_no_parts_is_told(web, monkeypatch):
 
 def test_workers_fetch_their_own_columns(folder, web):
     here = tamis.select(folder / "X.cols", "saola")
+    cells = open_source(f"{web[0]}/X.h5ad", target="y")
+    there = tamis.select(cells, "saola", cluster="local:1", width=200)
+    assert_same_log(there.log, here.log, "fetched by a worker from .h5ad")
     there = tamis.select(f"{web[0]}/X.cols", "saola", cluster="local:1", width=200)
     assert_same_log(there.log, here.log, "fetched by a worker")
 
@@ -174,7 +204,10 @@ def test_a_store_at_an_address_is_verified(memory):
         ("nosuch://a.cols", "nosuch://a.cols/meta.json cannot be opened (Protocol not known: "
          "nosuch); check the address"),
         ("memory://a.svm", "memory://a.svm: data of the format svmlight is not read at an address, "
-         "only Parquet and column stores are; copy it to a file here first"),
+         "only Parquet, AnnData .h5ad files and column stores are; copy it to a file here first"),
+        ("memory://no.h5ad", "memory://no.h5ad @"),
+        ("memory://a.zarr", "memory://a.zarr: a .zarr folder is not read at an address; write it "
+         "as .h5ad or convert it to a column store"),
         ("http://127.0.0.1:1/a.parquet", "http://127.0.0.1:1/a.parquet @"),
     ],
 )  # fmt: skip

@@ -90,8 +90,8 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
         format = format_of(path)
     if is_address(path) and format not in AT_AN_ADDRESS and not _is_known(path):
         raise SourceError(
-            f"{path}: data of the format {format} is not read at an address, only Parquet and "
-            "column stores are; copy it to a file here first"
+            f"{path}: data of the format {format} is not read at an address, only Parquet, AnnData "
+            ".h5ad files and column stores are; copy it to a file here first"
         )
     try:
         return reader(format)(path, **options)

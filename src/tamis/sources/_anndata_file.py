@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,10 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
+from tamis.sources.shared.places import AddressedFile, is_address
 
+#: Bytes fetched together at an address: HDF5 finds its way by many small reads.
+_METADATA = 1 << 16
 #: What the two libraries raise on files that are cut off, damaged or something else.
 _DAMAGE = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError)
 
@@ -32,7 +35,7 @@ def opened(path: str) -> Iterator[Any]:
             yield zarr.open_group(path, mode="r")
         else:
             h5py = need("h5py", extra="anndata", what_for="reading an AnnData .h5ad file")
-            with h5py.File(path, "r") as file:
+            with _bytes(path) as held, h5py.File(held, "r") as file:
                 yield file
     except TamisError:
         raise
@@ -41,6 +44,11 @@ def opened(path: str) -> Iterator[Any]:
         raise SourceError(
             f"{path} cannot be read as AnnData ({said}); fetch it or write it again"
         ) from error
+
+
+def _bytes(path: str) -> Any:
+    """What h5py opens: a path, or an open file at an address."""
+    return AddressedFile(path).open(_METADATA) if is_address(path) else nullcontext(path)
 
 
 def is_array(node: Any) -> bool:

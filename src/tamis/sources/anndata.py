@@ -31,6 +31,7 @@ from tamis.sources.base import (
 )
 from tamis.sources.shared.by_columns import columns_by_disk, work_folder
 from tamis.sources.shared.matrix import block_ranges, column_blocks, row_blocks
+from tamis.sources.shared.places import AddressedFile, from_here, is_address
 from tamis.sources.shared.text import TextFile
 from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.roles import name_one
@@ -68,7 +69,12 @@ class AnnDataSource(Source):
     ) -> None:
         self.path = as_path(path)
         self.layer, self.memory, self._column = layer, memory, target
-        if not os.path.isdir(self.path):
+        if is_address(self.path) and self.path.rstrip("/").endswith(".zarr"):
+            raise SourceError(
+                f"{self.path}: a .zarr folder is not read at an address; write it as .h5ad or "
+                "convert it to a column store"
+            )
+        if not is_address(self.path) and not os.path.isdir(self.path):
             TextFile(self.path)  # says in one sentence if it is not there
         self._y: npt.NDArray[Any] | None = None
         self._pointers: npt.NDArray[np.int64] | None = None
@@ -77,6 +83,11 @@ class AnnDataSource(Source):
             self._names = file.index_names(root[_var_of(self._matrix.where)])
             if target is not None:
                 self._y = self._find_target(root, target)
+        if is_address(self.path) and self._matrix.layout != "csc":
+            raise SourceError(
+                f"{self.path}: {self._matrix.where} does not lie by columns (CSC), which is all "
+                "that is read at an address; copy it to a file here first"
+            )
         found = (self.n_rows if self._y is None else len(self._y), len(self._names))
         if found != self._matrix.shape:
             raise SourceError(
@@ -176,6 +187,8 @@ class AnnDataSource(Source):
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk, the layer and the target's name."""
         digest = hashlib.blake2b(f"{self.layer!r} {self._column!r}".encode(), digest_size=8)
+        if is_address(self.path):
+            digest.update(AddressedFile(self.path).fingerprint().encode())
         for path in _files(self.path):
             digest.update(os.path.relpath(path, self.path).encode())
             if os.path.getsize(path):
@@ -198,7 +211,7 @@ class AnnDataSource(Source):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it."""
         how = partial(type(self), memory=self.memory)
-        return how, (os.path.abspath(self.path), self._column, self.layer)
+        return how, (from_here(self.path), self._column, self.layer)
 
     def _stored_columns(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
         width = width or self.usual_width

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError, need
 
 #: Formats that are read at an address; others want a file that can be mapped or moved about in.
-AT_AN_ADDRESS = frozenset({"cols", "parquet"})
+AT_AN_ADDRESS = frozenset({"anndata", "cols", "parquet"})
 #: Bytes at the end of a file that its fingerprint looks at, where reading it all would cost.
 _TAIL = 1 << 16
 
@@ -135,9 +135,13 @@ class AddressedFile:
             )
         return np.frombuffer(bytearray(found), dtype).reshape(shape)
 
-    def open(self) -> Any:
-        """An open file that fetches no more than it is asked for."""
-        return self._asked(self._files.open, self._path, "rb", cache_type="none")
+    def open(self, ahead: int = 0) -> Any:
+        """An open file that fetches what it is asked for, or blocks of `ahead` bytes."""
+        if not ahead:
+            return self._asked(self._files.open, self._path, "rb", cache_type="none")
+        return self._asked(
+            self._files.open, self._path, "rb", block_size=ahead, cache_type="blockcache"
+        )
 
     def fingerprint(self) -> str:
         """A short hash of its length, its last bytes, and what its server calls this version."""
