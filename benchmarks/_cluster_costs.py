@@ -31,7 +31,7 @@ class Costs:
     columns: int
     stored: int
     tasks: int = 0
-    examining: float = 0.0
+    scoring: float = 0.0
     deciding: float = 0.0
     there_and_back: int = 0
     told_once: int = 0
@@ -58,7 +58,7 @@ def measured(store: ColumnStore, workers: int) -> Costs:
     stock = stock_for(selector, store, target)
     assert stock is not None
 
-    def examining(noting: Any, source: Any, width: int | None, report: Any) -> Any:
+    def scoring(noting: Any, source: Any, width: int | None, report: Any) -> Any:
         found.told_once = len(packed(noting, source))
         news = News(noting, lambda what: _weighed(found, what))
         results = in_order(
@@ -69,8 +69,8 @@ def measured(store: ColumnStore, workers: int) -> Costs:
 
     with threads(1):
         begun = time.process_time()
-        selector.run(store, target, stock.filled(selector, examining, at_hand=False), None, silent)
-        found.deciding = time.process_time() - begun - found.examining
+        selector.run(store, target, stock.filled(selector, scoring, at_hand=False), None, silent)
+        found.deciding = time.process_time() - begun - found.scoring
     return found
 
 
@@ -89,8 +89,8 @@ class _Played:
     def result(self) -> Any:
         """What comes back: a worker examines and packs, the driver unpacks."""
         found, begun = self._found, time.process_time()
-        answer = pickle.dumps(self._task.examine(self._selector, self._source, self._kept))
-        found.examining += time.process_time() - begun
+        answer = pickle.dumps(self._task.score(self._selector, self._source, self._kept))
+        found.scoring += time.process_time() - begun
         found.there_and_back += len(answer) + len(pickle.dumps(self._task))
         found.tasks += 1
         return pickle.loads(answer)
@@ -108,10 +108,10 @@ def predicted(costs: Costs, columns: float, workers: int) -> dict[str, float]:
     times = columns / costs.columns
     a_task = costs.tasks * times
     return {
-        "workers": times * costs.examining / workers,
+        "workers": times * costs.scoring / workers,
         "driver": times * costs.deciding + a_task * costs.driver_a_task,
         "scheduler": a_task * costs.scheduler_a_task,
         "its network": columns * costs.on_the_drivers_wire / RATE,
         "reading, a disk each": times * costs.stored / RATE / workers,
-        "one thread": times * (costs.examining + costs.deciding),
+        "one thread": times * (costs.scoring + costs.deciding),
     }

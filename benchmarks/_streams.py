@@ -74,13 +74,13 @@ class Stream:
         def lot(at: int) -> RowBlock:
             height = min(step, last - at)
             room = height * (self.per_row + (self.informative if self.rare else 0))
-            pointers, y = np.zeros(height + 1, np.int64), np.zeros(height, np.int64)
-            places, values = np.empty(room, np.int64), np.empty(room)
+            indptr, y = np.zeros(height + 1, np.int64), np.zeros(height, np.int64)
+            indices, values = np.empty(room, np.int64), np.empty(room)
             n = _fill(
                 np.random.default_rng((self.seed, at)), self.columns, self.others, always, good,
-                weights, share, 1e6 if self.text else 0.0, pointers, places, values, y,
+                weights, share, 1e6 if self.text else 0.0, indptr, indices, values, y,
             )  # fmt: skip
-            rows = Compressed(pointers, places[:n], values[:n])
+            rows = Compressed(indptr, indices[:n], values[:n])
             return RowBlock(at, self.columns, rows, y)
 
         starts = range(first, last, step)
@@ -92,13 +92,13 @@ class Stream:
         """Rows first to last - 1 as a matrix, and their classes."""
         lots = list(self.lots(first, last))
         parts: list[Any] = [lot.values for lot in lots]
-        lengths = np.concatenate([np.diff(part.pointers) for part in parts])
-        pointers = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.concatenate([part.places for part in parts])
+        lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        indices = np.concatenate([part.indices for part in parts])
         values = np.concatenate([part.values for part in parts])
-        if self.columns < 2**31 > pointers[-1]:
-            places, pointers = places.astype(np.int32), pointers.astype(np.int32)
-        X = sp.csr_matrix((values, places, pointers), shape=(last - first, self.columns))
+        if self.columns < 2**31 > indptr[-1]:
+            indices, indptr = indices.astype(np.int32), indptr.astype(np.int32)
+        X = sp.csr_matrix((values, indices, indptr), shape=(last - first, self.columns))
         return X, np.concatenate([np.asarray(lot.y) for lot in lots])
 
     def write_text(self, path: Path, first: int, last: int) -> None:
@@ -126,8 +126,8 @@ X2_RARE = Stream("X2, informative features rare", 100_000, 20_000, 200, 380, rar
 def write_text(file: BinaryIO, block: RowBlock) -> None:
     """Append rows to a file as svmlight text, indices from 1, up to six decimals."""
     rows: Any = block.values
-    out = np.empty(len(rows.places) * 24 + 4 * len(rows), np.uint8)
-    n = _as_text(rows.pointers, rows.places, rows.values, block.y, out)
+    out = np.empty(len(rows.indices) * 24 + 4 * len(rows), np.uint8)
+    n = _as_text(rows.indptr, rows.indices, rows.values, block.y, out)
     file.write(out[:n].data)
 
 
@@ -171,7 +171,7 @@ def _with(rng, ids, n, good, share, scratch):
 
 @numba.njit(nogil=True, cache=True)
 def _fill(
-    rng, columns, others, always, good, weights, share, scale, pointers, places, values, y
+    rng, columns, others, always, good, weights, share, scale, indptr, indices, values, y
 ):  # fmt: skip
     """Make the rows of a lot."""
     n = 0
@@ -189,14 +189,14 @@ def _fill(
         for t in range(m):
             x = rng.standard_normal()
             x = np.round(x * scale) / scale if scale > 0 else np.float64(np.float32(x))
-            places[n], values[n] = ids[t], x
+            indices[n], values[n] = ids[t], x
             n += 1
             while k < len(good) and good[k] < ids[t]:
                 k += 1
             if k < len(good) and good[k] == ids[t]:
                 score += weights[k] * x
         y[r] = 1 if score > 0 else -1
-        pointers[r + 1] = n
+        indptr[r + 1] = n
     return n
 
 
@@ -214,7 +214,7 @@ def _digits(number, least, out, at):
 
 
 @numba.njit(nogil=True, cache=True)
-def _as_text(pointers, places, values, y, out):
+def _as_text(indptr, indices, values, y, out):
     """Rows as svmlight text, whole numbers or six decimals; gives the bytes written."""
     n = 0
     for r in range(len(y)):
@@ -223,9 +223,9 @@ def _as_text(pointers, places, values, y, out):
             n += 1
         out[n] = 49
         n += 1
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             out[n] = 32
-            n = _digits(places[t] + 1, 1, out, n + 1)
+            n = _digits(indices[t] + 1, 1, out, n + 1)
             out[n] = 58
             n += 1
             millionths = np.int64(np.round(abs(values[t]) * 1e6))

@@ -204,7 +204,7 @@ def _line(name: str, costs: Costs) -> dict[str, Any]:
     million = costs.columns / 1e6
     return {
         "set": name,
-        "examining, CPU s a million": costs.examining / million,
+        "examining, CPU s a million": costs.scoring / million,
         "deciding, CPU s a million": costs.deciding / million,
         "bytes there and back, a feature": costs.there_and_back / costs.columns,
         "news, bytes a feature and worker": costs.news / costs.columns,

@@ -36,21 +36,21 @@ def url_like(n_rows: int, n_columns: int, draws: int, seed: int = 0) -> sp.csr_m
     """Rows whose columns are as unequally frequent as words; one value in fifty is no 1."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(np.arange(n_columns, dtype=np.int32))
-    places, values, lengths = [], [], []
+    indices, values, lengths = [], [], []
     for lo in range(0, n_rows, _AT_A_TIME):
         height = min(_AT_A_TIME, n_rows - lo)
         ranks = np.exp(rng.random((height, draws)) * np.log(n_columns)) - 1
         drawn = np.sort(order[ranks.astype(np.int32)], axis=1)
         is_new = np.ones(drawn.shape, dtype=bool)
         is_new[:, 1:] = drawn[:, 1:] != drawn[:, :-1]
-        places.append(drawn[is_new])
+        indices.append(drawn[is_new])
         lengths.append(is_new.sum(axis=1))
-        number = np.ones(len(places[-1]))
+        number = np.ones(len(indices[-1]))
         odd = rng.random(len(number)) < 0.02
         number[odd] = np.round(rng.random(int(odd.sum())), 3) + 0.001
         values.append(number)
-    pointers = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    arrays = np.concatenate(values), np.concatenate(places), pointers
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    arrays = np.concatenate(values), np.concatenate(indices), indptr
     return sp.csr_matrix(arrays, shape=(n_rows, n_columns))
 
 
@@ -211,7 +211,7 @@ def reading(folder: str) -> dict[str, Any]:
         total = 0
         for block in store.columns():
             values: Any = block.values
-            total += int(values.places.sum(dtype=np.int64)) + int(values.values.sum())
+            total += int(values.indices.sum(dtype=np.int64)) + int(values.values.sum())
         return total
 
     def mapped() -> int:

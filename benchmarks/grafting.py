@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks._harness import Report, best_of
 from benchmarks.growth import grow
 from tamis import Grafting
-from tamis.selectors.features.grafting import PenalisedLogistic
+from tamis.methods.streaming.grafting import PenalisedLogistic
 
 #: The word for an L1 penalty changed in scikit-learn 1.8.
 L1: dict[str, Any] = (

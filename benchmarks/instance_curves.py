@@ -205,8 +205,8 @@ def plot(tables: dict[str, list[dict[str, Any]]], name: str) -> None:
     except ImportError:
         return
     figure = Figure(figsize=(4.2 * len(tables), 3.6), layout="constrained")
-    places = figure.subplots(1, len(tables), squeeze=False)[0]
-    for axes, (title, lines) in zip(places, tables.items(), strict=True):
+    indices = figure.subplots(1, len(tables), squeeze=False)[0]
+    for axes, (title, lines) in zip(indices, tables.items(), strict=True):
         for method in list(lines[0])[1:]:
             shown = [(line["kept"], float(line[method])) for line in lines if line[method] != "-"]
             if shown:

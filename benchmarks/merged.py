@@ -16,7 +16,7 @@ import tamis
 from benchmarks import _streams
 from benchmarks._data import load_real, zipf_matrix
 from benchmarks._harness import Report
-from tamis.selectors.rows.shards import merged, posterior_of
+from tamis.methods.online.shards import merged, posterior_of
 
 #: Features to keep, and gamma: set by hand, the same for every learner, not tuned.
 SETTINGS = {"X1": (100, 1e4), "news20": (2_000, 1.0)}

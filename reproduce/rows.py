@@ -53,8 +53,8 @@ def _x1() -> dict[str, dict[str, float]]:
     step = (X1["columns"] - X1["informative"]) // X1["others"]
     base = X1["informative"] + step * np.arange(X1["others"])
     columns[:, X1["informative"] :] = base + rng.integers(0, step, (n, X1["others"]))
-    pointers = np.arange(0, n * width + 1, width)
-    X = sp.csr_matrix((values.ravel(), columns.ravel(), pointers), shape=(n, X1["columns"]))
+    indptr = np.arange(0, n * width + 1, width)
+    X = sp.csr_matrix((values.ravel(), columns.ravel(), indptr), shape=(n, X1["columns"]))
     cut = X1["rows"]
     parts = X[:cut], y[:cut], X[cut:], y[cut:]
     models = {

@@ -21,9 +21,9 @@ from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
-from tamis.selectors import BY_METHOD
-from tamis.selectors.base import ColumnSelector
-from tamis.selectors.rows.learner import InstanceLearner
+from tamis.methods import BY_METHOD
+from tamis.methods.base import ColumnSelector
+from tamis.methods.online.learner import InstanceLearner
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.stores.transpose import write_store

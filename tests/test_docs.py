@@ -156,7 +156,7 @@ def test_numbers_of_choose_a_method_are_in_the_tables_they_link_to() -> None:
 
 
 def test_choose_a_method_names_every_method() -> None:
-    from tamis.selectors import BY_METHOD
+    from tamis.methods import BY_METHOD
 
     chosen = (ROOT / "docs" / "choose-a-method.md").read_text()
     learners = set(re.findall(r"`(SOFS|PET|FOFS|OGD|AROW|MergedSOFS)`", chosen))
@@ -175,7 +175,7 @@ def test_every_page_is_linked() -> None:
 
 
 def test_the_method_table_lists_what_exists() -> None:
-    from tamis.selectors import BY_METHOD
+    from tamis.methods import BY_METHOD
 
     listed = set(re.findall(r"^\| `\w+` \| `([\w-]+)` \|", PAGES[0].read_text(), re.MULTILINE))
     assert listed == set(BY_METHOD)

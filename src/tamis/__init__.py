@@ -24,67 +24,67 @@ if TYPE_CHECKING:
     from tamis.engine.select import select
     from tamis.kernels.threads import threads
     from tamis.measures import FisherZ, GSquared, MutualInformation, SymmetricUncertainty
-    from tamis.selectors.batch.all_features import AllFeatures
-    from tamis.selectors.batch.cfs import CFS
-    from tamis.selectors.batch.consistency import Consistency
-    from tamis.selectors.batch.fcbf import FCBF
-    from tamis.selectors.batch.fgm import FGM
-    from tamis.selectors.batch.gdm import GDM
-    from tamis.selectors.batch.hiton_pc import HITONPC
-    from tamis.selectors.batch.l1_svm import L1SVM
-    from tamis.selectors.batch.lars import LARS
-    from tamis.selectors.batch.mrmr import MRMR
-    from tamis.selectors.batch.naive_boosting import NaiveBoosting
-    from tamis.selectors.batch.random_features import RandomFeatures
-    from tamis.selectors.batch.relieff import ReliefF
-    from tamis.selectors.batch.spsf_lar import SPSFLAR
-    from tamis.selectors.features.alpha_investing import AlphaInvesting
-    from tamis.selectors.features.fast_osfs import FastOSFS
-    from tamis.selectors.features.grafting import Grafting
-    from tamis.selectors.features.group_saola import GroupSAOLA
-    from tamis.selectors.features.ofs_a3m import OFSA3M
-    from tamis.selectors.features.ofs_density import OFSDensity
-    from tamis.selectors.features.osfs import OSFS
-    from tamis.selectors.features.saola import SAOLA
-    from tamis.selectors.features.sfs_fi import SFSFI
-    from tamis.selectors.instances.arow import AROW
-    from tamis.selectors.instances.fofs import FOFS
-    from tamis.selectors.instances.merged_sofs import MergedSOFS
-    from tamis.selectors.instances.ogd import OGD
-    from tamis.selectors.instances.pet import PET
-    from tamis.selectors.instances.sofs import SOFS
+    from tamis.methods.batch.all_features import AllFeatures
+    from tamis.methods.batch.cfs import CFS
+    from tamis.methods.batch.consistency import Consistency
+    from tamis.methods.batch.fcbf import FCBF
+    from tamis.methods.batch.fgm import FGM
+    from tamis.methods.batch.gdm import GDM
+    from tamis.methods.batch.hiton_pc import HITONPC
+    from tamis.methods.batch.l1_svm import L1SVM
+    from tamis.methods.batch.lars import LARS
+    from tamis.methods.batch.mrmr import MRMR
+    from tamis.methods.batch.naive_boosting import NaiveBoosting
+    from tamis.methods.batch.random_features import RandomFeatures
+    from tamis.methods.batch.relieff import ReliefF
+    from tamis.methods.batch.spsf_lar import SPSFLAR
+    from tamis.methods.online.arow import AROW
+    from tamis.methods.online.fofs import FOFS
+    from tamis.methods.online.merged_sofs import MergedSOFS
+    from tamis.methods.online.ogd import OGD
+    from tamis.methods.online.pet import PET
+    from tamis.methods.online.sofs import SOFS
+    from tamis.methods.streaming.alpha_investing import AlphaInvesting
+    from tamis.methods.streaming.fast_osfs import FastOSFS
+    from tamis.methods.streaming.grafting import Grafting
+    from tamis.methods.streaming.group_saola import GroupSAOLA
+    from tamis.methods.streaming.ofs_a3m import OFSA3M
+    from tamis.methods.streaming.ofs_density import OFSDensity
+    from tamis.methods.streaming.osfs import OSFS
+    from tamis.methods.streaming.saola import SAOLA
+    from tamis.methods.streaming.sfs_fi import SFSFI
     from tamis.sources import open_source as open
 
 _WHERE = {
-    "FCBF": "tamis.selectors.batch.fcbf",
-    "MRMR": "tamis.selectors.batch.mrmr",
-    "ReliefF": "tamis.selectors.batch.relieff",
-    "AllFeatures": "tamis.selectors.batch.all_features",
-    "RandomFeatures": "tamis.selectors.batch.random_features",
-    "CFS": "tamis.selectors.batch.cfs",
-    "L1SVM": "tamis.selectors.batch.l1_svm",
-    "LARS": "tamis.selectors.batch.lars",
-    "SPSFLAR": "tamis.selectors.batch.spsf_lar",
-    "HITONPC": "tamis.selectors.batch.hiton_pc",
-    "Consistency": "tamis.selectors.batch.consistency",
-    "NaiveBoosting": "tamis.selectors.batch.naive_boosting",
-    "FGM": "tamis.selectors.batch.fgm",
-    "GDM": "tamis.selectors.batch.gdm",
-    "AlphaInvesting": "tamis.selectors.features.alpha_investing",
-    "Grafting": "tamis.selectors.features.grafting",
-    "GroupSAOLA": "tamis.selectors.features.group_saola",
-    "FastOSFS": "tamis.selectors.features.fast_osfs",
-    "OFSA3M": "tamis.selectors.features.ofs_a3m",
-    "OFSDensity": "tamis.selectors.features.ofs_density",
-    "OSFS": "tamis.selectors.features.osfs",
-    "SAOLA": "tamis.selectors.features.saola",
-    "SFSFI": "tamis.selectors.features.sfs_fi",
-    "AROW": "tamis.selectors.instances.arow",
-    "FOFS": "tamis.selectors.instances.fofs",
-    "OGD": "tamis.selectors.instances.ogd",
-    "PET": "tamis.selectors.instances.pet",
-    "SOFS": "tamis.selectors.instances.sofs",
-    "MergedSOFS": "tamis.selectors.instances.merged_sofs",
+    "FCBF": "tamis.methods.batch.fcbf",
+    "MRMR": "tamis.methods.batch.mrmr",
+    "ReliefF": "tamis.methods.batch.relieff",
+    "AllFeatures": "tamis.methods.batch.all_features",
+    "RandomFeatures": "tamis.methods.batch.random_features",
+    "CFS": "tamis.methods.batch.cfs",
+    "L1SVM": "tamis.methods.batch.l1_svm",
+    "LARS": "tamis.methods.batch.lars",
+    "SPSFLAR": "tamis.methods.batch.spsf_lar",
+    "HITONPC": "tamis.methods.batch.hiton_pc",
+    "Consistency": "tamis.methods.batch.consistency",
+    "NaiveBoosting": "tamis.methods.batch.naive_boosting",
+    "FGM": "tamis.methods.batch.fgm",
+    "GDM": "tamis.methods.batch.gdm",
+    "AlphaInvesting": "tamis.methods.streaming.alpha_investing",
+    "Grafting": "tamis.methods.streaming.grafting",
+    "GroupSAOLA": "tamis.methods.streaming.group_saola",
+    "FastOSFS": "tamis.methods.streaming.fast_osfs",
+    "OFSA3M": "tamis.methods.streaming.ofs_a3m",
+    "OFSDensity": "tamis.methods.streaming.ofs_density",
+    "OSFS": "tamis.methods.streaming.osfs",
+    "SAOLA": "tamis.methods.streaming.saola",
+    "SFSFI": "tamis.methods.streaming.sfs_fi",
+    "AROW": "tamis.methods.online.arow",
+    "FOFS": "tamis.methods.online.fofs",
+    "OGD": "tamis.methods.online.ogd",
+    "PET": "tamis.methods.online.pet",
+    "SOFS": "tamis.methods.online.sofs",
+    "MergedSOFS": "tamis.methods.online.merged_sofs",
     "MutualInformation": "tamis.measures",
     "SymmetricUncertainty": "tamis.measures",
     "FisherZ": "tamis.measures",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tamis.selectors import BY_METHOD
+from tamis.methods import BY_METHOD
 
 WITHOUT_A_MEASURE = [
     method

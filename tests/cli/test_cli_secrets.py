@@ -13,7 +13,7 @@ from redis_for_tests import redis_client, socket_of_redis
 from tamis import Selection
 from tamis.engine.learning import learn as learning
 from tamis.engine.living import resuming
-from tamis.selectors import BY_METHOD
+from tamis.methods import BY_METHOD
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
 

@@ -23,8 +23,8 @@ def big(tmp_path_factory):
     rng = np.random.default_rng(0)
     rows = []
     for k in range(400):
-        places = np.unique(rng.integers(1, 1_000_000, 4000))
-        rows.append(f"{k % 2} " + ":0.5 ".join(map(str, places.tolist())) + ":0.5\n")
+        indices = np.unique(rng.integers(1, 1_000_000, 4000))
+        rows.append(f"{k % 2} " + ":0.5 ".join(map(str, indices.tolist())) + ":0.5\n")
     (folder / "big.svm").write_text("".join(rows))
     return folder / "big.svm"
 

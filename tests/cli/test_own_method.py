@@ -42,7 +42,7 @@ def test_a_class_of_ones_own_selects_and_goes_on_where_it_is_named(tamis, days):
     assert tamis("feed", "run", "tuesday.parquet").one_sentence() == sentence
     assert tamis("drop", "run", "a").one_sentence() == sentence
     wrong = tamis("feed", "run", "tuesday.parquet", "--method", "saola").one_sentence()
-    assert wrong.startswith(f"this was selected with {MINE}, and not with tamis.selectors.")
+    assert wrong.startswith(f"this was selected with {MINE}, and not with tamis.methods.")
     assert tamis("feed", "run", "tuesday.parquet", "--method", MINE).code == 0
     for name in "abcdn":  # all of it is there to be asked about, without the class
         assert why(tamis, "run", name) == why(tamis, "plain", name)
@@ -76,7 +76,7 @@ def test_a_batch_method_of_ones_own(tamis, days):
         ("nowhere.at_all:Top", "there is no selector nowhere.at_all:Top to import (No module nam"),
         ("my_own_methods:Nothing", "there is no selector my_own_methods:Nothing to import (module"),
         ("os:path", "os:path is no selector: it is not a class with fit(X, y)"),
-        ("my_own_methods:Plain", "my_own_methods:Plain is no ColumnSelector of tamis.selectors, "),
+        ("my_own_methods:Plain", "my_own_methods:Plain is no ColumnSelector of tamis.methods, "),
         (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has bound, "),
         ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
         ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of mutual_inf"),

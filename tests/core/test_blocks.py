@@ -27,8 +27,8 @@ def dense_of(block: ColumnBlock) -> np.ndarray:
     v = block.values
     out = np.zeros((block.n_rows, block.width))
     for j in range(block.width):
-        inside = slice(v.pointers[j], v.pointers[j + 1])
-        out[v.places[inside], j] = v.values[inside]
+        inside = slice(v.indptr[j], v.indptr[j + 1])
+        out[v.indices[inside], j] = v.values[inside]
     return out
 
 
@@ -70,8 +70,8 @@ def test_messy_sparse_input_is_put_right_without_changing_it(matrix, layout):
     assert np.array_equal(dense_of(block), wanted)
     assert np.all(block.values.values != 0)
     for j in range(block.width):
-        inside = slice(block.values.pointers[j], block.values.pointers[j + 1])
-        assert np.all(np.diff(block.values.places[inside]) > 0)
+        inside = slice(block.values.indptr[j], block.values.indptr[j + 1])
+        assert np.all(np.diff(block.values.indices[inside]) > 0)
 
 
 def test_canonical_columns_are_shared_not_copied():
@@ -85,7 +85,7 @@ def test_canonical_columns_are_shared_not_copied():
 def test_kernels_get_the_types_they_take_whatever_was_given(dtype):
     matrix = sp.csc_array(np.array([[1, 0], [0, 1]], dtype=dtype))
     v = ColumnBlock.of(matrix).values
-    assert (v.pointers.dtype, v.places.dtype, v.values.dtype) == (np.int64, np.int32, np.float64)
+    assert (v.indptr.dtype, v.indices.dtype, v.values.dtype) == (np.int64, np.int32, np.float64)
     dense = ColumnBlock.of(matrix.toarray()).values
     assert dense.dtype == np.float64
     assert dense.flags.f_contiguous

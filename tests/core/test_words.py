@@ -10,7 +10,7 @@ from tamis.engine.living.resuming import EVERY
 from tamis.evaluate.classifiers import CLASSIFIERS
 from tamis.evaluate.paired import PAIRED_TESTS
 from tamis.measures.auto import BY_NAME as MEASURES
-from tamis.selectors import BY_METHOD, BatchSelector, FeatureStreamSelector
+from tamis.methods import BY_METHOD, BatchSelector, FeatureStreamSelector
 from tamis.sources import FORMATS
 
 

@@ -129,7 +129,7 @@ def test_layout_width_and_threads_do_not_matter(encoder, missing):
     for count in (1, 3):
         with threads(count, least_work=1):
             out = encoder.encode(ColumnBlock.of(sp.csc_matrix(X)), target).values
-        dense = sp.csc_matrix((out.values, out.places, out.pointers), shape=X.shape).toarray()
+        dense = sp.csc_matrix((out.values, out.indices, out.indptr), shape=X.shape).toarray()
         assert np.array_equal(dense, expected)
     assert np.array_equal(expected, np.floor(expected))
 

@@ -18,7 +18,7 @@ from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
 from tamis.kernels.threads import thread_count
-from tamis.selectors.base import ColumnSelector
+from tamis.methods.base import ColumnSelector
 from tamis.sources import base
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
@@ -216,8 +216,8 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     assert cut[2].last - cut[2].first == BLOCKS * narrow
     assert max(task.last - task.first for task in cut) == BLOCKS * narrow
     selector = tamis.SAOLA().start(wide.target())
-    selector.look_at(wide.columns(), wide.n_columns)
-    assert len(cut[2].examine(selector, wide)) == BLOCKS
+    selector.prepare(wide.columns(), wide.n_columns)
+    assert len(cut[2].score(selector, wide)) == BLOCKS
     there = tamis.select(wide, "saola", cluster=client)
     assert_same_log(there.log, expected.log, "several blocks a task")
     monkeypatch.setattr(ranges, "ROUND", 100)
@@ -226,7 +226,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
 
 def test_what_workers_are_told_has_no_room_to_spare(wide):
     selector = tamis.SAOLA().start(wide.target())
-    selector.look_at(wide.columns(), wide.n_columns)
+    selector.prepare(wide.columns(), wide.n_columns)
     before = len(packed(selector, wide))
     selector.log_.reserve(10**7)
     assert len(packed(selector, wide)) == before

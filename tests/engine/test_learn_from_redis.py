@@ -25,10 +25,10 @@ def address(monkeypatch, request):
     rng = np.random.default_rng(7)
     pipe = client.pipeline()
     for _ in range(ROWS):
-        places = np.sort(rng.choice(60, 8, replace=False)) + 1
+        indices = np.sort(rng.choice(60, 8, replace=False)) + 1
         values = rng.normal(size=8).round(3)
-        y = 1 if values[0] + (places[0] < 4) > 0.3 else -1
-        text = " ".join(f"{p}:{v}" for p, v in zip(places, values, strict=True))
+        y = 1 if values[0] + (indices[0] < 4) > 0.3 else -1
+        text = " ".join(f"{p}:{v}" for p, v in zip(indices, values, strict=True))
         pipe.xadd(name, {"y": y, "x": text})
     pipe.execute()
     yield f"unix://{socket_of_redis()}?stream={name}"

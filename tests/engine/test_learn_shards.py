@@ -16,7 +16,7 @@ from tamis.checks.instances import assert_same_model, cases
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine.learning.learn_shards import learn_shards
 from tamis.engine.learning.model import open_model
-from tamis.selectors.rows.shards import merged, posterior_of
+from tamis.methods.online.shards import merged, posterior_of
 from tamis.sources import MemorySource
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.stores import row_writer

@@ -20,7 +20,7 @@ from tamis.core.errors import InputError, OutputError, ParameterError, SourceErr
 from tamis.engine.files.record import open_run
 from tamis.engine.living.resuming import begin, can_resume, refuse_unfinished, resume
 from tamis.engine.wrappers.rest import rest_of
-from tamis.selectors import BY_METHOD
+from tamis.methods import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource

@@ -19,7 +19,7 @@ from tamis.engine import axis
 from tamis.engine.select import make_selector, select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
-from tamis.selectors.base import FeatureStreamSelector
+from tamis.methods.base import FeatureStreamSelector
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
 
@@ -70,9 +70,9 @@ def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_t
     names = set()
 
     class Watched(SAOLA):
-        def examine(self, block):
+        def score(self, block):
             names.add(threading.current_thread().name)
-            return super().examine(block)
+            return super().score(block)
 
     select(table[0], Watched(), table[1], n_threads=n_threads, width=10)
     assert names == ({threading.current_thread().name} if n_threads == 1 else {"tamis-ahead"})
@@ -253,7 +253,7 @@ def test_progress_is_reported_up_to_the_end(table):
     assert {total for *_, total in seen} == {N_COLUMNS}
 
 
-@pytest.mark.parametrize("where", ["decide", "examine"])
+@pytest.mark.parametrize("where", ["decide", "score"])
 def test_an_exception_leaves_no_thread_behind(table, where, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt

@@ -97,9 +97,9 @@ def kill_and_compare(tmp_path: Path, rounds: int, *more: str) -> None:
     if more:
         encoded = tamis.select(numbers(columns=240), selector(), target(), **ENCODED)
     expected = expected_log(table(columns=240)) if encoded is None else encoded.log
-    places = sorted(tmp_path.glob("run*/run"))
-    assert places
-    for place in places:
+    indices = sorted(tmp_path.glob("run*/run"))
+    assert indices
+    for place in indices:
         found = Selection.open(place)
         assert_same_log(found.run.log, expected, f"seed {seed}, {place.parent.name}")
         if encoded is not None:

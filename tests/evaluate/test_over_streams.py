@@ -12,7 +12,7 @@ from tamis.evaluate.cells import select_features
 from tamis.evaluate.methods import parse_method
 from tamis.evaluate.protocol import make_folds, parse_cv
 from tamis.evaluate.streams import POINTS, threshold_variants
-from tamis.selectors import BY_METHOD
+from tamis.methods import BY_METHOD
 
 
 @pytest.fixture(scope="module")

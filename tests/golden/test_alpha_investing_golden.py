@@ -35,7 +35,7 @@ def test_every_step_has_the_programs_numbers(path: Path) -> None:
     live = AlphaInvesting(variant="program").start(y).feed(X[:, 0])
     share, left = np.empty(1), np.empty(1)
     for feature, bet, p, sse, wealth in trace["rows"]:
-        column = live.examine(ColumnBlock.of(X[:, feature : feature + 1], feature))
+        column = live.score(ColumnBlock.of(X[:, feature : feature + 1], feature))
         live._model.shares(column, 0, 1, share, left)
         # No step is degenerate: without an intercept even the affine copies bring something new.
         assert left[0] > 1e-10

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
 from tamis.kernels import columns as kernels
-from tamis.selectors.columns.modelled import Columns
+from tamis.methods.modelled import Columns
 
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 

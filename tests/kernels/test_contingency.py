@@ -95,7 +95,7 @@ def test_relevance_is_that_of_the_whole_columns(compiled, pearson, seed):
     X = [rng.integers(0, rng.integers(1, 4), n) for _ in range(4)]
     absent = [0, 0, 1, 2]  # levels that the numbering has but the column has not
     entries = [np.flatnonzero(x) for x in X]
-    pointers = np.concatenate([[0], np.cumsum([len(e) for e in entries])])
+    indptr = np.concatenate([[0], np.cumsum([len(e) for e in entries])])
     rows = np.concatenate(entries).astype(np.int32)
     codes = np.concatenate([x[e] for x, e in zip(X, entries, strict=True)]).astype(np.int32)
     levels = [
@@ -105,7 +105,7 @@ def test_relevance_is_that_of_the_whole_columns(compiled, pearson, seed):
     table, unit, critical = form(n)
     value, level = np.empty(4), np.empty(4)
     picked(kernels.relevance_coded, compiled)(
-        pointers, rows, codes, starts, np.concatenate(levels), y, counts, table, unit,
+        indptr, rows, codes, starts, np.concatenate(levels), y, counts, table, unit,
         pearson, True, critical, np.inf, 0, 4, value, level,
     )  # fmt: skip
     for j, x in enumerate(X):

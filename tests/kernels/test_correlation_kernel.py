@@ -44,9 +44,9 @@ def compressed(dense: np.ndarray, zeros: float = 0.0):
     """Pointers, rows and values; a share of the zeros is stored."""
     rng = np.random.default_rng(0)
     stored = [np.flatnonzero((c != 0) | (rng.random(len(c)) < zeros)) for c in dense.T]
-    pointers = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+    indptr = np.cumsum([0, *map(len, stored)]).astype(np.int64)
     values = np.concatenate([c[s] for c, s in zip(dense.T, stored, strict=True)])
-    return pointers, np.concatenate(stored).astype(np.int32), values
+    return indptr, np.concatenate(stored).astype(np.int32), values
 
 
 def r_squared(column: np.ndarray, design: np.ndarray) -> float:
@@ -60,10 +60,10 @@ def r_squared(column: np.ndarray, design: np.ndarray) -> float:
 @given(table=tables, zeros=st.sampled_from([0.0, 0.5]))
 @several
 def test_moments_are_mean_and_squares_and_constants_are_told(compiled, table, zeros):
-    pointers, _, values = compressed(table, zeros)
+    indptr, _, values = compressed(table, zeros)
     run = picked(kernels.moments, compiled)
     for j, column in enumerate(table.T):
-        mean, squares = run(values, pointers[j], pointers[j + 1], len(column))
+        mean, squares = run(values, indptr[j], indptr[j + 1], len(column))
         assert abs(mean - column.mean()) < 1e-12
         if np.ptp(column) > 0:
             assert abs(squares - ((column - column.mean()) ** 2).sum()) < 1e-9
@@ -129,8 +129,8 @@ def test_squares_that_doubles_cannot_hold_are_no_correlation(compiled, size):
 @several
 def test_ready_columns_are_whole_and_centred_or_as_they_were(compiled, table):
     n = len(table)
-    pointers, rows, values = compressed(table)
-    ready = ready_columns(picked(kernels.centre, compiled), n, pointers, rows, values)
+    indptr, rows, values = compressed(table)
+    ready = ready_columns(picked(kernels.centre, compiled), n, indptr, rows, values)
     out_pointers, out_rows, out_values, means, squares = ready
     for j, column in enumerate(table.T):
         inside = slice(out_pointers[j], out_pointers[j + 1])
@@ -143,17 +143,17 @@ def test_ready_columns_are_whole_and_centred_or_as_they_were(compiled, table):
         else:
             assert np.array_equal(again, column)
             assert abs(means[j] - column.mean()) < 1e-12
-        assert squares[j] == kernels.moments(values, pointers[j], pointers[j + 1], n)[1]
+        assert squares[j] == kernels.moments(values, indptr[j], indptr[j + 1], n)[1]
         assert (squares[j] < 0) == (np.ptp(column) == 0)
 
 
-def ready_columns(run, n, pointers, rows, values):
-    lengths = np.diff(pointers)
+def ready_columns(run, n, indptr, rows, values):
+    lengths = np.diff(indptr)
     room, width = int(np.where(2 * lengths > n, n, lengths).sum()), len(lengths)
     out_pointers = np.zeros(width + 1, np.int64)
     out_rows, out_values = np.empty(room, np.int32), np.empty(room)
     means, squares = np.empty(width), np.empty(width)
-    run(pointers, rows, values, n, out_pointers, out_rows, out_values, means, squares)
+    run(indptr, rows, values, n, out_pointers, out_rows, out_values, means, squares)
     return out_pointers, out_rows, out_values, means, squares
 
 
@@ -163,12 +163,12 @@ def ready_columns(run, n, pointers, rows, values):
 def test_pair_correlation_is_that_of_the_dense_columns(compiled, table, data):
     n, width = table.shape
     ready = ready_columns(kernels.centre, n, *compressed(table))
-    pointers, rows, values, means, squares = ready
+    indptr, rows, values, means, squares = ready
     heads = np.full(n, -1, np.int32)
     nodes, numbers = np.empty((len(rows), NODE_WIDTH), np.int32), np.empty((len(rows), NODE_ROOM))
     used = 0
     for s in range(width):
-        a, b = pointers[s], pointers[s + 1]
+        a, b = indptr[s], indptr[s + 1]
         cells = np.full(b - a, s, np.int32)
         used = append_column(heads, nodes, numbers, used, rows[a:b], cells, values[a:b])
     alive = np.array([data.draw(st.booleans()) for _ in range(width)], dtype=np.bool_)
@@ -176,7 +176,7 @@ def test_pair_correlation_is_that_of_the_dense_columns(compiled, table, data):
     out = np.zeros((width, width))
     picked(kernels.pair_correlation_many, compiled)(*ready, 0, width, *lists, 0, out)
     for i in range(width):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         one = np.zeros(width)
         picked(kernels.pair_correlation, compiled)(
             rows[a:b], values[a:b], means[i], squares[i], *lists, one

@@ -155,14 +155,14 @@ def test_a_middle_is_never_the_upper_one(run):
 @both(code_entries)
 def test_codes_count_cuts_below(run):
     values = np.array([-2.0, -1.0, 0.0, 0.5, 3.0, np.nan])
-    pointers, cut_pointers = np.array([0, 6]), np.array([0, 3])
+    indptr, cut_pointers = np.array([0, 6]), np.array([0, 3])
     cuts, out = np.array([-1.0, 0.25, 3.0]), np.empty(6)
-    form = (values, pointers, cut_pointers, cuts, np.array([False]), np.array([9.0]))
+    form = (values, indptr, cut_pointers, cuts, np.array([False]), np.array([9.0]))
     run(*form, False, 0, 1, out)
     assert out.tolist() == [-1, -1, 0, 1, 1, 9]
     run(*form, True, 0, 1, out)
     assert out.tolist() == [1, 1, 9, 3, 3, 9]
-    run(values, pointers, cut_pointers, cuts, np.array([True]), np.array([9.0]), False, 0, 1, out)
+    run(values, indptr, cut_pointers, cuts, np.array([True]), np.array([9.0]), False, 0, 1, out)
     assert out.tolist() == [-2, -1, 0, 0.5, 3, 9]
 
 

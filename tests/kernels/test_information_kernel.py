@@ -97,12 +97,12 @@ def test_both_layouts_give_strength_and_level_to_the_bit(
     form = (y, counts, table, unit * n, symmetric, level_table)
     results = []
     nonzero = [np.flatnonzero(c) for c in dense.T]
-    pointers = np.cumsum([0, *map(len, nonzero)]).astype(np.int64)
+    indptr = np.cumsum([0, *map(len, nonzero)]).astype(np.int64)
     rows = np.concatenate(nonzero).astype(np.int32)
     values = np.concatenate([c[z] for c, z in zip(dense.T, nonzero, strict=True)])
     for kernel, data in (
         (kernels.relevance_dense, (dense,)),
-        (kernels.relevance_compressed, (pointers, rows, values)),
+        (kernels.relevance_compressed, (indptr, rows, values)),
     ):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
         many = np.zeros(1, np.bool_)
@@ -141,15 +141,15 @@ def test_pair_information_is_that_of_the_joint_counts(compiled, made, n, data):
     lists, alive = hung(coded, n, data)
     table, unit = entropy_table(n)
     out = np.full((width, width), -7, np.int64)
-    pointers, rows, codes, level_pointers, counts, entropies = coded
+    indptr, rows, codes, level_pointers, counts, entropies = coded
     run_many = picked(kernels.pair_information_many, compiled)
     run_many(
-        pointers, rows, codes, level_pointers, counts, entropies, 0, width,
+        indptr, rows, codes, level_pointers, counts, entropies, 0, width,
         *lists, alive, table, n, 0, out,
     )  # fmt: skip
     run_one = picked(kernels.pair_information, compiled)
     for i in range(width):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         one = np.full(width, -7, np.int64)
         run_one(
             rows[a:b], codes[a:b], counts[level_pointers[i] : level_pointers[i + 1]],
@@ -169,14 +169,14 @@ def coded_columns(dense: np.ndarray):
     """Encode with the level kernel, which has tests of its own."""
     n, width = dense.shape
     nonzero = [np.flatnonzero(c) for c in dense.T]
-    pointers = np.cumsum([0, *map(len, nonzero)]).astype(np.int64)
-    size = int(pointers[-1])
+    indptr = np.cumsum([0, *map(len, nonzero)]).astype(np.int64)
+    size = int(indptr[-1])
     rows = np.concatenate(nonzero).astype(np.int32)
     values = np.concatenate([c[z] for c, z in zip(dense.T, nonzero, strict=True)])
     out_pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     out_rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
-    encode(pointers, rows, values, n, out_pointers, out_rows, codes, level_pointers, counts)
+    encode(indptr, rows, values, n, out_pointers, out_rows, codes, level_pointers, counts)
     table = entropy_table(n)[0]
     entropies = [
         table[n] - table[counts[a:b]].sum() for a, b in itertools.pairwise(level_pointers.tolist())
@@ -186,13 +186,13 @@ def coded_columns(dense: np.ndarray):
 
 def hung(coded, n, data):
     """Hang every coded column on its rows, some of them dead."""
-    pointers, rows, codes, level_pointers, counts, entropies = coded
+    indptr, rows, codes, level_pointers, counts, entropies = coded
     width = len(entropies)
     heads = np.full(n, -1, np.int32)
     nodes = np.empty((len(rows) + 1, NODE_WIDTH), np.int32)
     used, slot_cells, cell_counts = 0, [0], []
     for i in range(width):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         cells = (codes[a:b] - 1 + slot_cells[-1]).astype(np.int32)
         used = append_column(heads, nodes, np.empty((0, 14)), used, rows[a:b], cells, np.empty(0))
         of_levels = counts[level_pointers[i] + 1 : level_pointers[i + 1]]

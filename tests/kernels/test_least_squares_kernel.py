@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
 from tamis.kernels import least_squares as kernels
-from tamis.selectors.columns.modelled import Columns
-from tamis.selectors.features.alpha_investing import LeastSquares
+from tamis.methods.modelled import Columns
+from tamis.methods.streaming.alpha_investing import LeastSquares
 
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 seeds = st.integers(0, 2**32 - 1)

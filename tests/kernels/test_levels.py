@@ -109,15 +109,15 @@ def test_nonzeros_of_a_dense_column_are_listed_with_their_rows(run, column):
 def test_compressed_columns_hold_what_the_dense_ones_did(run, seed, n, width):
     dense = np.asfortranarray(np.random.default_rng(seed).integers(-1, 2, (n, width)) * 1.5)
     picks = np.flatnonzero(np.random.default_rng(seed).random(width) < 0.7)[::-1]
-    pointers = np.zeros(len(picks) + 1, np.int64)
+    indptr = np.zeros(len(picks) + 1, np.int64)
     rows, values = np.empty(n * len(picks), np.int32), np.empty(n * len(picks))
-    run(dense, picks, pointers, rows, values)
+    run(dense, picks, indptr, rows, values)
     again = np.zeros((n, len(picks)))
     for i in range(len(picks)):
-        inside = slice(pointers[i], pointers[i + 1])
+        inside = slice(indptr[i], indptr[i + 1])
         again[rows[inside], i] = values[inside]
     assert np.array_equal(again, dense[:, picks])
-    assert pointers[-1] == np.count_nonzero(dense[:, picks])
+    assert indptr[-1] == np.count_nonzero(dense[:, picks])
 
 
 @both(encode)
@@ -132,14 +132,14 @@ def test_coded_columns_list_every_row_that_leaves_the_most_common_level(run, mad
     rng = np.random.default_rng(0)
     # Some zeros are stored: they mean the same as those that are not.
     stored = [np.flatnonzero((c != 0) | (rng.random(n) < zeros)) for c in dense]
-    pointers = np.cumsum([0, *map(len, stored)]).astype(np.int64)
+    indptr = np.cumsum([0, *map(len, stored)]).astype(np.int64)
     rows = np.concatenate([*stored, []]).astype(np.int32)
     values = np.concatenate([*(c[s] for c, s in zip(dense, stored, strict=True)), []])
     size, width = len(rows), len(dense)
     out_pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     out_rows, out_codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
-    run(pointers, rows, values, n, out_pointers, out_rows, out_codes, level_pointers, counts)
+    run(indptr, rows, values, n, out_pointers, out_rows, out_codes, level_pointers, counts)
     check_codes(dense, out_pointers, out_rows, out_codes, level_pointers, counts)
 
 
@@ -167,11 +167,11 @@ def test_dense_columns_are_coded_as_compressed_ones(run, made, n):
     picks = np.arange(len(dense))[::-1]
     block = np.asfortranarray(np.column_stack([np.zeros(n), *dense]))[:, 1:]
     size, width = n * len(dense), len(dense)
-    pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
+    indptr, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
-    run(block, picks, pointers, rows, codes, level_pointers, counts)
-    check_codes(dense[::-1], pointers, rows, codes, level_pointers, counts)
+    run(block, picks, indptr, rows, codes, level_pointers, counts)
+    check_codes(dense[::-1], indptr, rows, codes, level_pointers, counts)
     for j, column in enumerate(dense[::-1]):
         # As many levels as where zeros are not stored, of which the last may be empty.
         levels = level_pointers[j + 1] - level_pointers[j]

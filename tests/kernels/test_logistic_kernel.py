@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from tamis.core.blocks import ColumnBlock
 from tamis.kernels import logistic as kernels
-from tamis.selectors.columns.modelled import Columns
+from tamis.methods.modelled import Columns
 
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 

@@ -271,10 +271,10 @@ def test_sparse_columns_are_like_dense_ones(run) -> None:
     codes = rng.integers(0, 2, 25).astype(np.uint16)
     how = (codes, np.bincount(codes), ROOT, GAP, False)
     rows = [np.flatnonzero(c).astype(np.int32) for c in X.T]
-    pointers = np.cumsum([0, *map(len, rows)])
+    indptr = np.cumsum([0, *map(len, rows)])
     sparse, dense = np.empty(6), np.empty(6)
     values = np.concatenate([c[r] for c, r in zip(X.T, rows, strict=True)])
-    run(pointers, np.concatenate(rows), values, *how, 0, 6, sparse)
+    run(indptr, np.concatenate(rows), values, *how, 0, 6, sparse)
     alone_dense(np.asfortranarray(X), *how, 0, 6, dense)
     assert sparse.tolist() == dense.tolist()
     plain = np.empty(6)

@@ -1,4 +1,4 @@
-"""The loops over rows give the same compiled and plain; against slow forms: tests/instances."""
+"""The loops over rows give the same compiled and plain; against slow forms: tests/online."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from tamis.core.blocks import Compressed
 from tamis.kernels import binary, multiclass
-from tamis.selectors.rows.intake import of_dense
-from tamis.selectors.rows.weights import FullWeights, KeptWeights
+from tamis.methods.online.intake import of_dense
+from tamis.methods.online.weights import FullWeights, KeptWeights
 
 
 def data(n_classes):

@@ -18,7 +18,7 @@ def picked(kernel, compiled):
 
 @modes
 @pytest.mark.parametrize(
-    ("places", "values", "fault"),
+    ("indices", "values", "fault"),
     [
         ([0, 3, 1], [1, 2, 3], (kernels.FINE, 0, 0)),
         ([0, 3, 1], [1, np.nan, 3], (kernels.NOT_FINITE, 0, 1)),
@@ -30,8 +30,8 @@ def picked(kernel, compiled):
         ([3, 2, 1], [1, 2, 3], (kernels.NOT_RISING, 0, 1)),
     ],
 )
-def test_find_fault(compiled, places, values, fault) -> None:
-    arguments = np.array([0, 2, 2, 3]), np.array(places), np.array(values, dtype=float), 4
+def test_find_fault(compiled, indices, values, fault) -> None:
+    arguments = np.array([0, 2, 2, 3]), np.array(indices), np.array(values, dtype=float), 4
     row_of_last = 2 if fault[1] == 1 else fault[1]  # row 1 is empty
     expected = (fault[0], row_of_last, fault[2])
     assert picked(kernels.find_fault, compiled)(*arguments, True) == expected
@@ -72,10 +72,10 @@ def test_buckets_are_filled_evenly() -> None:
 )
 def test_hash_rows(compiled, rows, bits) -> None:
     rows = [dict(sorted(row.items())) for row in rows]
-    pointers = np.cumsum([0] + [len(row) for row in rows])
-    places = np.array([j for row in rows for j in row], dtype=np.int64)
+    indptr = np.cumsum([0] + [len(row) for row in rows])
+    indices = np.array([j for row in rows for j in row], dtype=np.int64)
     values = np.array([v for row in rows for v in row.values()], dtype=float)
-    new = picked(kernels.hash_rows, compiled)(pointers, places, values, bits)
+    new = picked(kernels.hash_rows, compiled)(indptr, indices, values, bits)
     for r, row in enumerate(rows):
         expected: dict[int, float] = {}
         for j, v in row.items():
@@ -104,8 +104,8 @@ def test_filled(compiled) -> None:
 def test_scores(compiled, blocks) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6, 10)) * (rng.random((6, 10)) < 0.5)
-    pointers = np.concatenate([[0], np.cumsum((X != 0).sum(axis=1))])
-    rows = pointers, np.nonzero(X)[1], X[X != 0]
+    indptr = np.concatenate([[0], np.cumsum((X != 0).sum(axis=1))])
+    rows = indptr, np.nonzero(X)[1], X[X != 0]
     full = rng.normal(size=(8, blocks))  # features 8 and 9 were never seen
     found = np.zeros((6, blocks))
     picked(kernels.score_full, compiled)(*rows, full, found)

@@ -182,8 +182,8 @@ def run_plain(text: bytes, least: int = 0):
     found = kernel.new_found()
     kernel.parse_rows.py_func(array, least, *out, np.empty((n, 2), np.int64), found)
     rows, entries = found[kernel.ROWS], found[kernel.ENTRIES]
-    labels, pointers, indices, values = out
-    return labels[:rows], pointers[: rows + 1], indices[:entries], values[:entries], found
+    labels, indptr, indices, values = out
+    return labels[:rows], indptr[: rows + 1], indices[:entries], values[:entries], found
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def run_plain(text: bytes, least: int = 0):
 )
 def test_compiled_and_plain_agree(text):
     chunk = parse_chunk(np.frombuffer(text, dtype=np.uint8), 0)
-    labels, pointers, indices, values, found = run_plain(text)
+    labels, indptr, indices, values, found = run_plain(text)
     assert found.tolist() == chunk.found.tolist()
     assert labels.tolist() == chunk.labels.tolist()
-    assert pointers.tolist() == chunk.rows.pointers.tolist()
-    assert indices.tolist() == chunk.rows.places.tolist()
+    assert indptr.tolist() == chunk.rows.indptr.tolist()
+    assert indices.tolist() == chunk.rows.indices.tolist()
     assert values.tolist() == chunk.rows.values.tolist()
 
 
@@ -254,31 +254,31 @@ def test_counting_sort_kernels(plain):
     """Rows to columns by the kernels is what numpy's stable argsort gives."""
     pick = (lambda f: f.py_func) if plain else (lambda f: f)
     rng = np.random.default_rng(2)
-    pointers = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 20))])
-    lengths = np.diff(pointers)
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 20))])
+    lengths = np.diff(indptr)
     rows_of_places = [np.sort(rng.choice(7, n, replace=False)) for n in lengths]
-    places = np.concatenate(rows_of_places).astype(np.int32)
-    values = rng.normal(size=len(places))
+    indices = np.concatenate(rows_of_places).astype(np.int32)
+    values = rng.normal(size=len(indices))
     counts = np.zeros(7, dtype=np.int64)
-    pick(count_places)(places, counts)
-    assert counts.tolist() == np.bincount(places, minlength=7).tolist()
+    pick(count_places)(indices, counts)
+    assert counts.tolist() == np.bincount(indices, minlength=7).tolist()
     slots = np.empty(7, dtype=np.int64)
-    assert pick(begin_columns)(counts, slots) == len(places)
+    assert pick(begin_columns)(counts, slots) == len(indices)
     assert slots.tolist() == (np.cumsum(counts) - counts).tolist()
-    rows, out = np.empty(len(places), np.uint16), np.empty(len(places))
-    only, cursors = np.empty(len(places), np.int32), pointers[:-1].copy()
+    rows, out = np.empty(len(indices), np.uint16), np.empty(len(indices))
+    only, cursors = np.empty(len(indices), np.int32), indptr[:-1].copy()
     # Columns 0 to 3, then the rest: each row goes on where it stopped.
     for lo, hi in ((0, 4), (4, 7)):
         at = int(counts[:lo].sum())
         starts = slots[lo:hi] - at
         before = cursors.copy()
-        args = (pointers[1:], places, 100)
+        args = (indptr[1:], indices, 100)
         pick(scatter_entries)(cursors, *args, values, lo, hi, starts, rows[at:], out[at:])
         pick(scatter_places)(before, *args, lo, hi, slots[lo:hi] - at, only[at:])
         assert starts.tolist() == (np.cumsum(counts)[lo:hi] - at).tolist()
         assert before.tolist() == cursors.tolist()
-    order = np.argsort(places, kind="stable")
-    row_of = np.repeat(np.arange(20), np.diff(pointers)) + 100
+    order = np.argsort(indices, kind="stable")
+    row_of = np.repeat(np.arange(20), np.diff(indptr)) + 100
     assert rows.tolist() == row_of[order].tolist() == only.tolist()
     assert out.tolist() == values[order].tolist()
 
@@ -325,8 +325,8 @@ def test_passing_over_bad_lines_leaves_what_the_good_ones_hold(lines):
     found, expected = parsed(lines, True), parsed(good, False)
     assert expected.fault is None
     assert found.labels.tolist() == expected.labels.tolist()
-    assert found.rows.pointers.tolist() == expected.rows.pointers.tolist()
-    assert found.rows.places.tolist() == expected.rows.places.tolist()
+    assert found.rows.indptr.tolist() == expected.rows.indptr.tolist()
+    assert found.rows.indices.tolist() == expected.rows.indices.tolist()
     assert found.rows.values.tolist() == expected.rows.values.tolist()
     for place in (kernel.ROWS, kernel.ENTRIES, kernel.LOWEST, kernel.HIGHEST):
         if place not in (kernel.LOWEST, kernel.HIGHEST) or b"1 2:1e999" not in lines:

@@ -98,14 +98,14 @@ def test_plain_python_gives_what_compiled_code_gives():
     X, y = table(1, 40, 3, GAP)
     csc = sp.csc_matrix(X)
     n, width = X.shape
-    counts, places = np.bincount(y), csc.indptr.astype(np.int64)
+    counts, indices = np.bincount(y), csc.indptr.astype(np.int64)
     told = []
     for run in (lambda kernel: kernel, lambda kernel: kernel.py_func):
         codes, levels = np.empty(csc.nnz, np.int32), np.empty(width, np.int64)
         gap = np.empty(width, np.int64)
-        run(gaps.code_gapped)(places, csc.data, GAP, codes, levels, gap)
+        run(gaps.code_gapped)(indices, csc.data, GAP, codes, levels, gap)
         one, two = np.zeros((width, 6), np.int64), np.zeros((width, width, 6), np.int64)
-        columns = (places, csc.indices, codes, levels, gap)
+        columns = (indices, csc.indices, codes, levels, gap)
         table_, _ = entropy_table(n)
         run(gaps.relevance_gapped)(*columns, y, counts, table_, 0, width, one)
         run(gaps.pairs_gapped)(*columns, *columns, table_, n, 0, 0, width, two)

@@ -15,7 +15,7 @@ import tamis
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import SourceError
 from tamis.engine.living.resuming import begin, resume
-from tamis.selectors import BY_METHOD
+from tamis.methods import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource

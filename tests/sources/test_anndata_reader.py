@@ -92,7 +92,7 @@ def _dense(block):
     v = block.values
     if not isinstance(v, Compressed):
         return v
-    return sp.csc_matrix((v.values, v.places, v.pointers), (block.n_rows, block.width)).toarray()
+    return sp.csc_matrix((v.values, v.indices, v.indptr), (block.n_rows, block.width)).toarray()
 
 
 def write_by_hand(path, X, names, **sparse):

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.core.names import Names
-from tamis.selectors.features.saola import SAOLA
+from tamis.methods.streaming.saola import SAOLA
 from tamis.sources.memory import MemorySource, is_frame
 
 RNG = np.random.default_rng(0)
@@ -56,7 +56,7 @@ every_container = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTA
 def dense(values, n_rows):
     if not isinstance(values, Compressed):
         return values
-    csc = (values.values, values.places, values.pointers)
+    csc = (values.values, values.indices, values.indptr)
     return sp.csc_matrix(csc, shape=(n_rows, len(values))).toarray()
 
 
@@ -73,7 +73,7 @@ def test_blocks_of_every_width_hold_the_table(make, width):
     for block in blocks:
         if block.is_sparse:
             v = block.values
-            types = (v.pointers.dtype, v.places.dtype, v.values.dtype)
+            types = (v.indptr.dtype, v.indices.dtype, v.values.dtype)
             assert types == (np.int64, np.int32, np.float64)
         else:
             assert block.values.dtype == np.float64

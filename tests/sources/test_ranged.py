@@ -83,7 +83,7 @@ def same(a, b):
         block.values
         if isinstance(block.values, np.ndarray)
         else sp.csc_matrix(
-            (block.values.values, block.values.places, block.values.pointers),
+            (block.values.values, block.values.indices, block.values.indptr),
             shape=(block.n_rows, block.width),
         ).toarray()
         for block in (a, b)

@@ -31,9 +31,9 @@ from tamis.sources.stores.store_files import HEADER
 
 def compressed(rows):
     """Rows as lists of (feature, value) pairs."""
-    pointers = np.cumsum([0, *map(len, rows)])
-    places = np.array([f for row in rows for f, _ in row], dtype=np.int64)
-    return Compressed(pointers, places, np.array([v for row in rows for _, v in row], dtype=float))
+    indptr = np.cumsum([0, *map(len, rows)])
+    indices = np.array([f for row in rows for f, _ in row], dtype=np.int64)
+    return Compressed(indptr, indices, np.array([v for row in rows for _, v in row], dtype=float))
 
 
 def write(path, rows, y=None, *, cuts=(), **more):
@@ -54,10 +54,10 @@ def pairs(blocks):
         assert first == 0 or block.first == first
         first = block.first + block.height
         v = block.values
-        assert (v.pointers.dtype, v.values.dtype) == (np.int64, np.float64)
+        assert (v.indptr.dtype, v.values.dtype) == (np.int64, np.float64)
         for r in range(len(v)):
-            part = slice(v.pointers[r], v.pointers[r + 1])
-            found.append(list(zip(v.places[part].tolist(), bits(v.values[part]), strict=True)))
+            part = slice(v.indptr[r], v.indptr[r + 1])
+            found.append(list(zip(v.indices[part].tolist(), bits(v.values[part]), strict=True)))
     return found
 
 
@@ -81,8 +81,8 @@ def rows_of_anything(draw):
     value = draw(st.sampled_from([st.just(1.0), st.integers(-9, 9).map(float), VALUES]))
     rows = []
     for gaps in draw(st.lists(st.lists(GAPS, max_size=12), min_size=1, max_size=8)):
-        places = np.cumsum([g + 1 for g in gaps], dtype=np.int64) - 1
-        rows.append([(int(f), draw(value)) for f in places])
+        indices = np.cumsum([g + 1 for g in gaps], dtype=np.int64) - 1
+        rows.append([(int(f), draw(value)) for f in indices])
     return rows
 
 
@@ -115,24 +115,24 @@ def test_gaps_against_a_slow_form(width, compiled):
     for share in (0.0, 0.5):
         gaps = rng.integers(0, min(limit, 2**40), 30)
         gaps[rng.random(30) < share] = min(limit, 2**50)
-        pointers = np.array([0, 3, 3, 11, 30])
-        places = np.concatenate(
-            [np.cumsum(gaps[a:b] + 1) + 4 for a, b in pairwise(pointers.tolist())]
+        indptr = np.array([0, 3, 3, 11, 30])
+        indices = np.concatenate(
+            [np.cumsum(gaps[a:b] + 1) + 4 for a, b in pairwise(indptr.tolist())]
         )
-        highest = max(places)
+        highest = max(indices)
         units, far = np.zeros(30, dtype=f"<u{width}"), np.zeros((2, np.sum(gaps >= limit)), int)
-        code(row_codes.encode_gaps)(pointers, places, 4, limit, units, *far)
+        code(row_codes.encode_gaps)(indptr, indices, 4, limit, units, *far)
         assert units.tolist() == np.where(gaps < limit, gaps, 0).tolist()
         assert far.tolist() == [
             np.flatnonzero(gaps >= limit).tolist(),
             gaps[gaps >= limit].tolist(),
         ]
 
-        def decoded(pointers=pointers, far=far, start=4, top=highest + 1, units=units):
+        def decoded(indptr=indptr, far=far, start=4, top=highest + 1, units=units):
             out = np.zeros(len(units), dtype=np.int64)
-            return out.tolist() if decode(pointers, units, *far, start, top, out) else None
+            return out.tolist() if decode(indptr, units, *far, start, top, out) else None
 
-        assert decoded() == places.tolist()
+        assert decoded() == indices.tolist()
         assert decoded(top=highest) is None  # a feature that is no column
         assert decoded(start=-gaps[0] - 2) is None  # the first one is before the first column
         for wrong in ([0, 3, 31, 11, 30], [0, 3, -1, 11, 30], [0, 3, 2, 11, 30], [0, 3, 3, 11, 29]):
@@ -199,9 +199,9 @@ def test_ids_beyond_32_bits(tmp_path):
     rows = [[(3, 1.0), (2**40, 2.0), (2**62, 0.5)], [], [(2**63 - 1 - 1, 1.0)]]
     store = write(tmp_path / "a.rows", rows, [1, -1, 1])
     assert pairs(store.rows()) == expected(rows)
-    assert next(store.rows()).values.places.dtype == np.int64
+    assert next(store.rows()).values.indices.dtype == np.int64
     small = write(tmp_path / "b.rows", [[(2**31 - 2, 1.0)]])
-    assert next(small.rows()).values.places.dtype == np.int32
+    assert next(small.rows()).values.indices.dtype == np.int32
     wide = np.array([2**63], dtype=np.uint64)
     with RowWriter(str(tmp_path / "c.rows")) as writer:
         writer.append(RowBlock(0, None, Compressed(np.array([0, 1]), wide, np.ones(1))))
@@ -270,7 +270,7 @@ def test_columns_through_memory_and_through_the_disk(tmp_path):
         store = RowStore(tmp_path / "a.rows", memory=memory)
         blocks = list(store.columns(7, lambda *words, said=said: said.append(words[0])))
         joined = sp.hstack([
-            sp.csc_matrix((b.values.values, b.values.places, b.values.pointers), (60, b.width))
+            sp.csc_matrix((b.values.values, b.values.indices, b.values.indptr), (60, b.width))
             for b in blocks
         ])  # fmt: skip
         assert (joined != X).nnz == 0

@@ -61,11 +61,11 @@ def collect(store, width=None):
             out.append(block.values)
             continue
         part = block.values
-        assert part.pointers[0] == 0
-        assert (part.pointers.dtype, part.places.dtype) == (np.int64, np.int32)
+        assert part.indptr[0] == 0
+        assert (part.indptr.dtype, part.indices.dtype) == (np.int64, np.int32)
         assert part.values.dtype == np.float64
         columns = sp.csc_matrix(
-            (part.values, part.places, part.pointers), (block.n_rows, block.width)
+            (part.values, part.indices, part.indptr), (block.n_rows, block.width)
         )
         out.append(columns.toarray())
     return np.hstack(out) if out else np.zeros((store.n_rows, 0))
@@ -197,15 +197,15 @@ def test_rows_go_through_memory_and_say_so(tmp_path):
     assert [b.first for b in blocks] == [0, 7, 14, 21, 28]
     assert np.concatenate([b.y for b in blocks]).tolist() == y.tolist()
     parts = [b.values for b in blocks]
-    rows = [sp.csr_matrix((p.values, p.places, p.pointers), (len(p), 17)).toarray() for p in parts]
+    rows = [sp.csr_matrix((p.values, p.indices, p.indptr), (len(p), 17)).toarray() for p in parts]
     assert np.array_equal(np.vstack(rows), matrix.toarray())
 
 
 def test_a_column_block_may_be_written_to_without_changing_the_store(tmp_path):
     store = write(tmp_path / "a.cols", random_csc(np.random.default_rng(0)))
     block = next(iter(store.columns(3)))
-    assert block.values.places.flags.writeable
-    block.values.places[:] = 0
+    assert block.values.indices.flags.writeable
+    block.values.indices[:] = 0
     block.values.values[:] = 7.0
     store.verify()
 
@@ -316,7 +316,7 @@ DAMAGE = {
     "absent meta": (lambda folder: os.remove(folder / "meta.json"), "is not a column store"),
     "meta": (damage_meta, "is not a column store"),
     "version": (damage_version, "version 99"),
-    "pointers": (damage_pointers, "pointers.npy does not fit"),
+    "indptr": (damage_pointers, "pointers.npy does not fit"),
     "all of it": (shutil.rmtree, "does not exist"),
 }
 

@@ -39,17 +39,17 @@ def write(folder, data, name="data.svm"):
 
 def dense_rows(source, size=None):
     """Collect rows() into (pointers, places, values, y) lists, checking the numbering."""
-    pointers, places, values, y, first = [0], [], [], [], 0
+    indptr, indices, values, y, first = [0], [], [], [], 0
     for block in source.rows(size):
         assert block.first == first
-        assert block.values.pointers[0] == 0
+        assert block.values.indptr[0] == 0
         assert size is None or block.height <= size
-        pointers += (block.values.pointers[1:] + pointers[-1]).tolist()
-        places += block.values.places.tolist()
+        indptr += (block.values.indptr[1:] + indptr[-1]).tolist()
+        indices += block.values.indices.tolist()
         values += block.values.values.tolist()
         y += block.y.tolist()
         first += block.height
-    return pointers, places, values, y
+    return indptr, indices, values, y
 
 
 def test_a_small_file_by_hand(tmp_path):
@@ -298,14 +298,14 @@ def test_random_files_come_back(tmp_path_factory, rows, chunk, size, data):
     source = SvmlightSource(path, chunk=chunk)
     all_places = [i for _, entries in rows for i in entries]
     base = 0 if 0 in all_places else 1
-    places = [i - base for _, entries in rows for i in sorted(entries)]
+    indices = [i - base for _, entries in rows for i in sorted(entries)]
     values = [entries[i] for _, entries in rows for i in sorted(entries)]
-    pointers = np.cumsum([0] + [len(entries) for _, entries in rows]).tolist()
+    indptr = np.cumsum([0] + [len(entries) for _, entries in rows]).tolist()
     read_back = [float(form.format(v)) for v in values]
     labels = [float(form.format(label)) for label, _ in rows]
-    assert dense_rows(source, size) == (pointers, places, read_back, labels)
+    assert dense_rows(source, size) == (indptr, indices, read_back, labels)
     X, y = source.load()
-    assert (X.indptr.tolist(), X.indices.tolist(), X.data.tolist()) == (pointers, places, read_back)
+    assert (X.indptr.tolist(), X.indices.tolist(), X.data.tolist()) == (indptr, indices, read_back)
     assert y.astype(float).tolist() == labels
     want = X.toarray()
     for memory in (10**9, 5_000):  # in memory, and for the longer ones through a store on disk
@@ -314,8 +314,8 @@ def test_random_files_come_back(tmp_path_factory, rows, chunk, size, data):
         filled = np.zeros(want.shape)
         for block, part in zip(blocks, got, strict=True):
             for j in range(block.width):
-                span = slice(part.pointers[j], part.pointers[j + 1])
-                filled[part.places[span], block.first + j] = part.values[span]
+                span = slice(part.indptr[j], part.indptr[j + 1])
+                filled[part.indices[span], block.first + j] = part.values[span]
         assert np.array_equal(filled, want)
     assert os.listdir(path.parent) == ["data.svm"]
 

@@ -23,9 +23,9 @@ def whole(stream, width):
     """Pointers, rows and values of all columns, read in blocks of `width`."""
     blocks = list(stream.columns(width))
     assert [b.first for b in blocks] == np.cumsum([0] + [b.width for b in blocks[:-1]]).tolist()
-    lengths = np.concatenate([np.diff(b.values.pointers) for b in blocks])
-    places = np.concatenate([b.values.places for b in blocks])
-    return lengths, places, np.concatenate([b.values.values for b in blocks])
+    lengths = np.concatenate([np.diff(b.values.indptr) for b in blocks])
+    indices = np.concatenate([b.values.indices for b in blocks])
+    return lengths, indices, np.concatenate([b.values.values for b in blocks])
 
 
 @pytest.mark.parametrize("width", [1, 7, 64, 1000, LOT - 1, LOT, LOT + 1, N, 10 * N])
@@ -40,9 +40,9 @@ def test_load_columns_and_rows_are_the_same_numbers():
     stream = SparseStream(n_rows=50, n_columns=N, informative=4)
     matrix, y = stream.load()
     assert matrix.shape == (50, N)
-    lengths, places, values = whole(stream, 100)
+    lengths, indices, values = whole(stream, 100)
     np.testing.assert_array_equal(np.diff(matrix.indptr), lengths)
-    np.testing.assert_array_equal(matrix.indices, places)
+    np.testing.assert_array_equal(matrix.indices, indices)
     assert set(values) == {1.0}
     np.testing.assert_array_equal(y, stream.target())
     rows = list(stream.rows(20))
@@ -75,9 +75,9 @@ def test_copies_are_a_half_of_their_feature_and_come_after_it():
 @pytest.mark.parametrize(("n_columns", "informative"), [(4, 1), (40, 10), (41, 10), (1000, 250)])
 def test_small_streams_have_room_for_all_that_is_planted(n_columns, informative):
     stream = SparseStream(n_rows=40, n_columns=n_columns, informative=informative)
-    places = [*stream.planted.tolist(), *stream.copies.tolist()]
-    assert max(places) < n_columns
-    assert len(set(places)) == 2 * informative
+    indices = [*stream.planted.tolist(), *stream.copies.tolist()]
+    assert max(indices) < n_columns
+    assert len(set(indices)) == 2 * informative
 
 
 def test_what_is_planted_is_found_and_copies_are_redundant():

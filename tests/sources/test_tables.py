@@ -254,7 +254,7 @@ def test_lists_are_counted(tmp_path_factory, lists, group, large):
         found = sp.vstack(
             [
                 sp.csr_matrix(
-                    (b.values.values, b.values.places, b.values.pointers), (b.height, len(features))
+                    (b.values.values, b.values.indices, b.values.indptr), (b.height, len(features))
                 )
                 for b in source.rows(3)
             ]
@@ -303,7 +303,7 @@ def test_lines_in_any_order_are_the_matrix(tmp_path_factory, seed, shuffle, name
         first = 0
         for block in source.rows(4):
             v = block.values
-            part = sp.csr_matrix((v.values, v.places, v.pointers), (block.height, len(used)))
+            part = sp.csr_matrix((v.values, v.indices, v.indptr), (block.height, len(used)))
             assert np.array_equal(part.toarray(), dense[first : first + block.height, used])
             first += block.height
         assert first == n_rows

@@ -14,8 +14,8 @@ from typing import Any
 
 from tamis.checks import batch, instances, measures, sources, streams
 from tamis.measures.base import Measure
-from tamis.selectors.base import BatchSelector, FeatureStreamSelector
-from tamis.selectors.rows.learner import InstanceLearner
+from tamis.methods.base import BatchSelector, FeatureStreamSelector
+from tamis.methods.online.learner import InstanceLearner
 from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]

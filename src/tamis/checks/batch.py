@@ -13,7 +13,7 @@ from tamis.checks import columns
 from tamis.checks.columns import fitted
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import TamisError
-from tamis.selectors.base import BatchSelector
+from tamis.methods.base import BatchSelector
 
 
 def ranking_holds_what_is_kept(selector: BatchSelector) -> None:

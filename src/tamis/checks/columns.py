@@ -15,7 +15,7 @@ from tamis.checks.data import Case, assert_same_log, cases
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
 from tamis.kernels.threads import threads
-from tamis.selectors.base import ColumnSelector
+from tamis.methods.base import ColumnSelector
 from tamis.sources.memory import MemorySource
 
 Check = Callable[[ColumnSelector], None]
@@ -139,16 +139,16 @@ def memory_does_not_grow_with_irrelevant_features(selector: ColumnSelector) -> N
     y = np.arange(n) % 2
     live = clone(selector)
     # Each column is on in the same number of rows of both classes.
-    places = np.tile(np.array([0, 1, 2, 3], dtype=np.int32), width)
-    pointers = np.arange(width + 1, dtype=np.int64) * 4
-    block = ColumnBlock(0, n, Compressed(pointers, places, np.ones(4 * width)))
+    indices = np.tile(np.array([0, 1, 2, 3], dtype=np.int32), width)
+    indptr = np.arange(width + 1, dtype=np.int64) * 4
+    block = ColumnBlock(0, n, Compressed(indptr, indices, np.ones(4 * width)))
     live._start(y, "x", 0)
-    live.look_at([block])
+    live.prepare([block])
     # Some selectors only call a column irrelevant that is worse than one they keep.
-    live.absorb(live.examine(ColumnBlock.of(y)))
+    live.update(live.score(ColumnBlock.of(y)))
 
     def take() -> None:
-        live.absorb(live.examine(replace(block, first=live.n_features_in_)))
+        live.update(live.score(replace(block, first=live.n_features_in_)))
 
     for _ in range(2):
         take()

@@ -18,8 +18,8 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import TamisError
 from tamis.engine.learning.checkpoint import read_checkpoint, write_checkpoint
 from tamis.engine.learning.model import open_model, save_model
-from tamis.selectors.rows.learner import InstanceLearner
-from tamis.selectors.rows.training import Training
+from tamis.methods.online.learner import InstanceLearner
+from tamis.methods.online.training import Training
 from tamis.sources.readers.open_rows import open_rows
 
 L = TypeVar("L", bound=InstanceLearner)

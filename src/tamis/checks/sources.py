@@ -21,20 +21,20 @@ def _whole(source: Source) -> Dense:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-def _dense(block: ColumnBlock | RowBlock, places: int) -> Dense:
+def _dense(block: ColumnBlock | RowBlock, indices: int) -> Dense:
     """A block as a dense table with one row for each of its vectors."""
     v: Any = block.values
     if not isinstance(v, Compressed):
         return np.asarray(v.T if isinstance(block, ColumnBlock) else v)
-    rows: Any = sp.csr_matrix((v.values, v.places, v.pointers), shape=(len(v), places))
+    rows: Any = sp.csr_matrix((v.values, v.indices, v.indptr), shape=(len(v), indices))
     return np.asarray(rows.toarray())
 
 
-def _stack(blocks: Iterable[ColumnBlock] | Iterable[RowBlock], places: int) -> Dense:
+def _stack(blocks: Iterable[ColumnBlock] | Iterable[RowBlock], indices: int) -> Dense:
     parts: list[Dense] = []
     for block in blocks:
         assert block.first == sum(map(len, parts)), "blocks are not in order, or overlap"
-        parts.append(_dense(block, places))
+        parts.append(_dense(block, indices))
     return np.concatenate(parts)
 
 
@@ -71,11 +71,11 @@ def blocks_hold_what_kernels_take(source: Source) -> None:
     for block in source.columns(5):
         v = block.values
         if isinstance(v, Compressed):
-            types = [str(a.dtype) for a in (v.pointers, v.places, v.values)]
+            types = [str(a.dtype) for a in (v.indptr, v.indices, v.values)]
             assert types == ["int64", "int32", "float64"], f"a block holds {types}"
             assert v.values.all(), "a block stores a zero"
-            assert v.pointers[0] == 0, "pointers do not begin at 0"
-            assert v.pointers[-1] == len(v.values), "pointers do not end where the values do"
+            assert v.indptr[0] == 0, "pointers do not begin at 0"
+            assert v.indptr[-1] == len(v.values), "pointers do not end where the values do"
         else:
             assert v.flags.f_contiguous, "a dense block is not in Fortran order"
 

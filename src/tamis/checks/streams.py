@@ -18,7 +18,7 @@ from tamis.checks.data import assert_same_log, cases
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import TamisError
 from tamis.engine.living.selection import Selection
-from tamis.selectors.base import FeatureStreamSelector
+from tamis.methods.base import FeatureStreamSelector
 
 
 def log_is_the_same_when_columns_are_fed(selector: FeatureStreamSelector) -> None:
@@ -31,7 +31,7 @@ def log_is_the_same_when_columns_are_fed(selector: FeatureStreamSelector) -> Non
             live = clone(selector)
             live.start(case.y)
             # What "auto" sees first must not depend on the splitting in this check.
-            live.look_at([ColumnBlock.of(case.X)])
+            live.prepare([ColumnBlock.of(case.X)])
             for i, part in enumerate(np.split(case.X, cuts, axis=1)):
                 live.feed(sp.csc_matrix(part) if i % 2 else part)
             assert_same_log(live.log_, expected.log_, f"{case}, fed in parts {cuts.tolist()}")
@@ -43,7 +43,7 @@ def log_is_the_same_after_stop_and_resume(selector: FeatureStreamSelector) -> No
         expected = fitted(selector, case)
         live = clone(selector)
         live.start(case.y)
-        live.look_at([ColumnBlock.of(case.X)])
+        live.prepare([ColumnBlock.of(case.X)])
         for part in np.array_split(case.X, 4, axis=1):
             live = pickle.loads(pickle.dumps(live)).feed(part)
         assert_same_log(live.log_, expected.log_, f"{case}, resumed")
@@ -75,7 +75,7 @@ def bad_columns_leave_the_stream_as_it_was(selector: FeatureStreamSelector) -> N
         expected = fitted(selector, case)
         live = clone(selector)
         live.start(case.y)
-        live.look_at([ColumnBlock.of(case.X)])
+        live.prepare([ColumnBlock.of(case.X)])
         half = case.X.shape[1] // 2
         live.feed(case.X[:, :half])
         spoilt = case.X[:, half:].copy()

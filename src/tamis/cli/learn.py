@@ -21,7 +21,7 @@ from tamis.core.words import LEARNERS
 
 if TYPE_CHECKING:
     from tamis.engine.learning.learn import Learned
-    from tamis.selectors.rows.training import Training
+    from tamis.methods.online.training import Training
 
 
 @click.command("learn")

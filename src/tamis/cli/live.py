@@ -26,7 +26,7 @@ def live_option(command: F) -> F:
 
 def showing(report: Report, show: Callable[[], None]) -> Report:
     """Progress that also lets somebody look, whenever features have been settled."""
-    from tamis.selectors.telling import SETTLED
+    from tamis.methods.telling import SETTLED
 
     def both(what: str, done: int, total: int | None) -> None:
         report(what, done, total)

@@ -14,7 +14,7 @@ from tamis.core.method_words import split_method
 from tamis.core.words import MEASURES, METHODS
 
 if TYPE_CHECKING:
-    from tamis.selectors import ColumnSelector, FeatureStreamSelector
+    from tamis.methods import ColumnSelector, FeatureStreamSelector
 
 
 class MethodWords(click.ParamType):  # type: ignore[type-arg]
@@ -56,7 +56,7 @@ def own_class(where: str | None) -> type[FeatureStreamSelector] | None:
     if where is None:
         return None
     from tamis.engine.known_selectors import class_of
-    from tamis.selectors import FeatureStreamSelector
+    from tamis.methods import FeatureStreamSelector
 
     kind = class_of(where)
     if not issubclass(kind, FeatureStreamSelector):
@@ -73,13 +73,13 @@ def selector_of(
 ) -> tuple[ColumnSelector, str | None]:
     """The selector that the options ask for, and the word of an encoder named after a colon."""
     from tamis.engine.known_selectors import class_of
-    from tamis.selectors import ColumnSelector
+    from tamis.methods import ColumnSelector
 
     where, settings = split_method(method)
     kind = class_of(where)
     if not issubclass(kind, ColumnSelector):
         raise ParameterError(
-            f"{where} is no ColumnSelector of tamis.selectors, so tamis select cannot run it; "
+            f"{where} is no ColumnSelector of tamis.methods, so tamis select cannot run it; "
             "tamis compare takes any class with fit(X, y)"
         )
     known = list(inspect.signature(kind).parameters)

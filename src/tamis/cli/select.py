@@ -31,7 +31,7 @@ from tamis.core.words import MEASURES, METHODS
 
 if TYPE_CHECKING:
     from tamis.engine.run import Run
-    from tamis.selectors import ColumnSelector
+    from tamis.methods import ColumnSelector
     from tamis.sources import Source
 
 

@@ -17,30 +17,30 @@ Kind = Literal["unknown", "discrete", "continuous"]
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """Compressed sparse vectors: `pointers[j]:pointers[j+1]` of `places` and `values` is vector j.
+    """Compressed sparse vectors: `indptr[j]:indptr[j+1]` of `indices` and `values` is vector j.
 
     Columns in a `ColumnBlock` (places are rows), rows in a `RowBlock` (places are features).
     Places rise strictly inside a vector; a place that is not listed holds 0, which is a value.
     """
 
-    pointers: npt.NDArray[Any]
-    places: npt.NDArray[Any]
+    indptr: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
     values: npt.NDArray[Any]
 
     def __len__(self) -> int:
-        return len(self.pointers) - 1
+        return len(self.indptr) - 1
 
     @property
     def stored(self) -> int:
         """How many entries are stored."""
-        return int(self.pointers[-1] - self.pointers[0])
+        return int(self.indptr[-1] - self.indptr[0])
 
     def part(self, lo: int, hi: int) -> Compressed:
         """Vectors lo to hi - 1, sharing memory."""
-        first, last = int(self.pointers[lo]), int(self.pointers[hi])
+        first, last = int(self.indptr[lo]), int(self.indptr[hi])
         return Compressed(
-            (self.pointers[lo : hi + 1] - first).astype(np.int64, copy=False),
-            self.places[first:last],
+            (self.indptr[lo : hi + 1] - first).astype(np.int64, copy=False),
+            self.indices[first:last],
             self.values[first:last],
         )
 
@@ -50,24 +50,24 @@ class Compressed:
             return self
         filled = self.values != 0
         kept_before = np.concatenate([[0], np.cumsum(filled)])
-        return Compressed(kept_before[self.pointers], self.places[filled], self.values[filled])
+        return Compressed(kept_before[self.indptr], self.indices[filled], self.values[filled])
 
     def widened(self) -> Compressed:
         """The same with the types that kernels take: int64 pointers, int32 places, float64."""
         return Compressed(
-            self.pointers.astype(np.int64, copy=False),
-            self.places.astype(np.int32, copy=False),
+            self.indptr.astype(np.int64, copy=False),
+            self.indices.astype(np.int32, copy=False),
             self.values.astype(np.float64, copy=False),
         )
 
     def pick(self, vectors: npt.NDArray[np.intp]) -> Compressed:
         """The given vectors, copied, in the given order."""
-        lengths = (self.pointers[1:] - self.pointers[:-1])[vectors]
-        pointers = np.zeros(len(vectors) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=pointers[1:])
-        shift = np.repeat(self.pointers[:-1][vectors] - pointers[:-1], lengths)
-        at = np.arange(pointers[-1]) + shift
-        return Compressed(pointers, self.places[at], self.values[at])
+        lengths = (self.indptr[1:] - self.indptr[:-1])[vectors]
+        indptr = np.zeros(len(vectors) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        shift = np.repeat(self.indptr[:-1][vectors] - indptr[:-1], lengths)
+        at = np.arange(indptr[-1]) + shift
+        return Compressed(indptr, self.indices[at], self.values[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class ColumnBlock:
     def column_of_entry(self, entry: int) -> int:
         """Arrival number of the column that holds stored number `entry`."""
         if isinstance(self.values, Compressed):
-            inside = int(np.searchsorted(self.values.pointers, entry, side="right")) - 1
+            inside = int(np.searchsorted(self.values.indptr, entry, side="right")) - 1
         else:
             inside = entry // max(self.n_rows, 1)
         return self.first + inside
@@ -191,7 +191,7 @@ class ColumnBlock:
     def row_of_entry(self, entry: int) -> int:
         """The row that stored number `entry` is in, counted from 0."""
         if isinstance(self.values, Compressed):
-            return int(self.values.places[entry])
+            return int(self.values.indices[entry])
         return entry % max(self.n_rows, 1)
 
     def name_of(self, column: int, prefix: str = "x", base: int = 0) -> str:

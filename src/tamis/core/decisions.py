@@ -159,8 +159,8 @@ class DecisionLog(LogViews):
         for key, number in d.evidence.items():
             if key not in self._evidence:
                 self._evidence[key] = (Growable(np.int64), Growable(np.float64))
-            places, numbers = self._evidence[key]
-            places.append(len(self._events))
+            indices, numbers = self._evidence[key]
+            indices.append(len(self._events))
             numbers.append(number)
         self._events.append(
             (at, d.feature, code, d.relevance, d.value, d.level, len(self._because))
@@ -283,9 +283,9 @@ class DecisionLog(LogViews):
         record = self._events.view[i]
         start = int(self._events.view["because_end"][i - 1]) if i else 0
         evidence = {}
-        for key, (places, numbers) in self._evidence.items():
-            at = int(np.searchsorted(places.view, i))
-            if at < len(places) and places.view[at] == i:
+        for key, (indices, numbers) in self._evidence.items():
+            at = int(np.searchsorted(indices.view, i))
+            if at < len(indices) and indices.view[at] == i:
                 evidence[key] = float(numbers.view[at])
         return Decision(
             int(record["feature"]),

@@ -32,7 +32,7 @@ class Mark:
     @classmethod
     def of(cls, log: DecisionLog) -> Mark:
         """Where a log stands."""
-        evidence = {key: len(places) for key, (places, _) in log._evidence.items()}
+        evidence = {key: len(indices) for key, (indices, _) in log._evidence.items()}
         return cls(len(log), len(log._events), len(log._because), evidence)
 
 
@@ -72,10 +72,10 @@ def raw_levels(log: DecisionLog) -> npt.NDArray[np.float32]:
 def _events_since(log: DecisionLog, mark: Mark) -> Arrays:
     events = log._events.view[mark.events :]
     arrays = {f"event_{key}": events[key] for key in EVENT.names or ()}
-    for key, (places, numbers) in log._evidence.items():
+    for key, (indices, numbers) in log._evidence.items():
         at = mark.evidence.get(key, 0)
-        if len(places) > at:
-            arrays[f"evidence:{key}:at"] = places.view[at:]
+        if len(indices) > at:
+            arrays[f"evidence:{key}:at"] = indices.view[at:]
             arrays[f"evidence:{key}"] = numbers.view[at:]
     return arrays
 
@@ -104,8 +104,8 @@ def extend(log: DecisionLog, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
             name = key.removeprefix("evidence:").removesuffix(":at")
             if name not in log._evidence:
                 log._evidence[name] = (Growable(np.int64), Growable(np.float64))
-            places, numbers = log._evidence[name]
-            places.extend(arrays[key])
+            indices, numbers = log._evidence[name]
+            indices.extend(arrays[key])
             numbers.extend(arrays[f"evidence:{name}"])
 
 

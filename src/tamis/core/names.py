@@ -66,12 +66,12 @@ class Names(Sequence[str]):
         first, last = int(self.offsets[lo]), int(self.offsets[hi])
         return Names(self.blob[first:last], self.offsets[lo : hi + 1] - first)
 
-    def pick(self, places: npt.NDArray[np.intp]) -> Names:
+    def pick(self, indices: npt.NDArray[np.intp]) -> Names:
         """The names at some places, in the given order."""
-        lengths = np.diff(self.offsets)[places]
-        offsets = np.zeros(len(places) + 1, dtype=np.int64)
+        lengths = np.diff(self.offsets)[indices]
+        offsets = np.zeros(len(indices) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][places] - offsets[:-1], lengths)
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
         return Names(np.frombuffer(self.blob, np.uint8)[at].tobytes(), offsets)
 
     def __iter__(self) -> Iterator[str]:

@@ -51,19 +51,19 @@ def _closest(names: Names, wanted: str) -> Names:
     text = np.frombuffer(names.blob.lower(), np.uint8)
     lengths = np.diff(names.offsets)
     slack = 1 + len(word) // 4
-    places = np.flatnonzero((np.abs(lengths - len(word)) <= slack) & (lengths > 0))
-    last = lengths[places] - 1
-    alike = np.zeros(len(places), dtype=np.int64)
+    indices = np.flatnonzero((np.abs(lengths - len(word)) <= slack) & (lengths > 0))
+    last = lengths[indices] - 1
+    alike = np.zeros(len(indices), dtype=np.int64)
     for letters, first, step in (
-        (word, names.offsets[places], 1),
-        (word[::-1], names.offsets[places] + last, -1),
+        (word, names.offsets[indices], 1),
+        (word[::-1], names.offsets[indices] + last, -1),
     ):
-        going = np.ones(len(places), dtype=np.bool_)
+        going = np.ones(len(indices), dtype=np.bool_)
         for i, letter in enumerate(letters[:ENDS]):
             going &= (i <= last) & (text[first + step * np.minimum(i, last)] == letter)
             alike += going
     best: npt.NDArray[np.intp] = np.argsort(-alike, kind="stable")[:COMPARED]
-    return names.pick(places[np.sort(best)])
+    return names.pick(indices[np.sort(best)])
 
 
 def no_such_feature(names: NameBook, unknown: Sequence[object]) -> str:

@@ -2,7 +2,7 @@
 
 Help, refusals and the completion of a shell need the words only, and should not wait for the
 numeric libraries behind them. Words of methods are read from their files, which are found as
-`tamis.selectors` finds them; the others are tables. A test compares all with what is behind them.
+`tamis.methods` finds them; the others are tables. A test compares all with what is behind them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_SELECTORS = Path(__file__).parents[1] / "selectors"
+_SELECTORS = Path(__file__).parents[1] / "methods"
 _WORD = re.compile(r'^    method: ClassVar\[str\] = "(.+)"$', re.MULTILINE)
 
 
@@ -20,7 +20,7 @@ def _methods(folder: str) -> tuple[str, ...]:
 
 
 #: Methods that decide as columns arrive, and methods that decide when they have seen all.
-STREAM_METHODS = _methods("features")
+STREAM_METHODS = _methods("streaming")
 BATCH_METHODS = _methods("batch")
 METHODS = tuple(sorted((*STREAM_METHODS, *BATCH_METHODS)))
 

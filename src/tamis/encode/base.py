@@ -32,13 +32,13 @@ WHICH: Mapping[str, Range | Sequence[Range]] = {"which": OneOf(("numbers", "all"
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """The cuts of some columns: `pointers[j]:pointers[j+1]` of `values` are those of column j.
+    """The cuts of some columns: `indptr[j]:indptr[j+1]` of `values` are those of column j.
 
     `stays` marks columns that are categories already; `gaps` is what a gap becomes in each column,
     and `missing` how many there were.
     """
 
-    pointers: Ints
+    indptr: Ints
     values: Floats
     stays: npt.NDArray[np.bool_]
     gaps: Floats
@@ -48,7 +48,7 @@ class Cuts:
         """The cuts of column j; None where it stays as it is."""
         if self.stays[j]:
             return None
-        return self.values[self.pointers[j] : self.pointers[j + 1]].copy()
+        return self.values[self.indptr[j] : self.indptr[j + 1]].copy()
 
 
 class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,15 +99,15 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
             stays |= block.words
         numbers = np.zeros(block.width, dtype=np.int64)
         values = self._find(columns, target, stays, numbers)
-        pointers = np.concatenate([[0], np.cumsum(numbers)])
+        indptr = np.concatenate([[0], np.cumsum(numbers)])
         _refuse_gaps_in_numbers(block, stays & not_whole & (gaps > 0), missing, name_of)
         cut = ~stays
         below = np.zeros(block.width)
         if not missing.zero_is_gap and len(values):
             under = np.concatenate([[0], np.cumsum(values < 0)])
-            below = under[pointers[1:]] - under[pointers[:-1]]
+            below = under[indptr[1:]] - under[indptr[:-1]]
         tops[cut] = (numbers - below)[cut]
-        return Cuts(pointers, values, stays, missing.gap_codes(tops), gaps)
+        return Cuts(indptr, values, stays, missing.gap_codes(tops), gaps)
 
     def apply(self, block: ColumnBlock, cuts: Cuts) -> ColumnBlock:
         """The block as categories."""
@@ -118,7 +118,7 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         codes = np.empty(len(entries))
         over_columns(
             lambda lo, hi: code_entries(
-                entries, columns.spans, cuts.pointers, cuts.values, cuts.stays, cuts.gaps,
+                entries, columns.spans, cuts.indptr, cuts.values, cuts.stays, cuts.gaps,
                 missing.zero_is_gap, lo, hi, codes,
             ),
             columns.spans,
@@ -167,7 +167,7 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         self._survey(missing.mark(block), _Columns(block, False, 0.0), missing, self._name_of)
         v = self.apply(block, self._cuts).values
         if isinstance(v, Compressed):
-            return sp.csc_matrix((v.values, v.places, v.pointers), shape=X.shape)
+            return sp.csc_matrix((v.values, v.indices, v.indptr), shape=X.shape)
         return v
 
     def __sklearn_tags__(self) -> Any:
@@ -232,8 +232,8 @@ class _Columns:
         v = block.values
         self.n_rows, self.width = block.n_rows, block.width
         if isinstance(v, Compressed):
-            self.spans = v.pointers.astype(np.int64, copy=False)
-            flat, arrays = np.empty(0), (self.spans, v.places, v.values)
+            self.spans = v.indptr.astype(np.int64, copy=False)
+            flat, arrays = np.empty(0), (self.spans, v.indices, v.values)
         else:
             self.spans = np.arange(block.width + 1, dtype=np.int64) * block.n_rows
             flat = np.asarray(block.entries)

@@ -84,5 +84,5 @@ def with_entries(block: ColumnBlock, entries: np.ndarray) -> ColumnBlock:
     """The same block with other stored numbers, column after column."""
     v = block.values
     if isinstance(v, Compressed):
-        return replace(block, values=Compressed(v.pointers, v.places, entries))
+        return replace(block, values=Compressed(v.indptr, v.indices, entries))
     return replace(block, values=entries.reshape(v.shape, order="F"))

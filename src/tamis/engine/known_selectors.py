@@ -14,7 +14,7 @@ from typing import Any
 from tamis.core.errors import ParameterError
 from tamis.measures.auto import Auto, from_name, named
 from tamis.measures.base import Measure
-from tamis.selectors import BY_METHOD, ColumnSelector, FeatureStreamSelector
+from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector
 
 
 def make_selector(method: str, **parameters: Any) -> ColumnSelector:

@@ -27,8 +27,8 @@ from tamis.engine.workers.executors import examiner
 from tamis.engine.wrappers.encoded import EncodedSource, Encoding
 from tamis.engine.wrappers.groups import grouped, refuse_groups
 from tamis.kernels.threads import threads
-from tamis.selectors import ColumnSelector
-from tamis.selectors.telling import SETTLED
+from tamis.methods import ColumnSelector
+from tamis.methods.telling import SETTLED
 from tamis.sources import open_source
 from tamis.sources.base import (
     Ranged,
@@ -127,13 +127,13 @@ def select(
         columns = grouped(stack.enter_context(columns_for_now(source, report)), groups)
         if not encoding.idle:
             columns = encoded = EncodedSource(columns, encoding, target)
-        examining = stack.enter_context(examiner(cluster))
+        scoring = stack.enter_context(examiner(cluster))
         stock = stock_for(chosen, source, target, encoding)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
         at_hand = cluster is None or not isinstance(columns, Ranged)
         if stock is not None:
-            examining = stock.filled(chosen, examining, at_hand=at_hand)
-        chosen.run(columns, target, examining, width, watched(report, watch, so_far))
+            scoring = stock.filled(chosen, scoring, at_hand=at_hand)
+        chosen.run(columns, target, scoring, width, watched(report, watch, so_far))
         if stock is not None and isinstance(columns, Ranged) and not at_hand:
             stock.fetch(chosen, columns)
         if stock is not None:

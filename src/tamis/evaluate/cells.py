@@ -217,7 +217,7 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     def watched(selector: Any, source: Any, width: int | None, report: Any) -> Iterator[Any]:
         """Note what is kept whenever a block has been absorbed that ends at a stop."""
         for block in source.columns(width, report):
-            yield selector.examine(block)
+            yield selector.score(block)
             if selector.n_features_in_ in stops:
                 seen[selector.n_features_in_] = np.asarray(selector.kept_).copy()
 

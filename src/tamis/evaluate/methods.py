@@ -22,7 +22,7 @@ from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
 from tamis.engine.known_selectors import class_of, load_class, place_of
 from tamis.measures.auto import BY_NAME, at_level, choose
-from tamis.selectors.columns.measured import Measured
+from tamis.methods.measured import Measured
 from tamis.sources.memory import MemorySource
 
 #: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.

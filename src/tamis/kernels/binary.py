@@ -25,11 +25,11 @@ _NOBODY = np.float32(0)
 
 
 @inline
-def longest(pointers):
+def longest(indptr):
     """The most entries in a row."""
     most = 0
-    for r in range(len(pointers) - 1):
-        most = max(most, pointers[r + 1] - pointers[r])
+    for r in range(len(indptr) - 1):
+        most = max(most, indptr[r + 1] - indptr[r])
     return most
 
 
@@ -92,13 +92,13 @@ def _renew(step, lam, values, first, n_in, inside, slots, weight, order, where, 
 
 
 @inline
-def _receive(step, places, values, n_out, outside, marks, weight, feature, order, where, bound,
+def _receive(step, indices, values, n_out, outside, marks, weight, feature, order, where, bound,
              key, serial, counts, scale):  # fmt: skip
     """Let a row's other features ask for a place."""
     squares, dropped = scale[SQUARES], scale[DROPPED]
     lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
     for n in range(n_out):
-        j, new = places[outside[n]], step * values[outside[n]]
+        j, new = indices[outside[n]], step * values[outside[n]]
         if abs(new) <= lowest:
             continue
         slot = admit(order, where, bound, key, serial, counts, abs(new))
@@ -115,17 +115,17 @@ def _receive(step, places, values, n_out, outside, marks, weight, feature, order
 
 @jit
 def learn_first_order(
-    pointers, places, values, codes, eta, lam,
+    indptr, indices, values, codes, eta, lam,
     marks, weight, feature, order, where, bound, key, serial, counts, scale,
 ):  # fmt: skip
     """Gradient steps on the hinge loss; the largest weights stay. lam > 0 shrinks and projects."""
-    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
-        first, last, y = pointers[r], pointers[r + 1], 1.0 if codes[r] == 1 else -1.0
+        first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
         score = 0.0
         for t in range(first, last):
-            slot = int(max(-marks[places[t]], _NOBODY))
+            slot = int(max(-marks[indices[t]], _NOBODY))
             slots[t - first] = slot
             score += weight[slot] * values[t]
         score *= scale[FACTOR]
@@ -152,14 +152,14 @@ def learn_first_order(
                 newcomers += (step * values[outside[n]]) ** 2
             scale[FACTOR] *= projection(scale, newcomers, lam)
         _receive(
-            step, places, values, n_out, outside, marks, weight, feature, order, where, bound,
+            step, indices, values, n_out, outside, marks, weight, feature, order, where, bound,
             key, serial, counts, scale,
         )  # fmt: skip
 
 
 @jit
 def learn_second_order(
-    pointers, places, values, codes, gamma,
+    indptr, indices, values, codes, gamma,
     marks, held, weight, feature, order, where, bound, serial, counts,
 ):  # fmt: skip
     """Confidence-weighted steps on the squared hinge loss; the features of least variance stay.
@@ -167,14 +167,14 @@ def learn_second_order(
     1/Sigma is 1 plus the accumulated precision: `held[slot]` of kept features, `marks[j]` of the
     others, rounded to their type at each step. It is also the key of the heap.
     """
-    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     variance, per_gamma = np.empty(len(inside)), 1.0 / gamma
     for r in range(len(codes)):
-        first, last, y = pointers[r], pointers[r + 1], 1.0 if codes[r] == 1 else -1.0
+        first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
         score = 0.0
         for t in range(first, last):
-            slot = int(max(-marks[places[t]], _NOBODY))
+            slot = int(max(-marks[indices[t]], _NOBODY))
             slots[t - first] = slot
             score += weight[slot] * values[t]
         counts[ROWS] += 1
@@ -186,7 +186,7 @@ def learn_second_order(
         counts[NONZEROS] += last - first
         spread, n_in = 0.0, 0
         for t in range(first, last):
-            mark, slot = marks[places[t]], slots[t - first]
+            mark, slot = marks[indices[t]], slots[t - first]
             sigma = 1.0 / (
                 1.0 + float(max(held[slot], mark))
             )  # held[0] is 0, and marks of slots are below
@@ -202,7 +202,7 @@ def learn_second_order(
             held[slot] += x * x * per_gamma
         lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
         for n in range(last - first - n_in):
-            j, x = places[outside[n]], values[outside[n]]
+            j, x = indices[outside[n]], values[outside[n]]
             marks[j] += x * x * per_gamma
             if marks[j] <= lowest:
                 continue
@@ -218,45 +218,45 @@ def learn_second_order(
 
 
 @jit
-def learn_full_first_order(pointers, places, values, codes, eta, decay, weight, counts):
+def learn_full_first_order(indptr, indices, values, codes, eta, decay, weight, counts):
     """Gradient steps on the hinge loss, every weight held; with `decay` the rate is eta/sqrt(t)."""
     for r in range(len(codes)):
         y = 1.0 if codes[r] == 1 else -1.0
         score = 0.0
-        for t in range(pointers[r], pointers[r + 1]):
-            score += weight[places[t]] * values[t]
+        for t in range(indptr[r], indptr[r + 1]):
+            score += weight[indices[t]] * values[t]
         counts[ROWS] += 1
         counts[MISTAKES] += (score > 0) != (y > 0)
         if 1.0 - y * score <= 0.0:
             continue
         counts[UPDATES] += 1
-        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        counts[NONZEROS] += indptr[r + 1] - indptr[r]
         step = y * (eta / np.sqrt(counts[ROWS]) if decay else eta)
-        for t in range(pointers[r], pointers[r + 1]):
-            weight[places[t]] += step * values[t]
+        for t in range(indptr[r], indptr[r + 1]):
+            weight[indices[t]] += step * values[t]
 
 
 @jit
-def learn_full_second_order(pointers, places, values, codes, gamma, weight, precision, counts):
+def learn_full_second_order(indptr, indices, values, codes, gamma, weight, precision, counts):
     """Confidence-weighted steps on the squared hinge loss, every weight held."""
     per_gamma = 1.0 / gamma
     for r in range(len(codes)):
         y = 1.0 if codes[r] == 1 else -1.0
         score = 0.0
-        for t in range(pointers[r], pointers[r + 1]):
-            score += weight[places[t]] * values[t]
+        for t in range(indptr[r], indptr[r + 1]):
+            score += weight[indices[t]] * values[t]
         counts[ROWS] += 1
         counts[MISTAKES] += (score > 0) != (y > 0)
         loss = 1.0 - y * score
         if loss <= 0.0:
             continue
         counts[UPDATES] += 1
-        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        counts[NONZEROS] += indptr[r + 1] - indptr[r]
         spread = 0.0
-        for t in range(pointers[r], pointers[r + 1]):
-            spread += values[t] * values[t] * (1.0 / (1.0 + float(precision[places[t]])))
+        for t in range(indptr[r], indptr[r + 1]):
+            spread += values[t] * values[t] * (1.0 / (1.0 + float(precision[indices[t]])))
         step = y * loss / (spread + gamma)
-        for t in range(pointers[r], pointers[r + 1]):
-            j, x = places[t], values[t]
+        for t in range(indptr[r], indptr[r + 1]):
+            j, x = indices[t], values[t]
             weight[j] += step * x * (1.0 / (1.0 + float(precision[j])))
             precision[j] += x * x * per_gamma

@@ -88,7 +88,7 @@ def kmeans(items, classes, zeros, count, bins, centres, out):
 
 @jit
 def bin_columns(
-    flat, pointers, places, values, n, zero_is_gap, most_levels, way, bins, stays, lo, hi, numbers
+    flat, indptr, indices, values, n, zero_is_gap, most_levels, way, bins, stays, lo, hi, numbers
 ):
     """Cuts of columns lo..hi-1, end to end, and in `numbers` how many each has.
 
@@ -103,7 +103,7 @@ def bin_columns(
         if stays[j]:
             continue
         count, zeros = sort_column(
-            flat, pointers, places, values, n, j, zero_is_gap, no_class, class_counts, rows,
+            flat, indptr, indices, values, n, j, zero_is_gap, no_class, class_counts, rows,
             entries, items, classes, lump,
         )  # fmt: skip
         stays[j] = is_discrete(items, count, most_levels)

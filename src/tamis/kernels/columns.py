@@ -1,6 +1,6 @@
 """Columns of a block as lists of entries: one way in for kernels, whatever the layout.
 
-A block comes as `flat` (dense, column after column; `pointers` is then empty) or as compressed
+A block comes as `flat` (dense, column after column; `indptr` is then empty) or as compressed
 columns (`flat` is then empty). What a column holds decides how it is listed, not how it is stored:
 a column that is mostly nonzero is listed whole, less its mean; any other by its nonzeros, and its
 mean is then no larger than its standard deviation. So both layouts go through the same additions.
@@ -19,9 +19,9 @@ CONSTANT, OUT_OF_RANGE = -1.0, -2.0
 
 
 @jit
-def list_column(flat, pointers, places, values, n, j, shift, rows, entries):
+def list_column(flat, indptr, indices, values, n, j, shift, rows, entries):
     """List column j less `shift`: all rows, or for shift 0 those not zero. Return how many."""
-    dense = len(pointers) == 0
+    dense = len(indptr) == 0
     if dense and shift == 0.0:
         count = 0
         for row in range(n):
@@ -36,22 +36,22 @@ def list_column(flat, pointers, places, values, n, j, shift, rows, entries):
             rows[row] = row
             entries[row] = flat[j * n + row] - shift
         return n
-    first, last = pointers[j], pointers[j + 1]
+    first, last = indptr[j], indptr[j + 1]
     if shift == 0.0:
         for t in range(first, last):
-            rows[t - first] = places[t]
+            rows[t - first] = indices[t]
             entries[t - first] = values[t]
         return last - first
     for row in range(n):
         rows[row] = row
         entries[row] = -shift
     for t in range(first, last):
-        entries[places[t]] = values[t] - shift
+        entries[indices[t]] = values[t] - shift
     return n
 
 
 @jit
-def column_moments(flat, pointers, places, values, n, centred, lo, hi, means, shifts, squares):
+def column_moments(flat, indptr, indices, values, n, centred, lo, hi, means, shifts, squares):
     """Mean, shift for `list_column` and sum of squares of columns lo..hi-1.
 
     Squares are about the mean, or say why the column cannot be used. Not `centred`: about zero, as
@@ -59,7 +59,7 @@ def column_moments(flat, pointers, places, values, n, centred, lo, hi, means, sh
     """
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
     for j in range(lo, hi):
-        count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+        count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
         means[j], squares[j] = moments(entries, 0, count, n)
         shifts[j] = means[j] if 2 * count > n else 0.0
         if not centred:
@@ -73,9 +73,9 @@ def column_moments(flat, pointers, places, values, n, centred, lo, hi, means, sh
 
 
 @jit
-def spread_column(flat, pointers, places, values, n, j, mean, rows, entries, out):
+def spread_column(flat, indptr, indices, values, n, j, mean, rows, entries, out):
     """Column j as n numbers, less its mean."""
-    count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+    count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
     out[:] = -mean
     for t in range(count):
         out[rows[t]] = entries[t] - mean

@@ -21,14 +21,14 @@ def scrambled(word):
 
 
 @jit
-def row_hashes(pointers, rows, codes, picks, out):
+def row_hashes(indptr, rows, codes, picks, out):
     """Add to the hash of every row its levels in the picked columns; sums, so order is no matter.
 
     Rows with the same levels have the same hash. Others share one with a chance of 2^-64.
     """
     for j in picks:
         column = scrambled(np.uint64(j + 1))
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             out[rows[t]] += scrambled(column ^ scrambled(np.uint64(codes[t]) << np.uint64(32)))
 
 
@@ -43,7 +43,7 @@ def inconsistent(counts, pattern):
 
 
 @jit
-def inconsistent_with(pointers, rows, codes, classes, pattern, counts, picks, lo, hi, out, new):
+def inconsistent_with(indptr, rows, codes, classes, pattern, counts, picks, lo, hi, out, new):
     """Inconsistent rows when each of columns picks[lo..hi-1] is added to those taken.
 
     And how many new patterns that makes: a column that makes none now will never make any.
@@ -57,7 +57,7 @@ def inconsistent_with(pointers, rows, codes, classes, pattern, counts, picks, lo
     while size < 2 * n:
         size *= 2
     keys, slots = np.empty(size, np.int64), np.full(size, -1, np.int64)
-    cells, places = np.zeros((n, kinds), np.int64), np.empty(n, np.int64)
+    cells, indices = np.zeros((n, kinds), np.int64), np.empty(n, np.int64)
     left, seen, met = counts.copy(), np.zeros(len(counts), np.bool_), np.empty(n, np.int64)
     base = 0
     for p in range(len(counts)):
@@ -65,7 +65,7 @@ def inconsistent_with(pointers, rows, codes, classes, pattern, counts, picks, lo
     for i in range(lo, hi):
         j = picks[i]
         n_cells, n_met = 0, 0
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             p, c = pattern[rows[t]], classes[rows[t]]
             if p < 0:
                 continue
@@ -74,7 +74,7 @@ def inconsistent_with(pointers, rows, codes, classes, pattern, counts, picks, lo
             while slots[at] >= 0 and keys[at] != key:
                 at = (at + 1) & (size - 1)
             if slots[at] < 0:
-                keys[at], slots[at], places[n_cells] = key, n_cells, at
+                keys[at], slots[at], indices[n_cells] = key, n_cells, at
                 n_cells += 1
             if not seen[p]:
                 seen[p] = True
@@ -86,7 +86,7 @@ def inconsistent_with(pointers, rows, codes, classes, pattern, counts, picks, lo
         for s in range(n_cells):
             total += inconsistent(cells, s)
             cells[s] = 0
-            slots[places[s]] = -1
+            slots[indices[s]] = -1
         for s in range(n_met):
             p = met[s]
             total += inconsistent(left, p) - inconsistent(counts, p)

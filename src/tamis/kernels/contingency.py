@@ -99,7 +99,7 @@ def level_of(df, product, n, critical, refused_level):
 
 @jit
 def relevance_coded(
-    pointers, rows, codes, level_pointers, level_counts, y, class_counts, table, unit,
+    indptr, rows, codes, level_pointers, level_counts, y, class_counts, table, unit,
     pearson, spirtes, critical, refused_level, lo, hi, strength, level,
 ):  # fmt: skip
     """Statistic and level of coded columns lo..hi-1 against the class, from their entries."""
@@ -110,7 +110,7 @@ def relevance_coded(
         cells = np.zeros(width * n_classes, np.int64)
         for c in range(n_classes):
             cells[c] = class_counts[c]
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             group = y[rows[t]]
             cells[codes[t] * n_classes + group] += 1
             cells[group] -= 1

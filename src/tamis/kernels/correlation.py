@@ -102,7 +102,7 @@ def _two_class_sums(rows, values, first, last, groups, mean, sums, seen):
 
 @jit
 def relevance_compressed(
-    pointers, rows, values, groups, weights, totals, norms, gate, lo, hi,
+    indptr, rows, values, groups, weights, totals, norms, gate, lo, hi,
     strength, level,
 ):  # fmt: skip
     """Strength of compressed columns lo..hi-1 towards the target."""
@@ -111,9 +111,9 @@ def relevance_compressed(
     # on two small numbers only, so it is worked out once for each and remembered (2: not yet).
     known = np.full((FEW_ONES, FEW_ONES), 2.0)
     two_classes = len(norms) == 2 and len(weights) == 0
-    last = pointers[lo]
+    last = indptr[lo]
     for j in range(lo, hi):
-        first, last = last, pointers[j + 1]
+        first, last = last, indptr[j + 1]
         count = last - first
         strength[j], level[j] = 0.0, np.nan
         if count == 0:
@@ -148,14 +148,14 @@ def relevance_dense(dense, groups, weights, totals, norms, gate, lo, hi, strengt
 
 
 @jit
-def centre(pointers, rows, values, n, out_pointers, out_rows, out_values, means, squares):
+def centre(indptr, rows, values, n, out_pointers, out_rows, out_values, means, squares):
     """Ready columns for products: full columns are centred, sparse ones keep their zeros.
 
     A column that is mostly nonzero is listed whole, less its mean (``means`` 0); any other keeps
     its entries and its mean. What a column holds decides, not how it was stored.
     """
-    for j in range(len(pointers) - 1):
-        first, last = pointers[j], pointers[j + 1]
+    for j in range(len(indptr) - 1):
+        first, last = indptr[j], indptr[j + 1]
         count = last - first
         mean, squares[j] = moments(values, first, last, n)
         out = out_pointers[j]
@@ -200,12 +200,12 @@ def pair_correlation(
 
 @jit
 def pair_correlation_many(
-    pointers, rows, values, means, squares, lo, hi,
+    indptr, rows, values, means, squares, lo, hi,
     heads, nodes, numbers, slot_means, slot_squares, alive, n, first, out,
 ):  # fmt: skip
     """`pair_correlation` of ready columns lo..hi-1; row i - first of `out` is column i."""
     for i in range(lo, hi):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         pair_correlation(
             rows[a:b], values[a:b], means[i], squares[i],
             heads, nodes, numbers, slot_means, slot_squares, alive, n, out[i - first],

@@ -19,14 +19,14 @@ ZEROS = -1
 
 @jit
 def sort_column(
-    flat, pointers, places, values, n, j, zero_is_gap, y, class_counts, rows, entries, items,
+    flat, indptr, indices, values, n, j, zero_is_gap, y, class_counts, rows, entries, items,
     classes, lump,
 ):  # fmt: skip
     """List column j as items with their classes, and the zeros of each class in `lump`.
 
     Return how many items there are, and how many zeros. All arrays but `lump` have room for n + 1.
     """
-    count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+    count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
     zeros = 0 if zero_is_gap else n - count
     lump[:] = class_counts
     there = 0
@@ -58,16 +58,16 @@ def is_discrete(items, count, most_levels):
 
 
 @jit
-def survey_columns(values, pointers, n, zero_is_gap, lo, hi, gaps, infinite, not_whole, top):
+def survey_columns(values, indptr, n, zero_is_gap, lo, hi, gaps, infinite, not_whole, top):
     """Look at columns lo..hi-1: how many gaps, anything infinite or not whole, the highest value.
 
     The highest is at least 0.
     """
     for j in range(lo, hi):
-        gaps[j] = n - (pointers[j + 1] - pointers[j]) if zero_is_gap else 0
+        gaps[j] = n - (indptr[j + 1] - indptr[j]) if zero_is_gap else 0
         infinite[j] = not_whole[j] = False
         top[j] = 0.0
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             value = values[t]
             if value != value or (zero_is_gap and value == 0.0):
                 gaps[j] += 1
@@ -99,7 +99,7 @@ def place_of(cuts, first, last, value):
 
 @jit
 def code_entries(
-    values, pointers, cut_pointers, cuts, stays, gaps, zero_is_gap, lo, hi, out
+    values, indptr, cut_pointers, cuts, stays, gaps, zero_is_gap, lo, hi, out
 ):  # fmt: skip
     """Codes of the entries of columns lo..hi-1; `gaps` has what a gap becomes in each column.
 
@@ -109,7 +109,7 @@ def code_entries(
     for j in range(lo, hi):
         first, last = cut_pointers[j], cut_pointers[j + 1]
         base = -1 if zero_is_gap else place_of(cuts, first, last, 0.0)
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             value = values[t]
             if value != value or (zero_is_gap and value == 0.0):
                 out[t] = gaps[j]

@@ -17,14 +17,14 @@ INFORMATION, ENTROPY_X, ENTROPY_Y, ROWS, LEVELS_X, LEVELS_Y = range(6)
 
 
 @jit
-def code_gapped(pointers, values, gap, codes, levels, gaps):
+def code_gapped(indptr, values, gap, codes, levels, gaps):
     """Code compressed columns; how many codes each has, zero included, and which is the gap."""
     longest = 1
     for j in range(len(levels)):
-        longest = max(longest, pointers[j + 1] - pointers[j])
+        longest = max(longest, indptr[j + 1] - indptr[j])
     found = np.empty(longest, np.float64)
     for j in range(len(levels)):
-        first, last = pointers[j], pointers[j + 1]
+        first, last = indptr[j], indptr[j + 1]
         levels[j] = 1 + code_values(
             values[first:last], last - first, codes[first:last], found
         )  # fmt: skip
@@ -66,7 +66,7 @@ def tally(cells, height, width, gap_x, gap_y, table, sums, out):
 
 @jit
 def relevance_gapped(
-    pointers, rows, codes, levels, gaps, y, class_counts, table, lo, hi, out
+    indptr, rows, codes, levels, gaps, y, class_counts, table, lo, hi, out
 ):  # fmt: skip
     """Information of columns lo..hi-1 with the class."""
     k, most = len(class_counts), 1
@@ -76,7 +76,7 @@ def relevance_gapped(
     for j in range(lo, hi):
         cells[: levels[j] * k] = 0
         cells[:k] = class_counts
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             cells[codes[t] * k + y[rows[t]]] += 1
             cells[y[rows[t]]] -= 1
         tally(cells, levels[j], k, gaps[j], -1, table, sums, out[j])
@@ -84,7 +84,7 @@ def relevance_gapped(
 
 @jit
 def pairs_gapped(
-    pointers, rows, codes, levels, gaps, kept_pointers, kept_rows, kept_codes, kept_levels,
+    indptr, rows, codes, levels, gaps, kept_pointers, kept_rows, kept_codes, kept_levels,
     kept_gaps, table, n, first, lo, hi, out,
 ):  # fmt: skip
     """Information of columns first+lo..first+hi-1 (side y) with every kept column (side x)."""
@@ -99,7 +99,7 @@ def pairs_gapped(
         width = levels[i]
         margin[:width] = 0
         margin[0] = n
-        for t in range(pointers[i], pointers[i + 1]):
+        for t in range(indptr[i], indptr[i + 1]):
             spread[rows[t]] = codes[t]
             margin[0] -= 1
             margin[codes[t]] += 1
@@ -113,5 +113,5 @@ def pairs_gapped(
             tally(
                 cells, kept_levels[s], width, kept_gaps[s], gaps[i], table, sums, out[i - first, s]
             )  # fmt: skip
-        for t in range(pointers[i], pointers[i + 1]):
+        for t in range(indptr[i], indptr[i + 1]):
             spread[rows[t]] = 0

@@ -25,21 +25,21 @@ def _stir(state, more):
 
 
 @jit
-def hash_columns(flat, pointers, places, values, n_rows, lo, hi, out):
+def hash_columns(flat, indptr, indices, values, n_rows, lo, hi, out):
     """Hash columns lo..hi-1: rows and bits of what is not zero.
 
-    Numbers come as their bits (uint64): `flat` column after column where there are no `pointers`,
+    Numbers come as their bits (uint64): `flat` column after column where there are no `indptr`,
     else compressed. Zeros count for nothing, stored or not, whatever their sign.
     """
-    dense = len(pointers) == 0
+    dense = len(indptr) == 0
     for j in range(lo, hi):
         state = _START
-        first, last = (j * n_rows, (j + 1) * n_rows) if dense else (pointers[j], pointers[j + 1])
+        first, last = (j * n_rows, (j + 1) * n_rows) if dense else (indptr[j], indptr[j + 1])
         for t in range(first, last):
             bits = flat[t] if dense else values[t]
             if bits == np.uint64(0) or bits == _SIGN:
                 continue
-            row = t - first if dense else places[t]
+            row = t - first if dense else indices[t]
             state = _stir(_stir(state, np.uint64(row)), bits)
         out[j] = state
 

@@ -51,7 +51,7 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
 
 @jit
 def relevance_compressed(
-    pointers, rows, values, y, class_counts, table, units, symmetric, level_table, lo, hi,
+    indptr, rows, values, y, class_counts, table, units, symmetric, level_table, lo, hi,
     strength, level, many,
 ):  # fmt: skip
     """Strength and level of compressed columns lo..hi-1 towards the class.
@@ -65,9 +65,9 @@ def relevance_compressed(
     # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
     # always two classes. The answer then depends on two small numbers only: it is remembered.
     known = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1.0)
-    last = pointers[lo]
+    last = indptr[lo]
     for j in range(lo, hi):
-        first, last = last, pointers[j + 1]
+        first, last = last, indptr[j + 1]
         count = last - first
         if count == 0:
             strength[j], level[j] = 0.0, np.nan
@@ -365,12 +365,12 @@ def _slots_of_many_levels(
 
 @jit
 def pair_information_many(
-    pointers, rows, codes, level_pointers, level_counts, entropies, lo, hi,
+    indptr, rows, codes, level_pointers, level_counts, entropies, lo, hi,
     heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n, first, out,
 ):  # fmt: skip
     """`pair_information` of coded columns lo..hi-1; row i - first of `out` is column i."""
     for i in range(lo, hi):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         pair_information(
             rows[a:b], codes[a:b], level_counts[level_pointers[i] : level_pointers[i + 1]],
             entropies[i], heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n,

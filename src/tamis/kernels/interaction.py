@@ -23,7 +23,7 @@ from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
 @jit
 def meet_counts(
-    pointers, rows, codes, level_pointers, level_counts, entropies, asks, lo, hi,
+    indptr, rows, codes, level_pointers, level_counts, entropies, asks, lo, hi,
     heads, nodes, slot_cells, cell_counts, slot_entropy, alive, cell_classes, slot_rest,
     slot_levels, y, class_counts, table, units, bias, shift, divisor, significant,
     gains, terms, pairs, counted,
@@ -40,7 +40,7 @@ def meet_counts(
     for c in range(n_classes):
         class_entropy -= table[class_counts[c]]
     for i in range(lo, hi):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         mine = level_counts[level_pointers[i] : level_pointers[i + 1]]
         width = len(mine) - 1
         counts = np.zeros(slot_cells[-1] * width * n_classes, np.int32)
@@ -191,7 +191,7 @@ def _many_levels(
 
 @jit
 def meet_correlations(
-    pointers, rows, values, means, squares, asks, lo, hi,
+    indptr, rows, values, means, squares, asks, lo, hi,
     heads, nodes, numbers, slot_means, slot_squares, alive, slot_shares,
     basis, resolution, level, mean_of_counted, n, gains, terms, pairs, shares,
 ):  # fmt: skip
@@ -203,7 +203,7 @@ def meet_correlations(
     """
     n_slots, n_targets = len(alive), basis.shape[1]
     for i in range(lo, hi):
-        a, b = pointers[i], pointers[i + 1]
+        a, b = indptr[i], indptr[i + 1]
         target_products(rows[a:b], values[a:b], squares[i], basis, shares)
         pairs[:] = 0.0
         pair_correlation(

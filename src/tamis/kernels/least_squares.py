@@ -90,7 +90,7 @@ def accept(x, residuals, panel, n_targets, used):
 
 @jit
 def explained_shares(
-    flat, pointers, places, values, means, shifts, squares, panel, n_targets, used, lo, hi,
+    flat, indptr, indices, values, means, shifts, squares, panel, n_targets, used, lo, hi,
     first, shares, left,
 ):  # fmt: skip
     """What columns lo..hi-1 would explain of what the accepted ones leave of the target.
@@ -107,7 +107,7 @@ def explained_shares(
         shares[at] = left[at] = 0.0
         if squares[j] < 0.0:
             continue
-        count = list_column(flat, pointers, places, values, n, j, shifts[j], rows, entries)
+        count = list_column(flat, indptr, indices, values, n, j, shifts[j], rows, entries)
         products[:] = 0.0
         for t in range(count):
             row, value = rows[t], entries[t]
@@ -117,7 +117,7 @@ def explained_shares(
         for i in range(n_targets, used):
             remains -= products[i] * products[i]
         if remains < LITTLE_LEFT * squares[j]:
-            spread_column(flat, pointers, places, values, n, j, means[j], rows, entries, x)
+            spread_column(flat, indptr, indices, values, n, j, means[j], rows, entries, x)
             remains = orthogonalise(x, panel, n_targets, used, products)
             for i in range(n_targets):
                 products[i] = 0.0

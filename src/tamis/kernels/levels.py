@@ -117,30 +117,28 @@ def gather_nonzeros(column, rows, values):
 
 
 @jit
-def compress(dense, picks, pointers, rows, values):
+def compress(dense, picks, indptr, rows, values):
     """Turn some dense columns into compressed ones; the arrays have room for every entry."""
     for i in range(len(picks)):
-        at = pointers[i]
-        pointers[i + 1] = at + gather_nonzeros(dense[:, picks[i]], rows[at:], values[at:])
+        at = indptr[i]
+        indptr[i + 1] = at + gather_nonzeros(dense[:, picks[i]], rows[at:], values[at:])
 
 
 @jit
-def encode(
-    pointers, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts
-):
+def encode(indptr, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts):
     """Code compressed columns, each relative to its most common level.
 
     ``out_rows`` and ``out_codes`` need room for min(entries, n_rows) of each column and one more,
     ``counts`` for entries + 1 levels of each.
     """
     longest = 1
-    for j in range(len(pointers) - 1):
-        longest = max(longest, pointers[j + 1] - pointers[j])
+    for j in range(len(indptr) - 1):
+        longest = max(longest, indptr[j + 1] - indptr[j])
     codes = np.empty(longest, np.int32)
     levels = np.empty(longest, np.float64)
-    for j in range(len(pointers) - 1):
+    for j in range(len(indptr) - 1):
         _encode_column(
-            rows, values, pointers[j], pointers[j + 1] - pointers[j], n_rows, codes, levels, j,
+            rows, values, indptr[j], indptr[j + 1] - indptr[j], n_rows, codes, levels, j,
             out_pointers, out_rows, out_codes, level_pointers, counts,
         )  # fmt: skip
 

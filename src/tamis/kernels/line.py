@@ -205,13 +205,13 @@ def alone(rows, values, first, last, codes, totals, root, rule, program, work, s
 
 
 @jit
-def alone_compressed(pointers, rows, values, codes, totals, root, rule, program, lo, hi, out):
+def alone_compressed(indptr, rows, values, codes, totals, root, rule, program, lo, hi, out):
     """Dependency on each of the compressed columns lo..hi-1 by itself; -1 if it is constant."""
     scaled, shares = np.empty(len(codes)), np.empty(len(codes), np.int64)
     work = room(len(codes), len(totals))
     for j in range(lo, hi):
         out[j] = alone(
-            rows, values, pointers[j], pointers[j + 1], codes, totals, root, rule, program,
+            rows, values, indptr[j], indptr[j + 1], codes, totals, root, rule, program,
             work, scaled, shares,
         )[0]  # fmt: skip
 

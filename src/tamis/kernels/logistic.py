@@ -26,7 +26,7 @@ ENOUGH, ROUNDING = 0.01, 1e-15
 
 @jit
 def block_gradients(
-    flat, pointers, places, values, n, shifts, scales, slopes, lo, hi, first, gradients
+    flat, indptr, indices, values, n, shifts, scales, slopes, lo, hi, first, gradients
 ):
     """Largest |d loss / d weight| over the classes, at weight 0, of columns lo..hi-1.
 
@@ -40,7 +40,7 @@ def block_gradients(
         gradients[j - first] = 0.0
         if scales[j - first] == 0.0:
             continue
-        count = list_column(flat, pointers, places, values, n, j, shifts[j], rows, entries)
+        count = list_column(flat, indptr, indices, values, n, j, shifts[j], rows, entries)
         products[:] = 0.0
         for t in range(count):
             for c in range(n_classes):
@@ -92,12 +92,12 @@ def move_by(rows, entries, first, last, change, curves, move, pull):
 
 
 @jit
-def margins(pointers, rows, entries, weights, intercept, out):
+def margins(indptr, rows, entries, weights, intercept, out):
     """The margin of each row."""
     out[:] = intercept
     for j in range(len(weights)):
         if weights[j] != 0.0:
-            for t in range(pointers[j], pointers[j + 1]):
+            for t in range(indptr[j], indptr[j + 1]):
                 out[rows[t]] += weights[j] * entries[t]
 
 
@@ -112,7 +112,7 @@ def mean_loss(margin, move, step, positive):
 
 
 @jit
-def derive(pointers, rows, entries, margin, positive, weights, l2, slopes, curves, gradients):
+def derive(indptr, rows, entries, margin, positive, weights, l2, slopes, curves, gradients):
     """Derivatives of the loss by margin, and gradients by weight; the intercept's is last."""
     n, k = len(margin), len(weights)
     gradients[k] = 0.0
@@ -123,7 +123,7 @@ def derive(pointers, rows, entries, margin, positive, weights, l2, slopes, curve
         curves[i] = max(chance * (1.0 - chance), LEAST_CURVATURE)
         gradients[k] += slopes[i] / n
     for j in range(k):
-        total = slope_of(rows, entries, pointers[j], pointers[j + 1], slopes)
+        total = slope_of(rows, entries, indptr[j], indptr[j + 1], slopes)
         gradients[j] = total / n + l2 * weights[j]
 
 
@@ -143,9 +143,7 @@ def worst_violation(weights, gradients, penalty):
 
 
 @jit
-def sweep(
-    pointers, rows, entries, curves, bends, gradients, weights, penalty, l2, steps, move, pull
-):
+def sweep(indptr, rows, entries, curves, bends, gradients, weights, penalty, l2, steps, move, pull):
     """Minimise the quadratic model along each coordinate in turn; return the largest change.
 
     `steps` is how far each weight (last: the intercept) has gone, `move` what that does to the
@@ -160,7 +158,7 @@ def sweep(
         pull[i] = curves[i] * move[i]
     largest = abs(slope)
     for j in range(k):
-        first, last = pointers[j], pointers[j + 1]
+        first, last = indptr[j], indptr[j + 1]
         total = slope_of(rows, entries, first, last, pull)
         slope = gradients[j] + total / n + l2 * steps[j]
         weight = weights[j] + steps[j]
@@ -200,7 +198,7 @@ def length_of_step(margin, positive, weights, gradients, penalty, l2, steps, mov
 
 @jit
 def fit_weights(
-    pointers, rows, entries, positive, penalty, l2, tolerance, weights, slopes, gradients
+    indptr, rows, entries, positive, penalty, l2, tolerance, weights, slopes, gradients
 ):
     """Fit weights (last: the intercept) from where they are, until the violation is in tolerance.
 
@@ -212,10 +210,10 @@ def fit_weights(
     steps, bends = np.empty(k + 1), np.empty(k + 1)
     w = weights[:k]
     sweeps = 0
-    margins(pointers, rows, entries, w, weights[k], margin)
+    margins(indptr, rows, entries, w, weights[k], margin)
     worst = 0.0
     for _ in range(MOST_STEPS):
-        derive(pointers, rows, entries, margin, positive, w, l2, slopes, curves, gradients)
+        derive(indptr, rows, entries, margin, positive, w, l2, slopes, curves, gradients)
         worst = worst_violation(w, gradients, penalty)
         if worst <= tolerance:
             break
@@ -224,7 +222,7 @@ def fit_weights(
             bends[k] += curves[i] / n
         for j in range(k):
             bends[j] = 0.0
-            for t in range(pointers[j], pointers[j + 1]):
+            for t in range(indptr[j], indptr[j + 1]):
                 bends[j] += entries[t] * entries[t] * curves[rows[t]]
             bends[j] = bends[j] / n + l2
         steps[:] = 0.0
@@ -233,7 +231,7 @@ def fit_weights(
         for _ in range(MOST_SWEEPS):
             sweeps += 1
             change = sweep(
-                pointers, rows, entries, curves, bends, gradients, w, penalty, l2, steps, move, pull
+                indptr, rows, entries, curves, bends, gradients, w, penalty, l2, steps, move, pull
             )
             if change <= 0.1 * worst:
                 break

@@ -100,7 +100,7 @@ def mdlp_items(items, classes, lump, count, table, unit, left, right, pending, o
 
 @jit
 def mdlp_columns(
-    flat, pointers, places, values, n, zero_is_gap, most_levels, y, class_counts, table, unit,
+    flat, indptr, indices, values, n, zero_is_gap, most_levels, y, class_counts, table, unit,
     stays, lo, hi, numbers,
 ):  # fmt: skip
     """Cuts of columns lo..hi-1, end to end, and in `numbers` how many each has.
@@ -117,7 +117,7 @@ def mdlp_columns(
         if stays[j]:
             continue
         count, _ = sort_column(
-            flat, pointers, places, values, n, j, zero_is_gap, y, class_counts, rows, entries,
+            flat, indptr, indices, values, n, j, zero_is_gap, y, class_counts, rows, entries,
             items, classes, lump,
         )  # fmt: skip
         stays[j] = is_discrete(items, count, most_levels)

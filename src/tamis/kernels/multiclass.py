@@ -53,11 +53,11 @@ def contrast(scores, code, uniform, active, sign, counts):
 
 
 @inline
-def part(first, last, places, marks, inside, slots, outside):
+def part(first, last, indices, marks, inside, slots, outside):
     """List the entries of kept features and their slots, and the others; count the kept ones."""
     n_in = 0
     for t in range(first, last):
-        slot = int(max(-marks[places[t], 0], np.float32(0)))
+        slot = int(max(-marks[indices[t], 0], np.float32(0)))
         inside[n_in] = t
         slots[n_in] = slot
         outside[t - first - n_in] = t
@@ -97,13 +97,13 @@ def _renew(rate, lam, values, n_in, inside, slots, moved, active, sign, weight, 
 
 
 @inline
-def _receive(rate, places, values, n_out, outside, moved, active, sign, fresh, marks, weight,
+def _receive(rate, indices, values, n_out, outside, moved, active, sign, fresh, marks, weight,
              feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
     """Let a row's other features ask for a place; `fresh` is room for their weights."""
     squares, dropped = scale[SQUARES], scale[DROPPED]
     fresh[:] = 0.0
     for n in range(n_out):
-        j, x, total = places[outside[n]], values[outside[n]], 0.0
+        j, x, total = indices[outside[n]], values[outside[n]], 0.0
         for c in range(moved):
             fresh[active[c]] = sign[c] * rate * x
         for i in range(len(fresh)):  # in the order in which kept features add theirs up
@@ -124,18 +124,18 @@ def _receive(rate, places, values, n_out, outside, moved, active, sign, fresh, m
 
 @jit
 def learn_first_order(
-    pointers, places, values, codes, eta, lam, uniform,
+    indptr, indices, values, codes, eta, lam, uniform,
     marks, weight, feature, order, where, bound, key, serial, counts, scale,
 ):  # fmt: skip
     """As for two classes; features are ranked by the norm of their k weights."""
     k, flat = weight.shape[1], weight.reshape(-1)
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     fresh = np.zeros(k)
-    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
-        first, last = pointers[r], pointers[r + 1]
-        n_in = part(first, last, places, marks, inside, slots, outside)
+        first, last = indptr[r], indptr[r + 1]
+        n_in = part(first, last, indices, marks, inside, slots, outside)
         n_out = last - first - n_in
         score(n_in, inside, slots, values, weight, scores)
         for i in range(k):
@@ -158,7 +158,7 @@ def learn_first_order(
                     newcomers += (sign[c] * rate * values[outside[n]]) ** 2
             scale[FACTOR] *= projection(scale, newcomers, lam)
         _receive(
-            rate, places, values, n_out, outside, moved, active, sign, fresh, marks, weight,
+            rate, indices, values, n_out, outside, moved, active, sign, fresh, marks, weight,
             feature, order, where, bound, key, serial, counts, scale,
         )  # fmt: skip
 
@@ -174,18 +174,18 @@ def doubt(table, row):
 
 @jit
 def learn_second_order(
-    pointers, places, values, codes, gamma, uniform,
+    indptr, indices, values, codes, gamma, uniform,
     marks, held, weight, feature, order, where, bound, key, serial, counts,
 ):  # fmt: skip
     """As for two classes; features are ranked by k minus the sum of their variances."""
     k, per_gamma = weight.shape[1], 1.0 / gamma
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     fresh = np.zeros(k)
-    inside = np.empty(longest(pointers) + 1, dtype=np.int64)
+    inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
-        first, last = pointers[r], pointers[r + 1]
-        n_in = part(first, last, places, marks, inside, slots, outside)
+        first, last = indptr[r], indptr[r + 1]
+        n_in = part(first, last, indices, marks, inside, slots, outside)
         score(n_in, inside, slots, values, weight, scores)
         moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
         if 1.0 - margin <= 0.0:
@@ -194,9 +194,9 @@ def learn_second_order(
         counts[NONZEROS] += last - first
         spread = 0.0
         for t in range(first, last):
-            slot = int(max(-marks[places[t], 0], np.float32(0)))
+            slot = int(max(-marks[indices[t], 0], np.float32(0)))
             for c in range(moved):
-                precision = held[slot, active[c]] if slot > 0 else marks[places[t], active[c]]
+                precision = held[slot, active[c]] if slot > 0 else marks[indices[t], active[c]]
                 x = sign[c] * values[t]
                 spread += x * x * (1.0 / (1.0 + float(precision)))
         step = (1.0 - margin) / (spread + gamma)
@@ -208,7 +208,7 @@ def learn_second_order(
                 held[slot, i] += x * x * per_gamma
             key[slot] = -doubt(held, slot)
         for n in range(last - first - n_in):
-            j = places[outside[n]]
+            j = indices[outside[n]]
             for c in range(moved):
                 i, x = active[c], sign[c] * values[outside[n]]
                 fresh[c] = step * x * (1.0 / (1.0 + float(marks[j, i])))
@@ -227,51 +227,51 @@ def learn_second_order(
 
 
 @jit
-def learn_full_first_order(pointers, places, values, codes, eta, decay, uniform, weight, counts):
+def learn_full_first_order(indptr, indices, values, codes, eta, decay, uniform, weight, counts):
     """Gradient steps on the hinge loss, every weight held; with `decay` the rate is eta/sqrt(t)."""
     k = weight.shape[1]
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     for r in range(len(codes)):
         scores[:] = 0.0
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             for i in range(k):
-                scores[i] += weight[places[t], i] * values[t]
+                scores[i] += weight[indices[t], i] * values[t]
         moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
         if 1.0 - margin <= 0.0:
             continue
         counts[UPDATES] += 1
-        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        counts[NONZEROS] += indptr[r + 1] - indptr[r]
         rate = eta / np.sqrt(counts[ROWS]) if decay else eta
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             for c in range(moved):
-                weight[places[t], active[c]] += sign[c] * rate * values[t]
+                weight[indices[t], active[c]] += sign[c] * rate * values[t]
 
 
 @jit
 def learn_full_second_order(
-    pointers, places, values, codes, gamma, uniform, weight, precision, counts
+    indptr, indices, values, codes, gamma, uniform, weight, precision, counts
 ):
     """Confidence-weighted steps on the squared hinge loss, every weight held."""
     k, per_gamma = weight.shape[1], 1.0 / gamma
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     for r in range(len(codes)):
         scores[:] = 0.0
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             for i in range(k):
-                scores[i] += weight[places[t], i] * values[t]
+                scores[i] += weight[indices[t], i] * values[t]
         moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
         if 1.0 - margin <= 0.0:
             continue
         counts[UPDATES] += 1
-        counts[NONZEROS] += pointers[r + 1] - pointers[r]
+        counts[NONZEROS] += indptr[r + 1] - indptr[r]
         spread = 0.0
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             for c in range(moved):
                 x = sign[c] * values[t]
-                spread += x * x * (1.0 / (1.0 + float(precision[places[t], active[c]])))
+                spread += x * x * (1.0 / (1.0 + float(precision[indices[t], active[c]])))
         step = (1.0 - margin) / (spread + gamma)
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             for c in range(moved):
-                j, i, x = places[t], active[c], sign[c] * values[t]
+                j, i, x = indices[t], active[c], sign[c] * values[t]
                 weight[j, i] += step * x * (1.0 / (1.0 + float(precision[j, i])))
                 precision[j, i] += x * x * per_gamma

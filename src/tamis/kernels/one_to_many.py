@@ -14,7 +14,7 @@ from tamis.kernels.information import ROUNDING
 
 @jit
 def information_with_one(
-    spread, own_counts, own_entropy, pointers, rows, codes, level_pointers,
+    spread, own_counts, own_entropy, indptr, rows, codes, level_pointers,
     entropies, widest, picks, lo, hi, table, n, out,
 ):  # fmt: skip
     """Information (n times, in units) of one coded column with columns picks[lo..hi-1].
@@ -26,7 +26,7 @@ def information_with_one(
     left = np.empty(own, np.int64)
     for i in range(lo, hi):
         j = picks[i]
-        first, last = pointers[j], pointers[j + 1]
+        first, last = indptr[j], indptr[j + 1]
         width = level_pointers[j + 1] - level_pointers[j] - 1
         for t in range(first, last):
             counts[(codes[t] - 1) * own + spread[rows[t]]] += 1
@@ -55,7 +55,7 @@ def information_with_one(
 
 @jit
 def correlation_with_one(
-    spread, own_mean, own_squares, pointers, rows, values, means, squares, picks, lo, hi, n, out
+    spread, own_mean, own_squares, indptr, rows, values, means, squares, picks, lo, hi, n, out
 ):
     """Absolute correlation of one ready column with columns picks[lo..hi-1].
 
@@ -65,7 +65,7 @@ def correlation_with_one(
     for i in range(lo, hi):
         j = picks[i]
         products = 0.0
-        for t in range(pointers[j], pointers[j + 1]):
+        for t in range(indptr[j], indptr[j + 1]):
             products += values[t] * spread[rows[t]]
         out[i] = 0.0
         if squares[j] > 0.0 and own_squares > 0.0:

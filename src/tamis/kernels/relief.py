@@ -19,11 +19,11 @@ TILE = 64
 
 
 @jit
-def column_ranges(flat, pointers, places, values, n, lo, hi, lows, spans):
+def column_ranges(flat, indptr, indices, values, n, lo, hi, lows, spans):
     """Lowest value of columns lo..hi-1, and highest less lowest (0: constant)."""
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
     for j in range(lo, hi):
-        count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+        count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
         low, high = np.inf, -np.inf
         if count < n:
             low, high = 0.0, 0.0
@@ -61,7 +61,7 @@ def add_tile(tile, picks, lo, hi, near):
 
 @jit
 def add_distances(
-    flat, pointers, places, values, n, lows, spans, discrete, picks, slots, lo, hi, near, off
+    flat, indptr, indices, values, n, lows, spans, discrete, picks, slots, lo, hi, near, off
 ):  # fmt: skip
     """Add the distances on a block's columns from rows picks[lo..hi-1] to all rows.
 
@@ -75,7 +75,7 @@ def add_distances(
         if not 0.0 < spans[j] < np.inf:
             continue
         low, span, kind = lows[j], spans[j], discrete[j]
-        count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+        count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
         if 2 * count > n and not kind:
             tile[:, tiled] = in_units(0.0, low, span)
             for t in range(count):
@@ -133,7 +133,7 @@ def nearest_by_class(near, picks, codes, k, lo, hi, found, counts):
 
 @jit
 def weights(
-    flat, pointers, places, values, n, spans, discrete, starts, others, shares, lo, hi, out
+    flat, indptr, indices, values, n, spans, discrete, starts, others, shares, lo, hi, out
 ):  # fmt: skip
     """Weights of columns lo..hi-1: differences of neighbouring rows, each times its share.
 
@@ -145,7 +145,7 @@ def weights(
         out[j] = 0.0
         if not 0.0 < spans[j] < np.inf:
             continue
-        count = list_column(flat, pointers, places, values, n, j, 0.0, rows, entries)
+        count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
         for t in range(count):
             whole[rows[t]] = entries[t]
         total = 0.0

@@ -17,13 +17,13 @@ RISING, NOT_RISING = range(2)
 
 
 @jit
-def measure_gaps(pointers, places, start, limits, beyond):
+def measure_gaps(indptr, indices, start, limits, beyond):
     """Count the gaps that reach each limit: (fault, row, highest feature)."""
     highest = start
-    for r in range(len(pointers) - 1):
+    for r in range(len(indptr) - 1):
         before = start
-        for t in range(pointers[r], pointers[r + 1]):
-            place = np.int64(places[t])
+        for t in range(indptr[r], indptr[r + 1]):
+            place = np.int64(indices[t])
             if place <= before:
                 return NOT_RISING, r, place
             gap = np.uint64(place - before - 1)
@@ -35,13 +35,13 @@ def measure_gaps(pointers, places, start, limits, beyond):
 
 
 @jit
-def encode_gaps(pointers, places, start, limit, units, far_at, far_gaps):
+def encode_gaps(indptr, indices, start, limit, units, far_at, far_gaps):
     """Write the gaps of rows: those from `limit` on aside, their units are 0."""
     k = 0
-    for r in range(len(pointers) - 1):
+    for r in range(len(indptr) - 1):
         before = start
-        for t in range(pointers[r], pointers[r + 1]):
-            place = np.int64(places[t])
+        for t in range(indptr[r], indptr[r + 1]):
+            place = np.int64(indices[t])
             gap = place - before - 1
             before = place
             if gap < limit:
@@ -53,34 +53,34 @@ def encode_gaps(pointers, places, start, limit, units, far_at, far_gaps):
 
 
 @jit
-def decode_gaps(pointers, units, far_at, far_gaps, start, n_columns, places):
+def decode_gaps(indptr, units, far_at, far_gaps, start, n_columns, indices):
     """Features from gaps; False for what cannot be.
 
     Numbers never fall inside a row, so its first and its last tell of all. Places in arrays are
     unsigned, which spares the loop a look at negative ones: it takes half the time.
     """
-    t, n, k = np.uint64(0), np.uint64(len(places)), 0
+    t, n, k = np.uint64(0), np.uint64(len(indices)), 0
     next_far = np.uint64(far_at[0]) if len(far_at) else n
-    for r in range(len(pointers) - 1):
-        first, end, before = t, np.uint64(pointers[r + 1]), start
+    for r in range(len(indptr) - 1):
+        first, end, before = t, np.uint64(indptr[r + 1]), start
         if end < t or end > n:
             return False
         while True:
             stop = min(end, next_far)
             while t < stop:
                 before += np.int64(units[t]) + 1
-                places[t] = before
+                indices[t] = before
                 t += np.uint64(1)
             if t >= end:
                 break
             before += far_gaps[k] + 1
             if far_gaps[k] < 0 or before < 0 or before >= n_columns:
                 return False
-            places[t] = before
+            indices[t] = before
             t, k = t + np.uint64(1), k + 1
             next_far = np.uint64(far_at[k]) if k < len(far_at) else n
             if next_far < t:
                 return False
-        if first < end and (places[first] < 0 or before < 0 or before >= n_columns):
+        if first < end and (indices[first] < 0 or before < 0 or before >= n_columns):
             return False
     return t == n and k == len(far_at)

@@ -15,43 +15,43 @@ _ONE = np.uint64(1)
 
 
 @jit
-def find_fault(pointers, places, values, n_columns, signed):
+def find_fault(indptr, indices, values, n_columns, signed):
     """The first fault in rows: what, in which row, at which entry. Negative ids are hashes' own."""
-    for r in range(len(pointers) - 1):
-        first, last, wrong = np.uint64(pointers[r]), np.uint64(pointers[r + 1]), False
+    for r in range(len(indptr) - 1):
+        first, last, wrong = np.uint64(indptr[r]), np.uint64(indptr[r + 1]), False
         # Without a branch, and in truth values, many at a time: rows are nearly always fine.
         for t in range(first, last):
             wrong |= not abs(values[t]) <= LARGEST
         for t in range(first, last - min(_ONE, last - first)):
-            wrong |= places[t + _ONE] <= places[t]
+            wrong |= indices[t + _ONE] <= indices[t]
         if signed and last > first:
-            wrong |= places[first] < 0 or places[last - _ONE] >= n_columns
+            wrong |= indices[first] < 0 or indices[last - _ONE] >= n_columns
         if wrong:
-            begin, end = pointers[r], pointers[r + 1]
-            return _first_fault(r, begin, end, places, values, n_columns, signed)
+            begin, end = indptr[r], indptr[r + 1]
+            return _first_fault(r, begin, end, indices, values, n_columns, signed)
     return FINE, 0, 0
 
 
 @jit
-def find_faults(pointers, places, values, n_columns, signed, faults):
+def find_faults(indptr, indices, values, n_columns, signed, faults):
     """What is wrong with each row, FINE for nothing."""
     for r in range(len(faults)):
-        first, last = pointers[r], pointers[r + 1]
-        faults[r] = _first_fault(r, first, last, places, values, n_columns, signed)[0]
+        first, last = indptr[r], indptr[r + 1]
+        faults[r] = _first_fault(r, first, last, indices, values, n_columns, signed)[0]
 
 
 @inline
-def _first_fault(r, first, last, places, values, n_columns, signed):
+def _first_fault(r, first, last, indices, values, n_columns, signed):
     """The first fault of a row that has one."""
     for t in range(first, last):
         fault = FINE
         if not abs(values[t]) <= LARGEST:
             fault = TOO_LARGE if np.isfinite(values[t]) else NOT_FINITE
-        elif signed and places[t] < 0:
+        elif signed and indices[t] < 0:
             fault = NEGATIVE
-        elif signed and places[t] >= n_columns:
+        elif signed and indices[t] >= n_columns:
             fault = BEYOND
-        elif t > first and places[t] <= places[t - 1]:
+        elif t > first and indices[t] <= indices[t - 1]:
             fault = NOT_RISING
         if fault != FINE:
             return fault, r, t
@@ -77,16 +77,16 @@ def buckets_of(identities, bits):
 
 
 @jit
-def hash_rows(pointers, places, values, bits):
+def hash_rows(indptr, indices, values, bits):
     """Rows over 2**bits buckets: rising again in each row, numbers that meet are added up."""
-    new_pointers = np.zeros(len(pointers), dtype=np.int64)
-    new_places, new_values = np.empty(len(places), dtype=np.int64), np.empty(len(places))
-    hashed = buckets_of(places, bits)
+    new_pointers = np.zeros(len(indptr), dtype=np.int64)
+    new_places, new_values = np.empty(len(indices), dtype=np.int64), np.empty(len(indices))
+    hashed = buckets_of(indices, bits)
     filled = 0
-    for r in range(len(pointers) - 1):
+    for r in range(len(indptr) - 1):
         begin = filled
         # A stable order: numbers that meet are added in the order of their ids.
-        for t in pointers[r] + argsort(hashed[pointers[r] : pointers[r + 1]]):
+        for t in indptr[r] + argsort(hashed[indptr[r] : indptr[r + 1]]):
             if filled > begin and new_places[filled - 1] == hashed[t]:
                 new_values[filled - 1] += values[t]
             else:
@@ -98,27 +98,27 @@ def hash_rows(pointers, places, values, bits):
 
 
 @jit
-def unit_rows(pointers, values):
+def unit_rows(indptr, values):
     """The values of rows scaled to length 1; empty rows stay empty."""
     scaled = np.empty(len(values))
-    for r in range(len(pointers) - 1):
+    for r in range(len(indptr) - 1):
         largest, total = 0.0, 0.0
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             largest = max(largest, abs(values[t]))
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             total += (values[t] / largest) ** 2 if largest > 0 else 0.0
-        for t in range(pointers[r], pointers[r + 1]):
+        for t in range(indptr[r], indptr[r + 1]):
             scaled[t] = values[t] / largest / np.sqrt(total) if largest > 0 else 0.0
     return scaled
 
 
 @jit
-def score_kept(pointers, places, values, marks, weight, scores):
+def score_kept(indptr, indices, values, marks, weight, scores):
     """Scores of rows; features beyond the end of `marks` have never been seen and count nothing."""
     for r in range(len(scores)):
-        for t in range(pointers[r], pointers[r + 1]):
-            if places[t] < len(marks):
-                slot = int(max(-marks[places[t], 0], np.float32(0)))
+        for t in range(indptr[r], indptr[r + 1]):
+            if indices[t] < len(marks):
+                slot = int(max(-marks[indices[t], 0], np.float32(0)))
                 for i in range(scores.shape[1]):
                     scores[r, i] += weight[slot, i] * values[t]
 
@@ -135,12 +135,12 @@ def fill_table(ids, bits, keys, slots):
 
 
 @jit
-def score_listed(pointers, places, values, bits, keys, slots, weight, scores):
+def score_listed(indptr, indices, values, bits, keys, slots, weight, scores):
     """Scores of rows by the features in a table (see `fill_table`); others count nothing."""
     for r in range(len(scores)):
-        for t in range(pointers[r], pointers[r + 1]):
-            at = bucket(places[t], 64 - bits)
-            while slots[at] >= 0 and keys[at] != places[t]:
+        for t in range(indptr[r], indptr[r + 1]):
+            at = bucket(indices[t], 64 - bits)
+            while slots[at] >= 0 and keys[at] != indices[t]:
                 at = (at + 1) & (len(keys) - 1)
             if slots[at] >= 0:
                 for i in range(scores.shape[1]):
@@ -148,13 +148,13 @@ def score_listed(pointers, places, values, bits, keys, slots, weight, scores):
 
 
 @jit
-def score_full(pointers, places, values, weight, scores):
+def score_full(indptr, indices, values, weight, scores):
     """Scores of rows where every feature has a weight."""
     for r in range(len(scores)):
-        for t in range(pointers[r], pointers[r + 1]):
-            if places[t] < len(weight):
+        for t in range(indptr[r], indptr[r + 1]):
+            if indices[t] < len(weight):
                 for i in range(scores.shape[1]):
-                    scores[r, i] += weight[places[t], i] * values[t]
+                    scores[r, i] += weight[indices[t], i] * values[t]
 
 
 @jit
@@ -171,10 +171,10 @@ def list_filled(array):
     count = 0
     for n in range(len(array)):
         count += array[n] != 0
-    places = np.empty(count, dtype=np.int64)
+    indices = np.empty(count, dtype=np.int64)
     count = 0
     for n in range(len(array)):
         if array[n] != 0:
-            places[count] = n
+            indices[count] = n
             count += 1
-    return places
+    return indices

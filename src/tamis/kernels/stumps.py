@@ -16,10 +16,10 @@ ROUNDING = 1e-12
 
 
 @jit
-def sort_entries(pointers, rows, values, lo, hi):
+def sort_entries(indptr, rows, values, lo, hi):
     """Put the entries of columns lo..hi-1 in rising order of value."""
     for j in range(lo, hi):
-        a, b = pointers[j], pointers[j + 1]
+        a, b = indptr[j], indptr[j + 1]
         order = argsort(values[a:b])
         rows[a:b] = rows[a:b][order]
         values[a:b] = values[a:b][order]
@@ -36,7 +36,7 @@ def heaviest(weights):
 
 
 @jit
-def best_stumps(pointers, rows, values, classes, weights, totals, lo, hi, errors, cuts, sides):
+def best_stumps(indptr, rows, values, classes, weights, totals, lo, hi, errors, cuts, sides):
     """The threshold of least weighted error of columns lo..hi-1: the lowest of equal ones.
 
     A row is given the heaviest class of its side. `errors` is the weight of the rows that is wrong
@@ -46,7 +46,7 @@ def best_stumps(pointers, rows, values, classes, weights, totals, lo, hi, errors
     n, kinds = len(classes), len(totals)
     below, rest = np.empty(kinds), np.empty(kinds)
     for j in range(lo, hi):
-        a, b = pointers[j], pointers[j + 1]
+        a, b = indptr[j], indptr[j + 1]
         unlisted = totals.copy()
         for t in range(a, b):
             unlisted[classes[rows[t]]] -= weights[rows[t]]

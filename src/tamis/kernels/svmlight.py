@@ -164,7 +164,7 @@ def _row(
     i: int,
     least: int,
     labels: Floats,
-    pointers: Ints,
+    indptr: Ints,
     indices: Any,
     values: Floats,
     slow: Ints,
@@ -192,7 +192,7 @@ def _row(
         if found[FAULT] != FINE:
             return i
         found[ROWS] = row + 1
-        pointers[row + 1] = found[ENTRIES]
+        indptr[row + 1] = found[ENTRIES]
     elif found[NO_EMPTY] and byte(text, i) != HASH:
         found[FAULT] = EMPTY
     i = _line_end(text, i)
@@ -207,7 +207,7 @@ def parse_rows(
     text: Bytes,
     least: int,
     labels: Floats,
-    pointers: Ints,
+    indptr: Ints,
     indices: Any,
     values: Floats,
     slow: Ints,
@@ -215,7 +215,7 @@ def parse_rows(
 ) -> None:
     """Parse whole lines up to the first that has a fault, of which only `slow` tokens are kept.
 
-    `least` is the smallest index allowed. `labels`, `pointers`, `indices` and `values` are filled
+    `least` is the smallest index allowed. `labels`, `indptr`, `indices` and `values` are filled
     from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens that
     are for Python's float: (entry, byte), with entry -1 - row for a label; when it is too short for
     found[SLOW] of them, parse again with a longer one. `found` takes the counts and the fault; it
@@ -223,11 +223,11 @@ def parse_rows(
     """
     i = found[FROM]
     if i == 0:
-        pointers[0] = 0
+        indptr[0] = 0
     while i < len(text):
         row, entries = found[ROWS], found[ENTRIES]
         lowest, highest = found[LOWEST], found[HIGHEST]
-        i = _row(text, i, least, labels, pointers, indices, values, slow, found)
+        i = _row(text, i, least, labels, indptr, indices, values, slow, found)
         if found[FAULT] != FINE:
             found[FAULT_AT] = i
             found[ROWS], found[ENTRIES] = row, entries
@@ -242,7 +242,7 @@ def parse_sound_rows(
     text: Bytes,
     least: int,
     labels: Floats,
-    pointers: Ints,
+    indptr: Ints,
     indices: Any,
     values: Floats,
     slow: Ints,
@@ -254,7 +254,7 @@ def parse_sound_rows(
     `bad` must have room for every line. Returns how many there are.
     """
     count = 0
-    parse_rows(text, least, labels, pointers, indices, values, slow, found)
+    parse_rows(text, least, labels, indptr, indices, values, slow, found)
     while found[FAULT] != FINE:
         bad[count, 0] = found[FAULT]
         bad[count, 1] = found[FAULT_AT]
@@ -269,7 +269,7 @@ def parse_sound_rows(
         found[FROM] = i + 1
         found[LINES] += 1
         found[FAULT] = FINE
-        parse_rows(text, least, labels, pointers, indices, values, slow, found)
+        parse_rows(text, least, labels, indptr, indices, values, slow, found)
     return count
 
 

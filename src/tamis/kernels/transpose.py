@@ -16,10 +16,10 @@ Ints = npt.NDArray[np.int64]
 
 
 @jit
-def count_places(places: Any, counts: Any) -> None:
+def count_places(indices: Any, counts: Any) -> None:
     """Add one to the count of every place."""
-    for k in range(len(places)):
-        counts[places[k]] += 1
+    for k in range(len(indices)):
+        counts[indices[k]] += 1
 
 
 @jit
@@ -49,7 +49,14 @@ def begin_columns(counts: Any, slots: Ints) -> int:
 
 @jit
 def scatter_places(
-    cursors: Ints, ends: Ints, places: Any, first_row: int, lo: int, hi: int, slots: Ints, rows: Any
+    cursors: Ints,
+    ends: Ints,
+    indices: Any,
+    first_row: int,
+    lo: int,
+    hi: int,
+    slots: Ints,
+    rows: Any,
 ) -> None:
     """Put the row number of each entry in columns lo to hi - 1 where its column goes.
 
@@ -59,8 +66,8 @@ def scatter_places(
     for r in range(len(cursors)):
         k = cursors[r]
         end = ends[r]
-        while k < end and places[k] < hi:
-            c = places[k] - lo
+        while k < end and indices[k] < hi:
+            c = indices[k] - lo
             slot = slots[c]
             rows[slot] = first_row + r
             slots[c] = slot + 1
@@ -72,7 +79,7 @@ def scatter_places(
 def scatter_entries(
     cursors: Ints,
     ends: Ints,
-    places: Any,
+    indices: Any,
     first_row: int,
     values: Any,
     lo: int,
@@ -85,8 +92,8 @@ def scatter_entries(
     for r in range(len(cursors)):
         k = cursors[r]
         end = ends[r]
-        while k < end and places[k] < hi:
-            c = places[k] - lo
+        while k < end and indices[k] < hi:
+            c = indices[k] - lo
             slot = slots[c]
             rows[slot] = first_row + r
             values_out[slot] = values[k]

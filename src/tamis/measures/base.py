@@ -93,8 +93,8 @@ class Prepared(Sequence[Any]):
             starts, lengths = getattr(self, by)[:-1][which], np.diff(getattr(self, by))[which]
             picked[by] = np.concatenate([[0], np.cumsum(lengths)])
             at[by] = np.arange(picked[by][-1]) + np.repeat(starts - picked[by][:-1], lengths)
-        for name, pointers in self.arrays.items():
-            picked[name] = getattr(self, name)[which if pointers is None else at[pointers]]
+        for name, indptr in self.arrays.items():
+            picked[name] = getattr(self, name)[which if indptr is None else at[indptr]]
         return type(self)(**picked)
 
     @property

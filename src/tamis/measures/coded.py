@@ -37,13 +37,13 @@ class CodedColumns(Prepared):
     """Many coded columns, end to end."""
 
     arrays: ClassVar[Mapping[str, str | None]] = {
-        "rows": "pointers",
-        "codes": "pointers",
+        "rows": "indptr",
+        "codes": "indptr",
         "level_counts": "level_pointers",
         "entropies": None,
     }
 
-    pointers: Ints
+    indptr: Ints
     rows: npt.NDArray[np.int32]
     codes: npt.NDArray[np.int32]
     level_pointers: Ints
@@ -51,10 +51,10 @@ class CodedColumns(Prepared):
     entropies: Ints
 
     def __len__(self) -> int:
-        return len(self.pointers) - 1
+        return len(self.indptr) - 1
 
     def __getitem__(self, i: Any) -> Any:
-        a, b = self.pointers[i], self.pointers[i + 1]
+        a, b = self.indptr[i], self.indptr[i + 1]
         counts = self.level_counts[self.level_pointers[i] : self.level_pointers[i + 1]]
         return CodedColumn(self.rows[a:b], self.codes[a:b], counts, int(self.entropies[i]))
 
@@ -74,20 +74,20 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
     n, width = block.n_rows, len(picks)
     v = compressed(block, picks) if isinstance(block.values, Compressed) else None
     stored = n * width if v is None else v.stored
-    pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
+    indptr, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     rows, codes = np.empty(stored + 1, np.int32), np.empty(stored + 1, np.int32)
     counts = np.empty(stored + width, np.int64)
-    into = (pointers, rows, codes, level_pointers, counts)
+    into = (indptr, rows, codes, level_pointers, counts)
     if v is None:
         encode_dense(np.asfortranarray(block.values), picks, *into)
     else:
-        encode(v.pointers, v.places, v.values, n, *into)
+        encode(v.indptr, v.indices, v.values, n, *into)
     table, _ = table_of(n)
     counts = counts[: level_pointers[-1]].copy()
     h = np.zeros(0, np.int64)
     if width:
         h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])
-    return CodedColumns(pointers, rows, codes, level_pointers, counts, h)
+    return CodedColumns(indptr, rows, codes, level_pointers, counts, h)
 
 
 _tables: dict[int, tuple[Ints, float]] = {}

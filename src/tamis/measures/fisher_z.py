@@ -104,9 +104,9 @@ class FisherZ(Measure):
             v = block.values
             over_columns(
                 lambda lo, hi: relevance_compressed(
-                    v.pointers, v.places, v.values, *form, gate, lo, hi, *into
+                    v.indptr, v.indices, v.values, *form, gate, lo, hi, *into
                 ),
-                v.pointers,
+                v.indptr,
             )
         else:
             dense = np.asfortranarray(block.values)
@@ -212,23 +212,23 @@ class ReadyColumns(Prepared):
     """Many ready columns, end to end."""
 
     arrays: ClassVar[Mapping[str, str | None]] = {
-        "rows": "pointers",
-        "values": "pointers",
+        "rows": "indptr",
+        "values": "indptr",
         "means": None,
         "squares": None,
     }
 
-    pointers: npt.NDArray[np.int64]
+    indptr: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int32]
     values: Floats
     means: Floats
     squares: Floats
 
     def __len__(self) -> int:
-        return len(self.pointers) - 1
+        return len(self.indptr) - 1
 
     def __getitem__(self, i: Any) -> Any:
-        a, b = self.pointers[i], self.pointers[i + 1]
+        a, b = self.indptr[i], self.indptr[i + 1]
         return ReadyColumn(
             self.rows[a:b], self.values[a:b], float(self.means[i]), float(self.squares[i])
         )
@@ -247,13 +247,13 @@ class CorrelationPanel(RowListPanel):
         """Ready the picked columns."""
         v = compressed(block, picks)
         n, width = block.n_rows, len(v)
-        lengths = np.diff(v.pointers)
+        lengths = np.diff(v.indptr)
         room = int(np.where(2 * lengths > n, n, lengths).sum())
-        pointers = np.zeros(width + 1, np.int64)
+        indptr = np.zeros(width + 1, np.int64)
         rows, values = np.empty(room, np.int32), np.empty(room)
         means, squares = np.empty(width), np.empty(width)
-        centre(v.pointers, v.places, v.values, n, pointers, rows, values, means, squares)
-        return ReadyColumns(pointers, rows, values, means, squares)
+        centre(v.indptr, v.indices, v.values, n, indptr, rows, values, means, squares)
+        return ReadyColumns(indptr, rows, values, means, squares)
 
     def between(self, column: ReadyColumn) -> Floats:
         """Strength of a ready column with every kept column, oldest first."""
@@ -275,10 +275,10 @@ class CorrelationPanel(RowListPanel):
         c, lists = columns, self._lists()
         over_columns(
             lambda a, b: pair_correlation_many(
-                c.pointers, c.rows, c.values, c.means, c.squares, lo + a, lo + b, *lists,
+                c.indptr, c.rows, c.values, c.means, c.squares, lo + a, lo + b, *lists,
                 self.n_rows, lo, out,
             ),
-            c.pointers[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
+            c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
         )  # fmt: skip
         self.pairs += out.shape[0] * len(self._live)
         return np.abs(out[:, self._live])
@@ -291,10 +291,10 @@ class CorrelationPanel(RowListPanel):
         out = np.empty(len(picks))
         over_columns(
             lambda lo, hi: correlation_with_one(
-                spread, mine.mean, mine.squares, c.pointers, c.rows, c.values, c.means, c.squares,
+                spread, mine.mean, mine.squares, c.indptr, c.rows, c.values, c.means, c.squares,
                 picks, lo, hi, self.n_rows, out,
             ),
-            np.arange(len(picks) + 1) * (c.pointers[-1] // len(c)),
+            np.arange(len(picks) + 1) * (c.indptr[-1] // len(c)),
         )  # fmt: skip
         self.pairs += len(picks)
         return out

@@ -123,11 +123,11 @@ class GSquared(Measure):
         c = code_columns(block, np.arange(block.width))
         over_columns(
             lambda lo, hi: relevance_coded(
-                c.pointers, c.rows, c.codes, c.level_pointers, c.level_counts, encoded.codes,
+                c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, encoded.codes,
                 encoded.counts, *self.form(block.n_rows), self.refused_level, lo, hi,
                 result.value, result.level,
             ),
-            c.pointers,
+            c.indptr,
         )  # fmt: skip
         return result
 

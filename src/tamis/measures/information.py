@@ -206,10 +206,10 @@ class InformationPanel(RowListPanel):
         c, lists = columns, self._lists()
         over_columns(
             lambda a, b: pair_information_many(
-                c.pointers, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies,
+                c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies,
                 lo + a, lo + b, *lists, table, self.n_rows, lo, out,
             ),
-            c.pointers[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
+            c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
         )  # fmt: skip
         self.pairs += out.shape[0] * len(self._live)
         units, h_x = unit * self.n_rows, self._entropy[self._live]
@@ -226,10 +226,10 @@ class InformationPanel(RowListPanel):
         out = np.empty(len(picks), dtype=np.int64)
         over_columns(
             lambda lo, hi: information_with_one(
-                spread, mine.level_counts, mine.entropy, c.pointers, c.rows, c.codes,
+                spread, mine.level_counts, mine.entropy, c.indptr, c.rows, c.codes,
                 c.level_pointers, c.entropies, c.widest, picks, lo, hi, table, self.n_rows, out,
             ),
-            np.arange(len(picks) + 1) * (c.pointers[-1] // len(c)),
+            np.arange(len(picks) + 1) * (c.indptr[-1] // len(c)),
         )  # fmt: skip
         self.pairs += len(picks)
         units = unit * self.n_rows
@@ -303,9 +303,9 @@ def count_relevance(
         v = block.values
         over_columns(
             lambda lo, hi: relevance_compressed(
-                v.pointers, v.places, v.values, *form, lo, hi, *into
+                v.indptr, v.indices, v.values, *form, lo, hi, *into
             ),
-            v.pointers,
+            v.indptr,
         )
     else:
         dense = np.asfortranarray(block.values)

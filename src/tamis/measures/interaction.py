@@ -117,7 +117,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         bias = self._bias if self._form.correction == "miller-madow" else 0.0
         shifts = self._shifts[live]
         stop = meet_counts(
-            columns.pointers, columns.rows, columns.codes, columns.level_pointers,
+            columns.indptr, columns.rows, columns.codes, columns.level_pointers,
             columns.level_counts, columns.entropies, asks, lo, hi, *self._lists(),
             self._cell_classes, self._rest, self._levels, self._codes, self._class_counts, table,
             units, bias * float((self._levels[live] - 1).sum()), float(shifts.sum()),
@@ -168,8 +168,8 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         super().add(column)
         table, unit = table_of(self.n_rows)
         k, levels = len(self._class_counts), len(column.level_counts)
-        places = column.codes.astype(np.int64) * k + self._codes[column.rows]
-        by_class = np.bincount(places, minlength=levels * k).reshape(levels, k)
+        indices = column.codes.astype(np.int64) * k + self._codes[column.rows]
+        by_class = np.bincount(indices, minlength=levels * k).reshape(levels, k)
         by_class[0] = self._class_counts - by_class.sum(axis=0)
         joint = int(table[by_class].sum())
         self._cell_classes = np.concatenate([self._cell_classes, by_class[1:]])
@@ -211,7 +211,7 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         gains = np.empty(hi - lo)
         terms, pairs = np.zeros((2, len(self._alive)))
         stop = meet_correlations(
-            columns.pointers, columns.rows, columns.values, columns.means, columns.squares, asks,
+            columns.indptr, columns.rows, columns.values, columns.means, columns.squares, asks,
             lo, hi, *self._lists(), self._shares, self._basis, self._resolution,
             self._counts_above, self._form.mean, self.n_rows, gains, terms, pairs,
             np.empty(self._basis.shape[1]),

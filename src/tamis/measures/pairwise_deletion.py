@@ -90,10 +90,10 @@ class PairwiseDeletion(Measure):
         table, _ = table_of(block.n_rows)
         over_columns(
             lambda lo, hi: relevance_gapped(
-                c.pointers, c.rows, c.codes, c.levels, c.gaps, encoded.codes, encoded.counts,
+                c.indptr, c.rows, c.codes, c.levels, c.gaps, encoded.codes, encoded.counts,
                 table, lo, hi, told,
             ),
-            c.pointers,
+            c.indptr,
         )  # fmt: skip
         result.value[:], result.level[:] = self.values(told, block.n_rows)
         result.level[told[:, kernel.LEVELS_X] < 2] = np.nan
@@ -123,13 +123,13 @@ class GappedColumns(Prepared):
     """Coded columns with gaps, end to end."""
 
     arrays: ClassVar[Mapping[str, str | None]] = {
-        "rows": "pointers",
-        "codes": "pointers",
+        "rows": "indptr",
+        "codes": "indptr",
         "levels": None,
         "gaps": None,
     }
 
-    pointers: Ints
+    indptr: Ints
     rows: npt.NDArray[np.int32]
     codes: npt.NDArray[np.int32]
     levels: Ints
@@ -152,9 +152,9 @@ def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) 
     v = compressed(block, picks)
     codes = np.empty(len(v.values), dtype=np.int32)
     levels, gaps = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
-    pointers = v.pointers.astype(np.int64, copy=False)
-    code_gapped(pointers, v.values, gap, codes, levels, gaps)
-    return GappedColumns(pointers, v.places.astype(np.int32, copy=False), codes, levels, gaps)
+    indptr = v.indptr.astype(np.int64, copy=False)
+    code_gapped(indptr, v.values, gap, codes, levels, gaps)
+    return GappedColumns(indptr, v.indices.astype(np.int32, copy=False), codes, levels, gaps)
 
 
 class GappedPanel(Panel):
@@ -204,10 +204,10 @@ class GappedPanel(Panel):
         table, _ = table_of(self.n_rows)
         over_columns(
             lambda a, b: pairs_gapped(
-                c.pointers, c.rows, c.codes, c.levels, c.gaps, k.pointers, k.rows, k.codes,
+                c.indptr, c.rows, c.codes, c.levels, c.gaps, k.indptr, k.rows, k.codes,
                 k.levels, k.gaps, table, self.n_rows, lo, a, b, told,
             ),
-            np.arange(hi - lo + 1) * int(k.pointers[-1] + 1),
+            np.arange(hi - lo + 1) * int(k.indptr[-1] + 1),
         )  # fmt: skip
         self.pairs += (hi - lo) * len(k)
         return self.measure.values(told, self.n_rows)

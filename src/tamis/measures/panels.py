@@ -79,11 +79,11 @@ def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     if isinstance(block.values, Compressed):
         everything = len(picks) == block.width and np.array_equal(picks, np.arange(block.width))
         return block.values if everything else block.values.pick(picks)
-    pointers = np.zeros(len(picks) + 1, dtype=np.int64)
+    indptr = np.zeros(len(picks) + 1, dtype=np.int64)
     rows = np.empty(len(picks) * block.n_rows, dtype=np.int32)
     values = np.empty(len(picks) * block.n_rows, dtype=np.float64)
-    compress(np.asfortranarray(block.values), picks, pointers, rows, values)
-    return Compressed(pointers, rows[: pointers[-1]], values[: pointers[-1]])
+    compress(np.asfortranarray(block.values), picks, indptr, rows, values)
+    return Compressed(indptr, rows[: indptr[-1]], values[: indptr[-1]])
 
 
 def _grown(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.sources.base import Source, SourceInfo, as_path
 from tamis.sources.memory import MemorySource, is_frame
-from tamis.sources.shared.places import AT_AN_ADDRESS, is_address, without_scheme
+from tamis.sources.shared.addresses import AT_AN_ADDRESS, is_address, without_scheme
 
 #: Readers by format name, imported when first used: the module, the class, and the extensions
 #: that tell the format.

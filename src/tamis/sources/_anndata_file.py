@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
-from tamis.sources.shared.places import AddressedFile, is_address
+from tamis.sources.shared.addresses import AddressedFile, is_address
 
 #: Bytes fetched together at an address: HDF5 finds its way by many small reads.
 _METADATA = 1 << 16
@@ -85,28 +85,28 @@ class Matrix:
 
     def bounds(self, root: Any) -> npt.NDArray[np.int64]:
         """Where each compressed vector begins, and the last ends."""
-        pointers = np.asarray(root[self.where]["indptr"][...]).astype(np.int64)
+        indptr = np.asarray(root[self.where]["indptr"][...]).astype(np.int64)
         length = self.shape[0 if self.layout == "csr" else 1]
-        whole = len(pointers) == length + 1 and pointers[0] == 0 and pointers[-1] == self.stored
-        if not whole or np.any(np.diff(pointers) < 0):
+        whole = len(indptr) == length + 1 and indptr[0] == 0 and indptr[-1] == self.stored
+        if not whole or np.any(np.diff(indptr) < 0):
             raise SourceError(
                 f"{self.path} is damaged: {self.where}/indptr does not fit its matrix; "
                 "fetch it or write it again"
             )
-        return pointers
+        return indptr
 
-    def vectors(self, root: Any, pointers: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
+    def vectors(self, root: Any, indptr: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
         """Compressed vectors lo to hi - 1: places rise, none twice, float64."""
-        first, last = int(pointers[lo]), int(pointers[hi])
+        first, last = int(indptr[lo]), int(indptr[hi])
         group, across = root[self.where], self.shape[1 if self.layout == "csr" else 0]
-        places = np.asarray(group["indices"][first:last])
+        indices = np.asarray(group["indices"][first:last])
         values = np.asarray(group["data"][first:last]).astype(np.float64, copy=False)
-        if len(places) and (int(places.min()) < 0 or int(places.max()) >= across):
+        if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= across):
             raise SourceError(
                 f"{self.path} is damaged: {self.where}/indices leads beyond the {across} that "
                 "there are; fetch it or write it again"
             )
-        return _in_order(pointers[lo : hi + 1] - first, places, values, across)
+        return _in_order(indptr[lo : hi + 1] - first, indices, values, across)
 
     def rows(self, root: Any, lo: int, hi: int) -> npt.NDArray[np.float64]:
         """Dense rows lo to hi - 1."""
@@ -114,16 +114,16 @@ class Matrix:
 
 
 def _in_order(
-    pointers: npt.NDArray[np.int64], places: Any, values: npt.NDArray[np.float64], across: int
+    indptr: npt.NDArray[np.int64], indices: Any, values: npt.NDArray[np.float64], across: int
 ) -> Compressed:
     """Vectors as blocks want them; many programs write places out of order."""
     from scipy.sparse import csr_matrix
 
-    matrix = csr_matrix((values, places, pointers), shape=(len(pointers) - 1, across))
+    matrix = csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, across))
     if not matrix.has_canonical_format:
         matrix.sum_duplicates()
-        pointers, places, values = matrix.indptr, matrix.indices, matrix.data
-    return Compressed(pointers.astype(np.int64, copy=False), places, values)
+        indptr, indices, values = matrix.indptr, matrix.indices, matrix.data
+    return Compressed(indptr.astype(np.int64, copy=False), indices, values)
 
 
 def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:

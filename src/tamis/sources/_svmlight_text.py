@@ -86,14 +86,14 @@ def parse_all(texts: Iterator[Text], least: int) -> Iterator[Chunk]:
 def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: bool = False) -> Chunk:
     """Parse whole lines; `least` is the smallest index allowed, `skip` goes past bad lines."""
     colons, newlines = kernel.count_marks(text)
-    labels, pointers = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
+    labels, indptr = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
     indices, values = np.empty(colons, dtype=np.int64), np.empty(colons)
     bad = np.empty((newlines if skip else 0, 2), dtype=np.int64)
     room = _SLOW
     while True:
         slow, found, count = np.empty((room, 2), dtype=np.int64), kernel.new_found(), 0
         found[kernel.NO_EMPTY] = refuse_empty
-        out = (labels, pointers, indices, values, slow, found)
+        out = (labels, indptr, indices, values, slow, found)
         if skip:
             count = kernel.parse_sound_rows(text, least, *out, bad)
         else:
@@ -102,8 +102,8 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
             break
         room = int(found[kernel.SLOW])
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
-    rows = Compressed(pointers[: n_rows + 1], indices[:entries], values[:entries])
-    too_large = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values, rows.pointers)
+    rows = Compressed(indptr[: n_rows + 1], indices[:entries], values[:entries])
+    too_large = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values, rows.indptr)
     labels = labels[:n_rows]
     fault = None
     if skip:
@@ -139,13 +139,13 @@ def _slow_numbers(
     slow: npt.NDArray[np.int64],
     labels: npt.NDArray[np.float64],
     values: npt.NDArray[np.float64],
-    pointers: npt.NDArray[np.int64],
+    indptr: npt.NDArray[np.int64],
 ) -> list[tuple[int, Fault]]:
     """Let Python read the tokens the kernel has marked; give rows where one is no float64."""
     too_large = []
     for entry, at in slow.tolist():
         number = float(_token(text, at))
-        row = -1 - entry if entry < 0 else int(np.searchsorted(pointers, entry, side="right")) - 1
+        row = -1 - entry if entry < 0 else int(np.searchsorted(indptr, entry, side="right")) - 1
         if math.isinf(number):
             too_large.append((row, Fault(kernel.BAD_LABEL if entry < 0 else kernel.BAD_VALUE, at)))
         elif entry < 0:

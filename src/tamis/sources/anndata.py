@@ -29,9 +29,9 @@ from tamis.sources.base import (
     describe_target,
     silent,
 )
+from tamis.sources.shared.addresses import AddressedFile, from_here, is_address
 from tamis.sources.shared.by_columns import columns_by_disk, work_folder
 from tamis.sources.shared.matrix import block_ranges, column_blocks, row_blocks
-from tamis.sources.shared.places import AddressedFile, from_here, is_address
 from tamis.sources.shared.text import TextFile
 from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.roles import name_one
@@ -152,12 +152,12 @@ class AnnDataSource(Source):
             yield from row_blocks(self.load()[0].tocsr(), y, size, report)
             return
         with file.opened(self.path) as root:
-            pointers = matrix.bounds(root) if matrix.layout == "csr" else None
+            indptr = matrix.bounds(root) if matrix.layout == "csr" else None
             for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, matrix.stored):
                 values: Any = (
                     matrix.rows(root, lo, hi)
-                    if pointers is None
-                    else matrix.vectors(root, pointers, lo, hi)
+                    if indptr is None
+                    else matrix.vectors(root, indptr, lo, hi)
                 )
                 yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
                 report("reading rows", hi, self.n_rows)
@@ -173,7 +173,7 @@ class AnnDataSource(Source):
             length = m.shape[0 if m.layout == "csr" else 1]
             whole = m.vectors(root, m.bounds(root), 0, length)
         make = csr_matrix if m.layout == "csr" else csc_matrix
-        return make((whole.values, whole.places, whole.pointers), shape=m.shape), self._y
+        return make((whole.values, whole.indices, whole.indptr), shape=m.shape), self._y
 
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""

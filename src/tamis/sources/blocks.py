@@ -162,7 +162,7 @@ class BlocksSource(Source):
         for block in self._blocks():
             v = block.values
             if isinstance(v, Compressed):
-                arrays: tuple[Any, ...] = (np.diff(v.pointers), v.places, v.values)
+                arrays: tuple[Any, ...] = (np.diff(v.indptr), v.indices, v.values)
             else:
                 arrays = (v.T if isinstance(block, ColumnBlock) else v,)
             for digest, array in zip(digests, arrays, strict=False):
@@ -320,15 +320,15 @@ def _as_block(made: Any) -> Block:
 def _width(block: Block) -> int:
     """Columns that a block of rows has, as far as it can tell."""
     if isinstance(block, RowBlock) and isinstance(block.values, Compressed):
-        places = block.values.places
-        least = int(places.max()) + 1 if len(places) else 0
+        indices = block.values.indices
+        least = int(indices.max()) + 1 if len(indices) else 0
         return max(least, block.n_columns or 0)
     return int(block.values.shape[1]) if isinstance(block.values, np.ndarray) else len(block.values)
 
 
 def _bytes(block: Block) -> int:
     v = block.values
-    arrays = (v.pointers, v.places, v.values) if isinstance(v, Compressed) else (v,)
+    arrays = (v.indptr, v.indices, v.values) if isinstance(v, Compressed) else (v,)
     return sum(array.nbytes for array in arrays)
 
 
@@ -338,8 +338,8 @@ def _matrix(block: Block, shape: tuple[int, int]) -> Any:
     if not isinstance(v, Compressed):
         return v
     if isinstance(block, ColumnBlock):
-        return sp.csc_matrix((v.values, v.places, v.pointers), (block.n_rows, len(v)))
-    return sp.csr_matrix((v.values, v.places, v.pointers), (len(v), shape[1]))
+        return sp.csc_matrix((v.values, v.indices, v.indptr), (block.n_rows, len(v)))
+    return sp.csr_matrix((v.values, v.indices, v.indptr), (len(v), shape[1]))
 
 
 def _compressed(block: Block, shape: tuple[int, int]) -> Compressed:

@@ -215,14 +215,14 @@ class DailySource(Source):
                 f"{part.path} has a row with {self._key} {extra!r} that {first} has not; give "
                 "every file the same rows"
             )
-        places = pc.index_in(self._keys, value_set=keys)
-        if places.null_count:
-            lacking = self._keys.filter(pc.is_null(places))[0].as_py()
+        indices = pc.index_in(self._keys, value_set=keys)
+        if indices.null_count:
+            lacking = self._keys.filter(pc.is_null(indices))[0].as_py()
             raise SourceError(
                 f"{part.path} has no row with {self._key} {lacking!r}, which {first} has; give "
                 "every file the same rows"
             )
-        order: npt.NDArray[np.int64] = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        order: npt.NDArray[np.int64] = indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return order
 
 

@@ -153,7 +153,7 @@ class MemorySource(Source):
         """Return a scipy CSC matrix or an array, and the target."""
         if isinstance(self._matrix, Compressed):
             m = self._matrix
-            return sp.csc_matrix((m.values, m.places, m.pointers), shape=self._shape), self._y
+            return sp.csc_matrix((m.values, m.indices, m.indptr), shape=self._shape), self._y
         return (self._matrix if self._frame is None else self.whole().values), self._y
 
     def info(self) -> SourceInfo:
@@ -163,7 +163,7 @@ class MemorySource(Source):
         # Blocks are widened: the same numbers in other types have the same fingerprint.
         for block in self.columns():
             v = block.values
-            arrays = (v.pointers, v.places, v.values) if isinstance(v, Compressed) else (v.T,)
+            arrays = (v.indptr, v.indices, v.values) if isinstance(v, Compressed) else (v.T,)
             for array in arrays:
                 digest.update(np.ascontiguousarray(array).data)
         return SourceInfo(

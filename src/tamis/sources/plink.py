@@ -197,9 +197,9 @@ def _called(bed: Any) -> npt.NDArray[Any]:
     ids = np.asarray(bed.sid).astype(np.str_)
     nameless = ids == "."
     if nameless.any():
-        places = np.char.add(np.char.add(np.asarray(bed.chromosome).astype(np.str_), ":"),
+        indices = np.char.add(np.char.add(np.asarray(bed.chromosome).astype(np.str_), ":"),
                              np.asarray(bed.bp_position).astype(np.str_))  # fmt: skip
-        ids = np.where(nameless, places, ids)
+        ids = np.where(nameless, indices, ids)
     return ids
 
 

@@ -119,7 +119,7 @@ class RedisSource(Source):
             width, labels = 0, []
             for block in self.rows():
                 assert isinstance(block.values, Compressed)
-                width = max(width, int(block.values.places.max(initial=-1)) + 1)
+                width = max(width, int(block.values.indices.max(initial=-1)) + 1)
                 labels.append(np.asarray(block.y))
             self._y = np.concatenate(labels) if labels else np.zeros(0)
             self._y = whole_numbers(self._y)
@@ -177,13 +177,13 @@ class RedisSource(Source):
         from scipy.sparse import csr_matrix
 
         parts: list[Any] = [block.values for block in self.rows()]
-        lengths = np.concatenate([np.diff(part.pointers) for part in parts] or [np.zeros(0)])
-        pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=pointers[1:])
-        places = np.concatenate([part.places for part in parts] or [np.zeros(0, np.int64)])
+        lengths = np.concatenate([np.diff(part.indptr) for part in parts] or [np.zeros(0)])
+        indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        indices = np.concatenate([part.indices for part in parts] or [np.zeros(0, np.int64)])
         values = np.concatenate([part.values for part in parts] or [np.zeros(0)])
         shape = (len(lengths), self.n_columns)
-        return csr_matrix((values, places, pointers), shape=shape), self.target()
+        return csr_matrix((values, indices, indptr), shape=shape), self.target()
 
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""
@@ -218,8 +218,8 @@ class RedisSource(Source):
                 f"{_shown(entry)}; mend what writes the stream, or delete the entry with XDEL"
             )
         rows = part.rows
-        places = rows.places - self.name_base
-        values = Compressed(rows.pointers, places, rows.values)
+        indices = rows.indices - self.name_base
+        values = Compressed(rows.indptr, indices, rows.values)
         return RowBlock(first, self._width, values, part.labels, entries[-1].id)
 
     def _line(self, entry: Entry) -> str:

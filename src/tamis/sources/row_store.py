@@ -165,13 +165,13 @@ class RowStore(StoreFolder, Source):
         from scipy.sparse import csr_matrix
 
         fits = max(self.n_columns, self._stored) < 2**31
-        places = np.empty(self._stored, np.int32 if fits else np.int64)
+        indices = np.empty(self._stored, np.int32 if fits else np.int64)
         values, at = np.empty(self._stored), 0
         for _, rows in self._decoded(0, self.n_rows):
-            end = at + len(rows.places)
-            places[at:end], values[at:end], at = rows.places, rows.values, end
-        pointers = self._part("pointers.npy").astype(places.dtype)
-        matrix = csr_matrix((values, places, pointers), shape=(self.n_rows, self.n_columns))
+            end = at + len(rows.indices)
+            indices[at:end], values[at:end], at = rows.indices, rows.values, end
+        indptr = self._part("pointers.npy").astype(indices.dtype)
+        matrix = csr_matrix((values, indices, indptr), shape=(self.n_rows, self.n_columns))
         matrix.has_canonical_format = True
         return matrix, self.target()
 

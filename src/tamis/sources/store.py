@@ -39,8 +39,8 @@ from tamis.sources.base import (
     describe_target,
     silent,
 )
+from tamis.sources.shared.addresses import from_here
 from tamis.sources.shared.matrix import block_ranges, row_blocks
-from tamis.sources.shared.places import from_here
 from tamis.sources.stores.store_reader import StoreFolder
 from tamis.sources.stores.store_writer import FORMAT, VERSION
 
@@ -142,7 +142,7 @@ class ColumnStore(StoreFolder, Source):
             return np.array(values, order="F"), self.target()
         from scipy.sparse import csc_matrix
 
-        parts = (np.array(values.values), np.array(values.places), values.pointers)
+        parts = (np.array(values.values), np.array(values.indices), values.indptr)
         matrix = csc_matrix(parts, shape=(self.n_rows, self.n_columns))
         matrix.has_canonical_format = True
         return matrix, self.target()
@@ -160,13 +160,13 @@ class ColumnStore(StoreFolder, Source):
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self._stored is None:
             return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)
-        pointers = np.array(self._part("pointers.npy", lo, hi + 1))
-        first, last = int(pointers[0]), int(pointers[-1])
+        indptr = np.array(self._part("pointers.npy", lo, hi + 1))
+        first, last = int(indptr[0]), int(indptr[-1])
         if self.meta["values"] == "ones":
             values = np.ones(last - first)
         else:
             values = self._part("values.npy", first, last).astype(np.float64, copy=False)
-        return Compressed(pointers - first, self._part("places.npy", first, last), values)
+        return Compressed(indptr - first, self._part("places.npy", first, last), values)
 
     def _names(self, lo: int, hi: int) -> Names | None:
         if "names.bin" not in self.meta["files"]:

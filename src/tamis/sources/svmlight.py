@@ -132,8 +132,8 @@ class SvmlightSource(Source):
         first = 0
         pieces = ((part.labels, part.rows) for part in self._parsed(self.chunk, report))
         for y, rows in rebatch(pieces, size):
-            places = np.subtract(rows.places, base, out=rows.places)  # parsed for us alone
-            yield RowBlock(first, n_columns, Compressed(rows.pointers, places, rows.values), y)
+            indices = np.subtract(rows.indices, base, out=rows.indices)  # parsed for us alone
+            yield RowBlock(first, n_columns, Compressed(rows.indptr, indices, rows.values), y)
             first += len(rows)
 
     def raw_rows(self, memory: int, report: Report) -> Iterator[RowBlock]:
@@ -165,22 +165,22 @@ class SvmlightSource(Source):
         facts, base, n_columns = self._facts(), self.name_base, self.n_columns
         fits = max(n_columns, facts.stored) < 2**31
         indices = np.empty(facts.stored, dtype=np.int32 if fits else np.int64)
-        pointers = np.zeros(facts.n_rows + 1, dtype=indices.dtype)
+        indptr = np.zeros(facts.n_rows + 1, dtype=indices.dtype)
         values = np.empty(facts.stored)
-        ends = np.cumsum([len(part.rows.places) for part in parts]).tolist()
+        ends = np.cumsum([len(part.rows.indices) for part in parts]).tolist()
         rows = np.cumsum([len(part.rows) for part in parts]).tolist()
 
         def join(k: int) -> None:
             part = parts[k].rows
-            lo, hi, row = ends[k] - len(part.places), ends[k], rows[k] + 1
-            np.subtract(part.places, base, out=indices[lo:hi], casting="unsafe")
+            lo, hi, row = ends[k] - len(part.indices), ends[k], rows[k] + 1
+            np.subtract(part.indices, base, out=indices[lo:hi], casting="unsafe")
             values[lo:hi] = part.values
-            pointers[row - len(part) : row] = part.pointers[1:] + lo
+            indptr[row - len(part) : row] = part.indptr[1:] + lo
 
         with ThreadPoolExecutor(thread_count()) as pool:
             list(pool.map(join, range(len(parts))))
         self._labels = whole_numbers(np.concatenate([part.labels for part in parts]))
-        matrix = csr_matrix((values, indices, pointers), shape=(facts.n_rows, n_columns))
+        matrix = csr_matrix((values, indices, indptr), shape=(facts.n_rows, n_columns))
         matrix.has_canonical_format = True
         return matrix, self._labels
 

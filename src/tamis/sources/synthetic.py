@@ -121,7 +121,7 @@ class SparseStream(Source):
 
         v = _joined([self._lot(lot) for lot in range(0, self.n_columns, LOT)])
         shape = (self.n_rows, self.n_columns)
-        return csc_matrix((v.values, v.places, v.pointers), shape=shape), self._y
+        return csc_matrix((v.values, v.indices, v.indptr), shape=shape), self._y
 
     def info(self) -> SourceInfo:
         """Shape, layout, target; the fingerprint is the recipe."""
@@ -146,9 +146,9 @@ class SparseStream(Source):
                     rows = np.concatenate([rows[others], which])
                     column = np.concatenate([column[others], np.full(len(which), place - first)])
         order = np.unique(column * self.n_rows + rows)
-        pointers = np.searchsorted(order, np.arange(width + 1) * self.n_rows)
-        places = (order % self.n_rows).astype(np.int32)
-        return Compressed(pointers.astype(np.int64), places, np.ones(len(order)))
+        indptr = np.searchsorted(order, np.arange(width + 1) * self.n_rows)
+        indices = (order % self.n_rows).astype(np.int32)
+        return Compressed(indptr.astype(np.int64), indices, np.ones(len(order)))
 
     def _rows_of(self, k: int) -> npt.NDArray[np.int64]:
         """Rows where planted feature k is on, in random order: a share of one class."""
@@ -162,9 +162,9 @@ def _joined(parts: list[Compressed]) -> Compressed:
     if len(parts) == 1:
         return parts[0]
     starts = np.cumsum([0] + [p.stored for p in parts])
-    pointers = [p.pointers[1:] + start for p, start in zip(parts, starts, strict=False)]
+    indptr = [p.indptr[1:] + start for p, start in zip(parts, starts, strict=False)]
     return Compressed(
-        np.concatenate([np.zeros(1, np.int64), *pointers]),
-        np.concatenate([p.places for p in parts]),
+        np.concatenate([np.zeros(1, np.int64), *indptr]),
+        np.concatenate([p.indices for p in parts]),
         np.concatenate([p.values for p in parts]),
     )

@@ -115,8 +115,8 @@ def _packed(column: Any) -> Names:
     array = column.cast(pa.large_string()).combine_chunks()
     if array.null_count:
         raise ValueError("a feature has no name")
-    _, places, text = array.buffers()
-    offsets = np.frombuffer(places, np.int64)[array.offset : array.offset + len(array) + 1]
+    _, indices, text = array.buffers()
+    offsets = np.frombuffer(indices, np.int64)[array.offset : array.offset + len(array) + 1]
     blob = b"" if text is None else text.to_pybytes()[int(offsets[0]) : int(offsets[-1])]
     return Names(blob, offsets - offsets[0])
 

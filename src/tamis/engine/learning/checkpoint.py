@@ -23,9 +23,9 @@ from tamis.core.masking import without_secrets
 from tamis.engine.files.durable import sync_folder
 from tamis.engine.files.folders import reason
 from tamis.engine.learning.model import classes_in, classes_out
-from tamis.selectors.rows.curve import Curve
-from tamis.selectors.rows.state import arrays_of, restore
-from tamis.selectors.rows.training import Position, Training
+from tamis.methods.online.curve import Curve
+from tamis.methods.online.state import arrays_of, restore
+from tamis.methods.online.training import Position, Training
 from tamis.sources.readers.row_reader import BadLines
 
 FORMAT_VERSION = 1

@@ -20,14 +20,14 @@ from tamis.core.sentences import counted
 from tamis.engine.learning.checkpoint import place_of, read_checkpoint, write_checkpoint
 from tamis.engine.learning.model import check_free, plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
-from tamis.selectors.instances.arow import AROW
-from tamis.selectors.instances.fofs import FOFS
-from tamis.selectors.instances.merged_sofs import MergedSOFS
-from tamis.selectors.instances.ogd import OGD
-from tamis.selectors.instances.pet import PET
-from tamis.selectors.instances.sofs import SOFS
-from tamis.selectors.rows.learner import InstanceLearner
-from tamis.selectors.rows.training import Training
+from tamis.methods.online.arow import AROW
+from tamis.methods.online.fofs import FOFS
+from tamis.methods.online.learner import InstanceLearner
+from tamis.methods.online.merged_sofs import MergedSOFS
+from tamis.methods.online.ogd import OGD
+from tamis.methods.online.pet import PET
+from tamis.methods.online.sofs import SOFS
+from tamis.methods.online.training import Training
 from tamis.sources.base import Report, silent
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.readers.row_reader import BadLines, RowReader

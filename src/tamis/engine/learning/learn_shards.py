@@ -23,11 +23,11 @@ from tamis.engine.learning.learn import Learned, facts_of, tested
 from tamis.engine.learning.model import check_free, plain, save_model
 from tamis.engine.workers.executors import process_count, workers
 from tamis.kernels.threads import threads
-from tamis.selectors.instances.merged_sofs import MergedSOFS
-from tamis.selectors.instances.sofs import SOFS
-from tamis.selectors.rows.learner import InstanceLearner
-from tamis.selectors.rows.training import Training
-from tamis.selectors.rows.weights import KeptWeights
+from tamis.methods.online.learner import InstanceLearner
+from tamis.methods.online.merged_sofs import MergedSOFS
+from tamis.methods.online.sofs import SOFS
+from tamis.methods.online.training import Training
+from tamis.methods.online.weights import KeptWeights
 from tamis.sources.base import Report, silent
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.readers.row_reader import BadLines, RowReader

@@ -24,8 +24,8 @@ from tamis.core.errors import InputError, SourceError
 from tamis.core.masking import without_secrets
 from tamis.engine.files.folders import put_in_place, reason, refuse_taken
 from tamis.engine.select import versions
-from tamis.selectors.rows.learner import InstanceLearner
-from tamis.selectors.rows.saved import SavedModel
+from tamis.methods.online.learner import InstanceLearner
+from tamis.methods.online.saved import SavedModel
 
 FORMAT_VERSION = 1
 MODEL = "model.json"

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError
 from tamis.kernels import rows as kernel
-from tamis.selectors.rows import intake
-from tamis.selectors.rows.scoring import RowScorer
+from tamis.methods.online import intake
+from tamis.methods.online.scoring import RowScorer
 from tamis.sources.base import Report, silent
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.readers.row_reader import BadLines, Part, RowReader

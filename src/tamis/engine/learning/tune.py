@@ -17,9 +17,9 @@ from sklearn.base import clone
 
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
-from tamis.selectors.rows.learner import InstanceLearner
-from tamis.selectors.rows.sizes import Recent, stretches
-from tamis.selectors.rows.training import Training
+from tamis.methods.online.learner import InstanceLearner
+from tamis.methods.online.sizes import Recent, stretches
+from tamis.methods.online.training import Training
 from tamis.sources import open_source
 from tamis.sources.base import Report, refuse_without_target, silent
 from tamis.sources.readers.open_rows import open_rows

@@ -43,7 +43,7 @@ from tamis.engine.known_selectors import own_place, parameters_of
 from tamis.engine.living.record import ENCODED_VERSION, FORMAT, STATE, VERSION, LivingRecord
 from tamis.engine.living.stock import Stock, labels_of
 from tamis.engine.run import Run
-from tamis.selectors import FeatureStreamSelector
+from tamis.methods import FeatureStreamSelector
 
 #: Logs of up to this many features are written anew after every feed, longer ones when a tenth is
 #: new.

@@ -26,7 +26,7 @@ from tamis.engine.living.record import (
 )
 from tamis.engine.living.stock import Stock
 from tamis.engine.wrappers.encoded import Encoding
-from tamis.selectors import FeatureStreamSelector
+from tamis.methods import FeatureStreamSelector
 
 #: A selector that the user gives, or its class, to be made with the parameters in the folder.
 Given = FeatureStreamSelector | type[FeatureStreamSelector] | None

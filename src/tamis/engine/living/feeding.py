@@ -32,7 +32,7 @@ from tamis.engine.living.withdrawal import REPLACED, withdraw
 from tamis.engine.workers.prefetch import ahead
 from tamis.engine.wrappers.groups import Labels, labels_of
 from tamis.kernels.threads import thread_count
-from tamis.selectors.telling import SETTLED
+from tamis.methods.telling import SETTLED
 from tamis.sources.base import Report, Source
 
 #: Seconds between two commits.
@@ -97,7 +97,7 @@ class Feeding:
 
     def __post_init__(self) -> None:
         self.fed = Fed(self.name)
-        self.places: Places | None = None
+        self.indices: Places | None = None
         self.labels: Labels | None = None
         #: A hash of each column, its name and its values, as it was when it was looked at.
         self.looked_at: list[Hashes] = []
@@ -116,7 +116,7 @@ class Feeding:
         self._check_rows()
         archive = self.archive
         if self.source.n_columns != 0:  # from nothing no measure could be picked
-            archive.selector.look_at(map(self._ready, self._blocks()), self.source.n_columns)
+            archive.selector.prepare(map(self._ready, self._blocks()), self.source.n_columns)
         take, replaced = self._survey()
         if self.fed.again:
             return self.fed
@@ -151,7 +151,7 @@ class Feeding:
                     "selection goes by it; add that column"
                 )
             theirs = as_keys(keys, source.n_rows, self.name)
-            self.places = aligned(stock.keys, theirs, self.name)
+            self.indices = aligned(stock.keys, theirs, self.name)
         elif source.n_rows != ours.n_rows:
             raise InputError(
                 f"{self.name} has {source.n_rows} rows but the selection has {ours.n_rows}; feed "
@@ -159,7 +159,7 @@ class Feeding:
             )
         labels = source.target()
         if labels is not None:
-            labels = labels if self.places is None else labels[self.places]
+            labels = labels if self.indices is None else labels[self.indices]
             if Target.of(labels).fingerprint != ours.fingerprint:
                 raise InputError(
                     f"{self.name} brings a target that is not the one of the selection: other "
@@ -171,7 +171,7 @@ class Feeding:
         """The blocks of the source with our rows."""
         told = () if report is None else (report,)
         for block in self.source.columns(self.width, *told):
-            yield rearranged(block, self.places)
+            yield rearranged(block, self.indices)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
         """The block as the selector sees it."""
@@ -277,9 +277,9 @@ class Feeding:
     def _take(self, take: npt.NDArray[np.bool_]) -> None:
         """Take the columns block by block; commit what was taken about once a second."""
         archive, committed = self.archive, time.monotonic()
-        for end, block, hashes, examined in self._examined(take):
+        for end, block, hashes, scored in self._examined(take):
             if block is not None:
-                archive.selector.absorb(examined)
+                archive.selector.update(scored)
                 archive.stock.take(block, hashes, archive.selector)
                 self.fed.taken += block.width
             self.report(SETTLED, end, len(take))
@@ -293,19 +293,19 @@ class Feeding:
         """Blocks of what is to be taken, examined a little ahead where there are threads."""
         selector, stock = self.archive.selector, self.archive.stock
 
-        def examine(item: tuple[int, ColumnBlock | None, Hashes]) -> Any:
+        def score(item: tuple[int, ColumnBlock | None, Hashes]) -> Any:
             end, block, marks = item
             if block is None:
                 return end, None, None, None
             if not np.array_equal(_marks(block, hashes_of(block)), marks):
                 raise self._changed()
             block = self._ready(block)
-            return end, block, stock.hashes(block), selector.examine(block)
+            return end, block, stock.hashes(block), selector.score(block)
 
         if thread_count() == 1:
-            yield from map(examine, self._picked(take))
+            yield from map(score, self._picked(take))
             return
-        with contextlib.closing(ahead(examine, self._picked(take))) as results:
+        with contextlib.closing(ahead(score, self._picked(take))) as results:
             yield from results
 
     def _picked(

@@ -58,12 +58,12 @@ class KeptColumns:
         """Some kept columns as plain arrays, for a file."""
         chosen = list(features)
         held = [self._columns[f] for f in chosen]
-        pointers = np.zeros(len(held) + 1, dtype=np.int64)
-        np.cumsum([len(rows) for rows, _ in held], out=pointers[1:])
+        indptr = np.zeros(len(held) + 1, dtype=np.int64)
+        np.cumsum([len(rows) for rows, _ in held], out=indptr[1:])
         none = np.zeros(0, np.int32), np.zeros(0)
         return {
             "column_features": np.array(chosen, dtype=np.int64),
-            "column_pointers": pointers,
+            "column_pointers": indptr,
             "column_rows": np.concatenate([none[0], *(rows for rows, _ in held)]),
             "column_values": np.concatenate([none[1], *(values for _, values in held)]),
         }
@@ -71,25 +71,25 @@ class KeptColumns:
     def add_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Hold what `arrays` gave; a file may come from a stranger, so all of it is looked at."""
         features = arrays["column_features"].astype(np.int64)
-        pointers = arrays["column_pointers"].astype(np.int64)
+        indptr = arrays["column_pointers"].astype(np.int64)
         rows = arrays["column_rows"].astype(np.int32)
         values = arrays["column_values"].astype(np.float64)
         shaped = (
-            len(pointers) == len(features) + 1
-            and pointers[0] == 0
-            and bool(np.all(np.diff(pointers) >= 0))
-            and pointers[-1] == len(rows) == len(values)
+            len(indptr) == len(features) + 1
+            and indptr[0] == 0
+            and bool(np.all(np.diff(indptr) >= 0))
+            and indptr[-1] == len(rows) == len(values)
         )
         if not shaped:
             raise SourceError("the kept columns do not fit together")
         rises = np.diff(rows) > 0
-        begins = pointers[1:-1][(pointers[1:-1] > 0) & (pointers[1:-1] < len(rows))]
+        begins = indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < len(rows))]
         rises[begins - 1] = True
         outside = len(rows) and (rows.min() < 0 or rows.max() >= self.n_rows)
         if outside or not rises.all() or not np.isfinite(values).all():
             raise SourceError("the kept columns hold rows or numbers that cannot be")
         for i, feature in enumerate(features.tolist()):
-            a, b = pointers[i], pointers[i + 1]
+            a, b = indptr[i], indptr[i + 1]
             self._columns[feature] = (rows[a:b], values[a:b])
 
 
@@ -98,7 +98,7 @@ def _nonzeros(block: ColumnBlock, j: int) -> tuple[npt.NDArray[np.int32], npt.ND
     if isinstance(block.values, Compressed):
         one = block.values.part(j, j + 1)
         filled = one.values != 0
-        return one.places[filled].astype(np.int32), one.values[filled].astype(np.float64)
+        return one.indices[filled].astype(np.int32), one.values[filled].astype(np.float64)
     column = block.values[:, j]
     rows = np.flatnonzero(column)
     return rows.astype(np.int32), column[rows].astype(np.float64)

@@ -24,8 +24,8 @@ def hashes_of(block: ColumnBlock) -> Hashes:
     if isinstance(block.values, Compressed):
         v = block.values
         bits = np.ascontiguousarray(v.values, dtype=np.float64).view(np.uint64)
-        arrays = (np.empty(0, np.uint64), v.pointers, v.places, bits)
-        work = v.pointers
+        arrays = (np.empty(0, np.uint64), v.indptr, v.indices, bits)
+        work = v.indptr
     else:
         none = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
         arrays = (np.ascontiguousarray(block.entries).view(np.uint64), *none)
@@ -88,9 +88,9 @@ class Ledger:
             self._sorted = np.argsort(self._names, kind="stable")
         wanted = name_hashes(names)
         ends = np.searchsorted(self._names, wanted, side="right", sorter=self._sorted)
-        places = self._sorted[np.maximum(ends - 1, 0)]
-        hits = np.flatnonzero((ends > 0) & (self._names[places] == wanted))
-        found[hits], values[hits] = self._features[places[hits]], self._values[places[hits]]
+        indices = self._sorted[np.maximum(ends - 1, 0)]
+        hits = np.flatnonzero((ends > 0) & (self._names[indices] == wanted))
+        found[hits], values[hits] = self._features[indices[hits]], self._values[indices[hits]]
         return found, values
 
     def with_values(self, hashes: Hashes) -> Ints:

@@ -37,7 +37,7 @@ from tamis.engine.living.archive_reader import Given
 from tamis.engine.living.opening import known_encoding
 from tamis.engine.living.record import cannot_go_on, is_living, read_record
 from tamis.engine.living.selection import Selection
-from tamis.engine.living.stock import can_be_put_away, stock_for
+from tamis.engine.living.stock import can_be_saved, stock_for
 from tamis.engine.run import Run
 from tamis.engine.select import Watch, describe_run, watched
 from tamis.engine.workers.executors import examiner
@@ -45,11 +45,11 @@ from tamis.engine.wrappers.encoded import EncodedSource
 from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.wrappers.rest import rest_of
 from tamis.kernels.threads import threads
-from tamis.selectors import FeatureStreamSelector
-from tamis.selectors.base import ColumnSelector, Examining
+from tamis.methods import FeatureStreamSelector
+from tamis.methods.base import ColumnSelector, Scoring
 from tamis.sources import open_source
 from tamis.sources.base import Ranged, Report, Source, silent
-from tamis.sources.shared.places import from_here
+from tamis.sources.shared.addresses import from_here
 
 #: Seconds between two commits.
 EVERY = 2.0
@@ -57,7 +57,7 @@ EVERY = 2.0
 
 def can_resume(selector: ColumnSelector) -> bool:
     """Tell whether a method decides as columns come, and can be put away in between."""
-    return isinstance(selector, FeatureStreamSelector) and can_be_put_away(selector)
+    return isinstance(selector, FeatureStreamSelector) and can_be_saved(selector)
 
 
 def begin(
@@ -98,7 +98,7 @@ def begin(
     force : bool
         Replace a run that is there.
     """
-    if not isinstance(selector, FeatureStreamSelector) or not can_be_put_away(selector):
+    if not isinstance(selector, FeatureStreamSelector) or not can_be_saved(selector):
         raise ParameterError(
             f"{cannot_go_on(selector.method)}; without --checkpoint it runs, and begins again "
             "when it is stopped"
@@ -207,7 +207,7 @@ def resume(
     with contextlib.ExitStack() as stack:
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
-        examining = stack.enter_context(examiner(cluster))
+        scoring = stack.enter_context(examiner(cluster))
         stack.enter_context(selection._writing(False, say))
         archive = selection._archive
         line, _ = _last_line(archive.history, folder)
@@ -219,7 +219,7 @@ def resume(
         if line["columns"]:
             say(f"going on behind column {line['columns']:,} of {line['source']}")
         going = _Going(archive, source, line, every)
-        going(examining, width, report, watch, elsewhere=cluster is not None)
+        going(scoring, width, report, watch, elsewhere=cluster is not None)
         archive.head["run"]["seconds"]["select"] += time.perf_counter() - begun
         archive.head["run"]["peak_megabytes"] = peak_megabytes()
         archive.commit(going.line(done=True), last=True)
@@ -278,7 +278,7 @@ class _Going:
 
     def __call__(
         self,
-        examining: Examining,
+        scoring: Scoring,
         width: int | None,
         report: Report,
         watch: Watch | None,
@@ -293,11 +293,11 @@ class _Going:
         blank = clone(selector).start(
             stock.target, name_prefix=source.name_prefix, name_base=source.name_base
         )
-        blank.look_at(source.columns(), source.n_columns)
-        selector.look_at(source.columns(), source.n_columns)
+        blank.prepare(source.columns(), source.n_columns)
+        selector.prepare(source.columns(), source.n_columns)
         at_hand = not (elsewhere and isinstance(source, Ranged))
         noted = stock.filled(
-            selector, self._committing(examining, at_hand), blank=blank, at_hand=at_hand
+            selector, self._committing(scoring, at_hand), blank=blank, at_hand=at_hand
         )
         selector.go_on(rest, noted, width, watched(report, watch, archive.run))
         self._fetch(at_hand)
@@ -309,15 +309,15 @@ class _Going:
             return source
         return EncodedSource(source, stock.encoded.encoding, stock.target)
 
-    def _committing(self, examining: Examining, at_hand: bool) -> Examining:
+    def _committing(self, scoring: Scoring, at_hand: bool) -> Scoring:
         """The same examining; what was taken of it is committed now and then."""
 
         def committed(
             selector: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Iterator[Any]:
             last = time.monotonic()
-            for examined in examining(selector, source, width, report):
-                yield examined
+            for scored in scoring(selector, source, width, report):
+                yield scored
                 # The reader comes back for the next one when it has taken this one in.
                 if time.monotonic() - last >= self._every:
                     self._fetch(at_hand)

@@ -41,36 +41,36 @@ def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Pla
     again = _first_double(in_order)
     if again is not None:
         raise InputError(f"{where}: the key {again} names two rows; keys must be different")
-    places = np.searchsorted(in_order, ours)
+    indices = np.searchsorted(in_order, ours)
     there = np.zeros(len(ours), np.bool_)
-    inside = places < len(in_order)
-    there[inside] = in_order[places[inside]] == ours[inside]
+    inside = indices < len(in_order)
+    there[inside] = in_order[indices[inside]] == ours[inside]
     if not there.all():
         lacking = ours[np.argmin(there)]
         raise InputError(f"{where} has no row with the key {_said(lacking)}, which is in the "
                          "selection; give all of its rows")  # fmt: skip
     if len(theirs) > len(ours):
-        unknown = in_order[~np.isin(np.arange(len(theirs)), places)][0]
+        unknown = in_order[~np.isin(np.arange(len(theirs)), indices)][0]
         raise InputError(f"{where} has a row with the key {_said(unknown)}, which is not in the "
                          "selection; leave it out")  # fmt: skip
-    return order[places]
+    return order[indices]
 
 
-def rearranged(block: ColumnBlock, places: Places | None) -> ColumnBlock:
+def rearranged(block: ColumnBlock, indices: Places | None) -> ColumnBlock:
     """A block with its rows in our order."""
-    if places is None:
+    if indices is None:
         return block
     if not isinstance(block.values, Compressed):
-        return replace(block, values=np.asfortranarray(block.values[places]), n_rows=len(places))
+        return replace(block, values=np.asfortranarray(block.values[indices]), n_rows=len(indices))
     import scipy.sparse as sp
 
-    v, new_place = block.values, np.empty(len(places), dtype=np.int32)
-    new_place[places] = np.arange(len(places), dtype=np.int32)
-    shape = (len(places), block.width)
-    moved = sp.csc_matrix((v.values.copy(), new_place[v.places], v.pointers), shape=shape)
+    v, new_place = block.values, np.empty(len(indices), dtype=np.int32)
+    new_place[indices] = np.arange(len(indices), dtype=np.int32)
+    shape = (len(indices), block.width)
+    moved = sp.csc_matrix((v.values.copy(), new_place[v.indices], v.indptr), shape=shape)
     moved.sort_indices()
     values = Compressed(moved.indptr, moved.indices, moved.data).widened()
-    return replace(block, values=values, n_rows=len(places))
+    return replace(block, values=values, n_rows=len(indices))
 
 
 def _first_double(in_order: npt.NDArray[Any]) -> str | None:

@@ -35,12 +35,12 @@ from tamis.engine.living.opening import (
 )
 from tamis.engine.living.record import STATE, cannot_go_on, commit_in, is_living, no_selection
 from tamis.engine.living.rows import as_keys
-from tamis.engine.living.stock import Stock, can_be_put_away
+from tamis.engine.living.stock import Stock, can_be_saved
 from tamis.engine.living.withdrawal import WITHDRAWN, withdraw
 from tamis.engine.run import Run
 from tamis.engine.select import describe_run
 from tamis.engine.wrappers.groups import refuse_groups
-from tamis.selectors import BY_METHOD, FeatureStreamSelector
+from tamis.methods import BY_METHOD, FeatureStreamSelector
 from tamis.sources import Source
 from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
@@ -133,7 +133,7 @@ class Selection:
             Replace a run that is there.
         """
         chosen = make_selector(selector) if isinstance(selector, str) else selector
-        if not isinstance(chosen, FeatureStreamSelector) or not can_be_put_away(chosen):
+        if not isinstance(chosen, FeatureStreamSelector) or not can_be_saved(chosen):
             raise ParameterError(cannot_go_on(getattr(chosen, "method", type(chosen).__name__)))
         target = Target.of(np.asarray(y) if is_series(y) else y)
         encoding = known_encoding(encode, missing)

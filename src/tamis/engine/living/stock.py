@@ -21,7 +21,7 @@ from tamis.engine.living.rows import as_keys
 from tamis.engine.wrappers.encoded import EncodedBlock, EncodedSoFar, Encoding
 from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
-from tamis.selectors.base import ColumnSelector, Examining, FeatureStreamSelector
+from tamis.methods.base import ColumnSelector, FeatureStreamSelector, Scoring
 from tamis.sources.base import Ranged, Report, Source
 
 
@@ -65,11 +65,11 @@ class Stock:
     def filled(
         self,
         selector: FeatureStreamSelector,
-        examining: Examining,
+        scoring: Scoring,
         *,
         blank: FeatureStreamSelector | None = None,
         at_hand: bool = True,
-    ) -> Examining:
+    ) -> Scoring:
         """The same examining; what the selector keeps of each block goes into stock on the way.
 
         `blank` examines instead of a selector that has seen much, and would be long to send. Blocks
@@ -80,8 +80,8 @@ class Stock:
             _: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Iterator[Any]:
             noting: Any = _Noting(blank or selector, at_hand, selector)
-            for noted in examining(noting, source, width, report):
-                yield noted.examined
+            for noted in scoring(noting, source, width, report):
+                yield noted.scored
                 # The reader comes back for the next one when it has taken this one in.
                 self._know(noted.first, noted.names, noted.hashes)
                 if noted.block is not None:
@@ -138,7 +138,7 @@ def stock_for(
     selector: Any, source: Source, target: Target, encoding: Encoding | None = None
 ) -> Stock | None:
     """An empty stock for the rows of a source, or None where the run cannot be put away."""
-    if not isinstance(selector, FeatureStreamSelector) or not can_be_put_away(selector):
+    if not isinstance(selector, FeatureStreamSelector) or not can_be_saved(selector):
         return None
     if encoding is not None and not encoding.known_by_name:
         return None
@@ -151,7 +151,7 @@ def stock_for(
     return stock
 
 
-def can_be_put_away(selector: FeatureStreamSelector) -> bool:
+def can_be_saved(selector: FeatureStreamSelector) -> bool:
     """Tell whether a selector says what its state is, in words that a file can hold."""
     measures = [p for p in selector.get_params(deep=False).values() if isinstance(p, Measure)]
     return (
@@ -167,7 +167,7 @@ class _Noted:
     first: int
     names: Names | None
     hashes: Hashes | None
-    examined: Any
+    scored: Any
     block: ColumnBlock | None
 
 
@@ -186,18 +186,18 @@ class _Noting:
         # The one that decides stays here: it may have seen much.
         return _Noting, (self._selector, self._at_hand)
 
-    def to_tell(self) -> Any:
-        return None if self._deciding is None else self._deciding.to_tell()
+    def snapshot(self) -> Any:
+        return None if self._deciding is None else self._deciding.snapshot()
 
-    def examine(self, block: ColumnBlock) -> _Noted:
-        return self._note(block, self._selector.examine(block))
+    def score(self, block: ColumnBlock) -> _Noted:
+        return self._note(block, self._selector.score(block))
 
-    def examine_knowing(self, block: ColumnBlock, kept: Any) -> _Noted:
-        return self._note(block, self._selector.examine_knowing(block, kept))
+    def score_knowing(self, block: ColumnBlock, kept: Any) -> _Noted:
+        return self._note(block, self._selector.score_knowing(block, kept))
 
-    def _note(self, block: ColumnBlock, examined: Any) -> _Noted:
+    def _note(self, block: ColumnBlock, scored: Any) -> _Noted:
         return _Noted(
-            block.first, block.names, Stock.hashes(block), examined,
+            block.first, block.names, Stock.hashes(block), scored,
             block if self._at_hand else None,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from typing import Any
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.selectors.base import ColumnSelector, Examining
+from tamis.methods.base import ColumnSelector, Scoring
 from tamis.sources.base import Report, Source
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
@@ -29,12 +29,12 @@ LOOK = 2.0
 
 
 @contextlib.contextmanager
-def on_cluster(cluster: Any) -> Iterator[Examining]:
+def on_cluster(cluster: Any) -> Iterator[Scoring]:
     """Give what examines blocks on a cluster: an address, or a client of it."""
     with _client(cluster) as client, contextlib.ExitStack() as stack:
         check_workers(client)
 
-        def examining(
+        def scoring(
             selector: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Generator[Any]:
             # A task, not scattered data: what is lost with a worker is made again. Workers pass it
@@ -49,7 +49,7 @@ def on_cluster(cluster: Any) -> Iterator[Examining]:
             )
             return stack.enter_context(contextlib.closing(one_by_one(_told(done))))
 
-        yield examining
+        yield scoring
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Who examines blocks: this thread, a thread ahead of it, processes, or a cluster.
 
 All are one thing to the selector: a function that gives the examined blocks of a source in order
-(`tamis.selectors.base.Examining`). Examining is a pure function of the block, so who does it, how
+(`tamis.methods.base.Scoring`). Examining is a pure function of the block, so who does it, how
 many do it, and how columns are cut into blocks change nothing; decisions are taken here, in order.
 """
 
@@ -14,12 +14,12 @@ from typing import Any
 from tamis.core.errors import ParameterError
 from tamis.engine.workers.prefetch import ahead
 from tamis.kernels.threads import thread_count
-from tamis.selectors.base import ColumnSelector, Examining, in_turn
+from tamis.methods.base import ColumnSelector, Scoring, in_turn
 from tamis.sources.base import Report, Source
 
 
 @contextlib.contextmanager
-def examiner(cluster: Any = None) -> Iterator[Examining]:
+def examiner(cluster: Any = None) -> Iterator[Scoring]:
     """Give what examines blocks, and end whatever it has begun, also when something goes wrong.
 
     `cluster` is None for this process, ``"local:2"`` for two processes on this machine, or the
@@ -31,13 +31,13 @@ def examiner(cluster: Any = None) -> Iterator[Examining]:
     elif isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.workers.processes import processes
 
-        with processes(process_count(cluster)) as examining:
-            yield examining
+        with processes(process_count(cluster)) as scoring:
+            yield scoring
     else:
         from tamis.engine.workers.cluster import on_cluster
 
-        with on_cluster(cluster) as examining:
-            yield examining
+        with on_cluster(cluster) as scoring:
+            yield scoring
 
 
 @contextlib.contextmanager
@@ -55,18 +55,16 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
             yield run
 
 
-def _here(stack: contextlib.ExitStack) -> Examining:
+def _here(stack: contextlib.ExitStack) -> Scoring:
     """Examine a little ahead of the rule where there are threads for it."""
 
-    def examining(
-        selector: ColumnSelector, source: Source, width: int | None, report: Report
-    ) -> Any:
+    def scoring(selector: ColumnSelector, source: Source, width: int | None, report: Report) -> Any:
         if thread_count() == 1:
             return in_turn(selector, source, width, report)
-        blocks = ahead(selector.examine, source.columns(width, report))
+        blocks = ahead(selector.score, source.columns(width, report))
         return stack.enter_context(contextlib.closing(blocks))
 
-    return examining
+    return scoring
 
 
 def process_count(cluster: str) -> int:

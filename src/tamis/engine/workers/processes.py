@@ -21,7 +21,7 @@ from typing import Any
 
 from tamis.core.errors import ClusterError
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.selectors.base import ColumnSelector, Examining
+from tamis.methods.base import ColumnSelector, Scoring
 from tamis.sources.base import Report, Source
 
 #: Processes are begun anew so many times without a result in between.
@@ -32,11 +32,11 @@ _mine: dict[str, Any] = {}
 
 
 @contextlib.contextmanager
-def processes(count: int) -> Iterator[Examining]:
+def processes(count: int) -> Iterator[Scoring]:
     """Give what examines blocks with so many processes."""
     with contextlib.ExitStack() as stack:
 
-        def examining(
+        def scoring(
             selector: ColumnSelector, source: Source, width: int | None, report: Report
         ) -> Generator[Any]:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="tamis-")))
@@ -51,7 +51,7 @@ def processes(count: int) -> Iterator[Examining]:
             )
             return stack.enter_context(contextlib.closing(one_by_one(done)))
 
-        yield examining
+        yield scoring
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
 from tamis.kernels.threads import threads
-from tamis.selectors.base import ColumnSelector
+from tamis.methods.base import ColumnSelector
 from tamis.sources.base import Ranged, Report, Source
 
 #: Columns in the first task.
@@ -72,18 +72,16 @@ class Task:
                 "path"
             ) from error
         with _telling(who, self):
-            return self.examine(selector, source, kept)
+            return self.score(selector, source, kept)
 
-    def examine(
-        self, selector: ColumnSelector, source: Ranged | None, kept: Any = None
-    ) -> list[Any]:
+    def score(self, selector: ColumnSelector, source: Ranged | None, kept: Any = None) -> list[Any]:
         """Work the blocks out; one thread, as there are as many workers as there should be.
 
         `kept` is what the selector had to tell about what it keeps, when the task was given out.
         """
         with threads(1):
             return [
-                selector.examine(block) if kept is None else selector.examine_knowing(block, kept)
+                selector.score(block) if kept is None else selector.score_knowing(block, kept)
                 for block in self._blocks(source)
             ]
 
@@ -111,7 +109,7 @@ class News:
 
     def latest(self) -> Any:
         """What goes along with a task: where the last news are, or None."""
-        kept = self._selector.to_tell()
+        kept = self._selector.snapshot()
         if kept is None:
             return None
         changed = len(np.setxor1d(kept.features, self._features, assume_unique=True))

@@ -26,7 +26,7 @@ from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.measures.auto import as_asked
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
-from tamis.selectors import ColumnSelector, FeatureStreamSelector
+from tamis.methods import ColumnSelector, FeatureStreamSelector
 from tamis.sources.base import Report, Source, silent
 
 #: What was done to kept features, by number: cuts, and how many gaps.

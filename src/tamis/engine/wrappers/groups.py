@@ -18,7 +18,7 @@ from tamis.engine.files.durable import digest
 from tamis.engine.files.log_files import numbered_names
 from tamis.engine.living.ledger import Ledger
 from tamis.engine.wrappers.wrapped import WrappedSource
-from tamis.selectors import ColumnSelector
+from tamis.methods import ColumnSelector
 from tamis.sources.base import Ranged, Report, Source, silent
 
 #: The label of each column.
@@ -197,10 +197,10 @@ def names_of(source: Source) -> Names:
     return numbered_names(book, 0, int(source.n_columns or 0))
 
 
-def _listed(names: Sequence[str], places: npt.NDArray[np.intp]) -> str:
+def _listed(names: Sequence[str], indices: npt.NDArray[np.intp]) -> str:
     """Some names, a few of them at most."""
-    told = [repr(names[int(i)]) for i in places[:LISTED]]
-    more = len(places) - len(told)
+    told = [repr(names[int(i)]) for i in indices[:LISTED]]
+    more = len(indices) - len(told)
     return join([*told, f"{more:,} more"] if more else told)
 
 

@@ -42,11 +42,11 @@ def join(pieces: list[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
     rows = [piece for _, piece in pieces]
-    lengths = np.concatenate([np.diff(piece.pointers) for piece in rows])
-    pointers = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=pointers[1:])
-    places = np.concatenate([piece.places for piece in rows])
+    lengths = np.concatenate([np.diff(piece.indptr) for piece in rows])
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    indices = np.concatenate([piece.indices for piece in rows])
     values = np.concatenate([piece.values for piece in rows])
     targets = [y for y, _ in pieces if y is not None]
     y = np.concatenate(targets) if targets else None
-    return y, Compressed(pointers, places, values)
+    return y, Compressed(indptr, indices, values)

@@ -40,11 +40,11 @@ def lines_fit(lines: npt.NDArray[np.int64], n_rows: int) -> bool:
     """True if blocks follow each other to the last row, and their lines can be."""
     if lines.ndim != 2 or lines.shape[1] != len(LINE) or not len(lines):
         return False
-    rows, places = np.append(lines[:, FIRST_ROW], n_rows), lines[:, [FIRST_GAP, FAR, FIRST_VALUE]]
+    rows, indices = np.append(lines[:, FIRST_ROW], n_rows), lines[:, [FIRST_GAP, FAR, FIRST_VALUE]]
     return bool(
         rows[0] == 0
         and np.all(rows[1:] > rows[:-1])
-        and np.all((places >= 0) & (places < 2**48))
+        and np.all((indices >= 0) & (indices < 2**48))
         and np.all(np.isin(lines[:, WIDTH], list(UNITS)))
         and np.all(np.isin(lines[:, VALUE_WIDTH], list(VALUES)))
     )
@@ -55,16 +55,16 @@ def write_block(
 ) -> tuple[int, int]:
     """Append a block to gaps, values and blocks: (highest feature, bytes of a value)."""
     beyond = np.zeros(len(_LIMITS), dtype=np.int64)
-    fault, row, highest = measure_gaps(rows.pointers, rows.places, -1, _LIMITS, beyond)
+    fault, row, highest = measure_gaps(rows.indptr, rows.indices, -1, _LIMITS, beyond)
     if fault == NOT_RISING:
         raise InputError(
             f"row {first_row + row} holds feature {highest} out of order; the features of a row "
             "must rise from 0, each given once"
         )
-    width, n_far = _narrowest(len(rows.places), beyond.tolist())
-    units, far = np.empty(len(rows.places), UNITS[width]), np.empty((2, n_far), np.int64)
+    width, n_far = _narrowest(len(rows.indices), beyond.tolist())
+    units, far = np.empty(len(rows.indices), UNITS[width]), np.empty((2, n_far), np.int64)
     limit = 2 ** (8 * width) if width < 8 else np.iinfo(np.int64).max
-    encode_gaps(rows.pointers, rows.places, -1, limit, units, *far)
+    encode_gaps(rows.indptr, rows.indices, -1, limit, units, *far)
     value_width, values = _narrowed(np.asarray(rows.values, dtype=np.float64), seen)
     gaps, numbers = files["gaps.npy"], files["values.npy"]
     line = [first_row, gaps.bytes, width, n_far, numbers.bytes, value_width]
@@ -79,9 +79,9 @@ def read_block(
     files: OpenFiles, line: list[int], n_rows: int, start: int, n_columns: int
 ) -> Compressed | None:
     """Decode the block of a line of blocks.npy; None if its parts do not fit together."""
-    pointers = files.read("pointers.npy", line[FIRST_ROW], line[FIRST_ROW] + n_rows + 1)
-    begin, n = int(pointers[0]), int(pointers[-1] - pointers[0])
-    pointers -= begin
+    indptr = files.read("pointers.npy", line[FIRST_ROW], line[FIRST_ROW] + n_rows + 1)
+    begin, n = int(indptr[0]), int(indptr[-1] - indptr[0])
+    indptr -= begin
     at, width = line[FIRST_GAP], line[WIDTH]
     far_at = at + _padded(n * width)
     end = far_at + 16 * line[FAR]
@@ -93,11 +93,11 @@ def read_block(
     far = gaps[far_at - at :].view(np.int64).reshape(2, -1)
     if width == 8:  # a sum of these may be anything: each is looked at
         far = np.stack([np.arange(n), units.view(np.int64)])
-    places = np.empty(n, dtype=np.int32 if n_columns < 2**31 else np.int64)
-    if not decode_gaps(pointers, units, *far, start, n_columns, places):
+    indices = np.empty(n, dtype=np.int32 if n_columns < 2**31 else np.int64)
+    if not decode_gaps(indptr, units, *far, start, n_columns, indices):
         return None
     values = _values(files, line, n)
-    return None if values is None else Compressed(pointers, places, values)
+    return None if values is None else Compressed(indptr, indices, values)
 
 
 def _values(files: OpenFiles, line: list[int], n: int) -> npt.NDArray[np.float64] | None:
@@ -128,7 +128,7 @@ def _narrowest(entries: int, beyond: list[int]) -> tuple[int, int]:
 
 def _narrowed(values: npt.NDArray[np.float64], seen: Seen) -> tuple[int, npt.NDArray[Any]]:
     """Values in the narrowest type that gives back every bit: its width, and they."""
-    there = seen.look_at(values)
+    there = seen.prepare(values)
     if len(there) < len(values) or not np.all(values == 1.0):
         for width in (1, 2):
             if len(there) == len(values) and _are_whole(values, UNITS[width]):

@@ -128,7 +128,7 @@ class RowWriter(FolderWriter):
         done = 0
         while done < len(rows):
             # The row that reaches the size ends the block: a block has one row at least.
-            end = int(np.searchsorted(rows.pointers, rows.pointers[done] + ENTRIES))
+            end = int(np.searchsorted(rows.indptr, rows.indptr[done] + ENTRIES))
             if end > len(rows) and whole_only:
                 self._held = [(None, rows.part(done, len(rows)))]
                 return
@@ -137,12 +137,12 @@ class RowWriter(FolderWriter):
             done = end
 
     def _write_block(self, rows: Compressed) -> None:
-        rows = replace(rows, places=_signed(rows.places, self.n_rows))
+        rows = replace(rows, indices=_signed(rows.indices, self.n_rows))
         highest, width = write_block(rows, self.n_rows, self._seen, self._files)
-        self._files["pointers.npy"].append(rows.pointers[1:] + self.stored)
+        self._files["pointers.npy"].append(rows.indptr[1:] + self.stored)
         self._highest, self._widest = max(self._highest, highest), max(self._widest, width)
         self.n_rows += len(rows)
-        self.stored += len(rows.places)
+        self.stored += len(rows.indices)
 
     def _append_dense(self, rows: npt.NDArray[Any]) -> None:
         if self._dense is None and "pointers.npy" not in self._files:
@@ -240,16 +240,16 @@ class _Labels:
             self._writer._open("y.npy", y.dtype).append(y)
 
 
-def _signed(places: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
+def _signed(indices: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
     """Feature numbers as kernels take them."""
-    if places.dtype in (np.int32, np.int64):
-        return np.ascontiguousarray(places)
-    if places.dtype == np.uint64 and len(places) and int(places.max()) >= 2**63:
+    if indices.dtype in (np.int32, np.int64):
+        return np.ascontiguousarray(indices)
+    if indices.dtype == np.uint64 and len(indices) and int(indices.max()) >= 2**63:
         raise InputError(
             f"rows from {first} on hold a feature number of 2**63 or more; hash them to fewer "
             "bits first (n_bits= of the learners)"
         )
-    return places.astype(np.int64)
+    return indices.astype(np.int64)
 
 
 def _names(source: Source) -> Names | None:

@@ -61,15 +61,15 @@ class SparseRuns:
         """Take the next rows."""
         if self.n_rows + len(rows) > _MOST_ROWS:
             raise SourceError(f"a column store takes at most {_MOST_ROWS} rows; split the data")
-        places = rows.places
-        width = int(places.max()) + 1 if len(places) else 0
+        indices = rows.indices
+        width = int(indices.max()) + 1 if len(indices) else 0
         room = int(_HELD * self.memory) - _COUNTER * max(width, self._width)
         held = self._held
         wants = held.bytes + held.bytes_of(rows)
-        if held.n_rows and (wants > room or held.entries + len(places) > _MOST_ENTRIES):
+        if held.n_rows and (wants > room or held.entries + len(indices) > _MOST_ENTRIES):
             self._spill()
         self._make_room(width)
-        kernel.count_places(places, self._counts)
+        kernel.count_places(indices, self._counts)
         if self._exact == np.float32 and not _fits_float32(rows.values):
             self._exact = np.dtype(np.float64)
         self._held.add(rows, int(_HELD * self.memory), wide=self._width >= 2**31)
@@ -112,7 +112,7 @@ class SparseRuns:
                 rows_out = np.empty(max(entries, min(most, held.entries)), dtype=row_type)
                 values_out = np.empty(len(rows_out) if held.has_values else 0, dtype=self._exact)
             for row, cursors, ends in held.bounds:
-                at = (cursors, ends, held.places, row)
+                at = (cursors, ends, held.indices, row)
                 if held.has_values:
                     kernel.scatter_entries(
                         *at, held.values, first, end, slots, rows_out, values_out
@@ -201,7 +201,7 @@ class _Held:
     """
 
     def __init__(self, first: int) -> None:
-        self.places: npt.NDArray[Any] = np.empty(0, dtype=np.int32)
+        self.indices: npt.NDArray[Any] = np.empty(0, dtype=np.int32)
         self.values = np.empty(0)
         self.clear(first)
 
@@ -219,14 +219,14 @@ class _Held:
 
     def bytes_of(self, rows: Any) -> int:
         """What more rows would take."""
-        return 16 * len(rows) + _ENTRY * len(rows.places)
+        return 16 * len(rows) + _ENTRY * len(rows.indices)
 
     def add(self, rows: Any, memory: int, *, wide: bool) -> None:
         """Copy rows behind those that are held; what is made for them is not held until filled."""
-        lo, hi = self.entries, self.entries + len(rows.places)
+        lo, hi = self.entries, self.entries + len(rows.indices)
         place_type = np.int64 if wide else np.int32
-        if hi > len(self.places) or self.places.dtype != place_type:
-            self.places = _moved(self.places[:lo], max(memory // 4, hi), place_type)
+        if hi > len(self.indices) or self.indices.dtype != place_type:
+            self.indices = _moved(self.indices[:lo], max(memory // 4, hi), place_type)
         was_ones = not self.has_values
         self.has_values = not (was_ones and np.all(rows.values == 1.0))
         if self.has_values:
@@ -234,10 +234,10 @@ class _Held:
                 self.values = _moved(self.values[:lo], max(memory // _ENTRY, hi), np.float64)
             if was_ones:
                 self.values[:lo] = 1.0
-        self.places[lo:hi] = rows.places
+        self.indices[lo:hi] = rows.indices
         if self.has_values:
             self.values[lo:hi] = rows.values
-        bounds = rows.pointers - rows.pointers[0] + lo
+        bounds = rows.indptr - rows.indptr[0] + lo
         self.bounds.append((self.n_rows, bounds[:-1].copy(), bounds[1:]))
         self.n_rows += len(rows)
         self.entries = hi

@@ -82,7 +82,7 @@ class Seen:
         self.integer = True
         self.lowest, self.highest = np.inf, -np.inf
 
-    def look_at(self, piece: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def prepare(self, piece: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Take note of numbers; gives those that are not missing."""
         self.count += len(piece)
         if not len(piece):
@@ -132,7 +132,7 @@ class Values(Seen):
             n = min(_PIECE, count - lo)
             piece = np.ones(n) if values is None else np.asarray(values[lo : lo + n], np.float64)
             written = self.count
-            there = self.look_at(piece)
+            there = self.prepare(piece)
             if self.level < 2 and not (self.level == 0 and np.all(piece == 1.0)):
                 level = 1 if fit_float32(there) else 2
                 if level > self.level:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError
 from tamis.core.memory import reuse_freed
 from tamis.sources.base import Report, silent
-from tamis.sources.shared.places import Place, is_address, place
+from tamis.sources.shared.addresses import Place, is_address, place
 from tamis.sources.stores.store_files import HEADER, META, npy_header
 
 #: Bytes that are compared with a checksum at a time.

@@ -44,7 +44,7 @@ class StoreWriter(FolderWriter):
         """Append the columns of a block."""
         if isinstance(block.values, Compressed):
             self._n_rows = block.n_rows
-            self.append_sparse(block.values.pointers, block.values.places, block.values.values)
+            self.append_sparse(block.values.indptr, block.values.indices, block.values.values)
         else:
             self.append_dense(block.values)
         if block.names is not None:
@@ -54,16 +54,16 @@ class StoreWriter(FolderWriter):
 
     def append_sparse(
         self,
-        pointers: npt.NDArray[np.int64],
-        places: npt.NDArray[Any],
+        indptr: npt.NDArray[np.int64],
+        indices: npt.NDArray[Any],
         values: npt.NDArray[Any] | None,
     ) -> None:
         """Append compressed columns, pointers from 0; values None means that all of them are 1."""
         start = self.stored
-        self.append_entries(places, values)
-        self.close_columns(pointers[1:] + start)
+        self.append_entries(indices, values)
+        self.close_columns(indptr[1:] + start)
 
-    def append_entries(self, places: npt.NDArray[Any], values: npt.NDArray[Any] | None) -> None:
+    def append_entries(self, indices: npt.NDArray[Any], values: npt.NDArray[Any] | None) -> None:
         """Append entries only; `close_columns` tells later which columns they make."""
         if self._values is None:
             self._values = Values(os.path.join(self.folder, "values.npy"))
@@ -71,9 +71,9 @@ class StoreWriter(FolderWriter):
             self._open("places.npy", "<i4")
         elif self.is_dense:
             raise InputError("sparse columns cannot follow dense ones in one column store")
-        self._files["places.npy"].append(places)
-        self._values.append(values, len(places))
-        self.stored += len(places)
+        self._files["places.npy"].append(indices)
+        self._values.append(values, len(indices))
+        self.stored += len(indices)
 
     def close_columns(self, ends: npt.NDArray[np.int64]) -> None:
         """Say where each of the next columns ends among all entries so far."""

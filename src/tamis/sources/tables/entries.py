@@ -175,15 +175,15 @@ class EntrySource(Source):
     def _rows_of(self, entries: Entries, first: int, stop: int) -> Compressed:
         shifted = Entries(entries.rows - first, entries.features, entries.values)
         matrix = self._compress(shifted, stop - first, first)
-        pointers = matrix.indptr.astype(np.int64)
-        return Compressed(pointers, matrix.indices, matrix.data)
+        indptr = matrix.indptr.astype(np.int64)
+        return Compressed(indptr, matrix.indices, matrix.data)
 
     def _compress(self, entries: Entries, height: int, first: int = 0) -> Any:
         """A canonical CSR matrix of `height` rows."""
         from scipy.sparse import coo_matrix
 
-        places = (entries.rows, entries.features)
-        matrix = coo_matrix((entries.values, places), (height, self.n_columns)).tocsr()
+        indices = (entries.rows, entries.features)
+        matrix = coo_matrix((entries.values, indices), (height, self.n_columns)).tocsr()
         if matrix.nnz < len(entries.values):
             order = np.lexsort((entries.features, entries.rows))
             rows, features = entries.rows[order], entries.features[order]

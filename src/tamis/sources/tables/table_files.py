@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tamis.core.errors import SourceError
-from tamis.sources.shared.places import AddressedFile, from_here, is_address
+from tamis.sources.shared.addresses import AddressedFile, from_here, is_address
 from tamis.sources.shared.text import TextFile
 
 #: Beyond this many columns the metadata of a Parquet file outgrows its readers.
@@ -172,16 +172,16 @@ class ArrowTable:
 
         fields = None
         if names is not None:
-            places = {name: i for i, name in enumerate(self.schema.names)}
-            fields = sorted(places[name] for name in names)
+            indices = {name: i for i, name in enumerate(self.schema.names)}
+            fields = sorted(indices[name] for name in names)
         options = pa.ipc.IpcReadOptions(included_fields=fields)
         opener = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
         return opener(raw, options=options)
 
     def _each(self, reader: Any) -> Iterator[Any]:
         """Every batch, its lengths and offsets checked: Arrow believes what a file says."""
-        places = range(reader.num_record_batches) if self._is_file else None
-        for batch in reader if places is None else map(reader.get_batch, places):
+        indices = range(reader.num_record_batches) if self._is_file else None
+        for batch in reader if indices is None else map(reader.get_batch, indices):
             batch.validate(full=True)
             yield batch
 

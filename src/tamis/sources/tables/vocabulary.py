@@ -63,10 +63,10 @@ class Vocabulary:
 
         values = self._of(column)
         if self.is_numbers:
-            places: npt.NDArray[Any] = np.searchsorted(self._values, values)
+            indices: npt.NDArray[Any] = np.searchsorted(self._values, values)
         else:
-            places = pc.index_in(values, value_set=self._values).to_numpy(zero_copy_only=False)
-        return places.astype(np.int64)
+            indices = pc.index_in(values, value_set=self._values).to_numpy(zero_copy_only=False)
+        return indices.astype(np.int64)
 
     def names(self) -> Names:
         """The values as names, packed without a Python object for each."""

@@ -43,8 +43,8 @@ def coded(column: Any, words: Any) -> Floats:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    places = pc.index_in(column, value_set=words).cast(pa.float64())
-    return floats(places)
+    indices = pc.index_in(column, value_set=words).cast(pa.float64())
+    return floats(indices)
 
 
 def floats(column: Any) -> Floats:

@@ -1,0 +1,205 @@
+"""Consistency: the fewest features that tell the classes apart as well as all of them do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.params import Nothing, Number, Range
+from tamis.core.target import Target
+from tamis.kernels.consistency import inconsistent_with, row_hashes
+from tamis.kernels.threads import over_columns
+from tamis.measures.base import Ints, Measure
+from tamis.measures.coded import CodedColumns
+from tamis.measures.information import SymmetricUncertainty
+from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.methods.batch.scored_batch import refuse_numbers
+
+
+class Consistency(MeasuredBatchSelector):
+    """Consistency-based selection, with a forward search ("ConsSF").
+
+    Rows with the same values in the features of S form a pattern; of its rows, all but those of its
+    most common class are inconsistent. The inconsistency rate of S is the share of the rows that
+    are. Sought is a small set whose rate is not above that of all features together.
+
+    Reading taken: the paper offers several searches; this is sequential forward selection. The
+    feature that leaves the lowest rate is added, of equal ones the first to arrive, until the rate
+    of all features is reached. Where no feature lowers the rate, one that splits a pattern is added
+    all the same: the next may need it. In the end each of those added, oldest first, goes if the
+    others reach the rate without it.
+
+    Cost: for each feature added, one pass over the rows of every candidate that leave its most
+    common level, but not over rows whose pattern has one class only, which is most of them soon.
+    Memory: the candidates' columns. Threads split the candidates.
+
+    Deviations: features with SU(F, C) = 0 are never looked at, so nothing can be found that tells
+    something only together with others and nothing at all alone. Patterns of all features at once
+    are told apart by 64-bit hashes.
+
+    Parameters
+    ----------
+    max_rate : float, optional
+        The rate to reach; default: that of all features together.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    ranking_ : ndarray of int
+        Kept features, in the order in which they were added.
+    rate_ : float
+        The inconsistency rate of the kept set.
+    log_ : DecisionLog
+        What happened to every feature, and why.
+
+    References
+    ----------
+    M. Dash, H. Liu. Consistency-based search in feature selection. Artificial Intelligence 151,
+    2003. doi:10.1016/S0004-3702(03)00079-1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a, b, noise = rng.integers(0, 2, (3, 200))
+    >>> sel = Consistency().fit(np.column_stack([noise, a, b, a]), a & b)
+    >>> sel.ranking_
+    array([2, 1])
+    >>> print(sel.log_.why("x1"))  # doctest: +NORMALIZE_WHITESPACE
+    x1 is kept, number 2 to be added: when it came the inconsistency rate went from 0.225 to 0
+    >>> print(sel.log_.why("x3"))  # doctest: +NORMALIZE_WHITESPACE
+    x3 was dropped: SU(x3, class)=0.386, but without it the kept features have an inconsistency rate
+    of 0, and 0 was to be reached
+    """
+
+    method: ClassVar[str] = "consistency"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "max_rate": (Number(0, 1), Nothing())
+    }
+
+    #: Not for the user: what is not above its level is not looked at.
+    measure: Measure | str = SymmetricUncertainty()
+    rate_: float
+
+    def __init__(self, max_rate: float | None = None) -> None:
+        self.max_rate = max_rate
+
+    def _begin(self) -> None:
+        refuse_numbers(self, self._target)
+        self.rate_ = 1.0 - self._target.counts.max() / self._target.n_rows
+        super()._begin()
+
+    def decide(self, candidates: Candidates) -> Ints:
+        """Add one after the other, then let go of those that are not needed."""
+        columns, n = candidates.columns, self._target.n_rows
+        assert isinstance(columns, CodedColumns)
+        patterns = Patterns(columns, self._target)
+        goal = patterns.inconsistent(np.arange(len(candidates)))
+        if self.max_rate is not None:
+            goal = math.floor(self.max_rate * n + 1e-9)
+        added, left = patterns.forward(goal)
+        members = patterns.pruned(added, goal)
+        self.rate_ = patterns.inconsistent(np.array(members, np.int64)) / n
+        self.log_.words["goal"] = f"{goal / n:.6g}"
+        for turn, member in enumerate(members):
+            at = added.index(member)
+            self.log_.append(
+                Decision(
+                    int(candidates.features[member]), "kept", float(candidates.relevance[member]),
+                    left[at + 1] / n, left[at] / n, evidence={"turn": turn + 1},
+                )
+            )  # fmt: skip
+        rest = np.setdiff1d(np.arange(len(candidates)), members)
+        rate = np.full(len(rest), self.rate_)
+        self.log_.append_many(
+            "unneeded", candidates.features[rest], candidates.relevance[rest], rate, rate
+        )
+        return candidates.features[members]
+
+    def why(self) -> dict[str, Reason]:
+        """Say why, with the rates."""
+        return {
+            "kept": Reason(
+                Verdict.KEPT,
+                "{name} is kept, number {turn} to be added: when it came the inconsistency rate "
+                "went from {level} to {value}",
+            ),
+            "unneeded": Reason(
+                Verdict.REDUNDANT,
+                "{name} was dropped: {relevance_symbol}={relevance}, but without it the kept "
+                "features have an inconsistency rate of {value}, and {goal} was to be reached",
+            ),
+        }
+
+
+class Patterns:
+    """Rows that look alike in some candidates, and how many of them differ in class."""
+
+    def __init__(self, columns: CodedColumns, target: Target) -> None:
+        assert target.codes is not None
+        self._columns, self._classes, self._n_classes = columns, target.codes, target.n_classes
+
+    def inconsistent(self, members: Ints) -> int:
+        """Inconsistent rows, with these candidates."""
+        return int(_inconsistent(self._number(self._hashes(members))[1]))
+
+    def forward(self, goal: int) -> tuple[list[int], list[int]]:
+        """Candidates in the order in which they are added, and the inconsistent rows after each."""
+        c, added = self._columns, list[int]()
+        rest, hashes = np.arange(len(c)), self._hashes(np.zeros(0, np.int64))
+        pattern, counts = self._number(hashes)
+        left = [_inconsistent(counts)]
+        while left[-1] > goal and len(rest):
+            found, new = np.empty((2, len(rest)), np.int64)
+            over_columns(
+                lambda lo, hi, rest=rest, pattern=pattern, counts=counts,
+                found=found, new=new: inconsistent_with(  # type: ignore[misc]
+                    c.indptr, c.rows, c.codes, self._classes, pattern, counts, rest, lo, hi,
+                    found, new,
+                ),
+                np.arange(len(rest) + 1) * (1 + c.indptr[-1] // len(c)),
+            )  # fmt: skip
+            rest, found = rest[new > 0], found[new > 0]
+            if len(rest) == 0:
+                break
+            best = int(np.argmin(found))
+            added.append(int(rest[best]))
+            left.append(int(found[best]))
+            row_hashes(c.indptr, c.rows, c.codes, rest[best : best + 1], hashes)
+            pattern, counts = self._number(hashes)
+            rest = np.delete(rest, best)
+        return added, left
+
+    def pruned(self, members: list[int], goal: int) -> list[int]:
+        """Those that are needed: each goes, oldest first, if the others reach the goal."""
+        for member in list(members):
+            others = [m for m in members if m != member]
+            if self.inconsistent(np.array(others, np.int64)) <= goal:
+                members = others
+        return members
+
+    def _hashes(self, members: Ints) -> npt.NDArray[np.uint64]:
+        hashes, c = np.zeros(len(self._classes), np.uint64), self._columns
+        row_hashes(c.indptr, c.rows, c.codes, members, hashes)
+        return hashes
+
+    def _number(self, hashes: npt.NDArray[np.uint64]) -> tuple[Ints, Ints]:
+        """Number the patterns that hold several classes, with their rows of each; others are -1."""
+        _, pattern = np.unique(hashes, return_inverse=True)
+        cells = pattern * self._n_classes + self._classes
+        size = int(pattern.max()) + 1
+        counts = np.bincount(cells, minlength=size * self._n_classes).reshape(size, -1)
+        mixed = np.count_nonzero(counts, axis=1) > 1
+        number = np.where(mixed, np.cumsum(mixed) - 1, -1)
+        return number[pattern], counts[mixed].astype(np.int64)
+
+
+def _inconsistent(counts: Ints) -> int:
+    """Rows that are not of the most common class of their pattern."""
+    return int(counts.sum() - counts.max(axis=1, initial=0).sum())

@@ -1,0 +1,145 @@
+"""FGM: features that a support vector machine asks for, some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tamis.core.decisions import Reason, Verdict
+from tamis.core.params import Number, Range
+from tamis.measures.base import Floats, Ints
+from tamis.methods.batch.cutting_planes import Machine
+from tamis.methods.batch.measured_batch import ROUNDING, best_first
+from tamis.methods.batch.scored_batch import refuse_numbers
+from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector
+
+
+class FGM(TabledBatchSelector):
+    """Feature generating machine.
+
+    A linear support vector machine whose features are scaled by d, 0 <= d_j <= 1, with at most B of
+    them at 1, is solved by cutting planes. Each cut adds the B features with the largest
+    (sum over rows i of alpha_i y_i x_ij)^2, alpha the multipliers of the machine so far; then the
+    machine is solved on all cuts, by multiple kernel learning with one linear kernel for each cut.
+    It ends after `max_cuts`, when a cut brings no new feature, or when its constraint is violated
+    by no more than `tol` more than that of an earlier cut. Kept are the features of all cuts.
+
+    Readings taken: errors are squared and the intercept is penalised, as in scikit-learn's
+    ``LinearSVC``, which solves the machines; the weights of the kernels are found in turns with it.
+    Columns are centred and divided by their standard deviation. With more than two classes there is
+    one machine for each class against the rest on the same cuts, and squares are summed over them.
+    The multipliers begin equal, so the first cut holds the B features that correlate most with the
+    class. Violations closer than 1e-12 of the largest are tied: the lower arrival number wins.
+
+    Cost: one product of the table with a vector a cut, O(nonzeros), and machines on the features of
+    the cuts. Memory: the whole table, compressed, twice, and the columns of the cuts written out;
+    sparse columns stay sparse.
+
+    Parameters
+    ----------
+    n_per_cut : int, default=10
+        B above.
+    max_cuts : int, default=5
+        Cuts at most, so that at most n_per_cut * max_cuts features are kept.
+    C : float, default=10.0
+        What errors cost.
+    tol : float, default=0.01
+        How much more a new cut must violate, as a share.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    ranking_ : ndarray of int
+        Kept features, cut after cut, the largest violation first.
+    cuts_ : int
+        Cuts made.
+    log_ : DecisionLog
+        What happened to every feature, and why. The relevance of a kept feature is its violation in
+        the cut it came with, that of another in the last round, both as a share of the largest.
+
+    References
+    ----------
+    M. Tan, I. W. Tsang, L. Wang. Towards ultrahigh dimensional feature selection for big data. JMLR
+    15, 2014. doi:10.5555/2627435.2638578
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 20))
+    >>> y = (X[:, 7] + 0.5 * X[:, 3] - 0.2 * X[:, 11] > 0).astype(int)
+    >>> sel = FGM(n_per_cut=1, max_cuts=3).fit(X, y)
+    >>> sel.ranking_
+    array([ 7,  3, 11])
+    >>> print(sel.log_.why("x3"))
+    x3 is kept, number 2: in its cut its violation was 1 of the largest
+    """
+
+    method: ClassVar[str] = "fgm"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "n_per_cut": Number(1, integer=True),
+        "max_cuts": Number(1, integer=True),
+        "C": Number(0, open_low=True),
+        "tol": Number(0),
+    }
+
+    cuts_: int
+
+    def __init__(
+        self, n_per_cut: int = 10, max_cuts: int = 5, C: float = 10.0, tol: float = 0.01
+    ) -> None:
+        self.n_per_cut = n_per_cut
+        self.max_cuts = max_cuts
+        self.C = C
+        self.tol = tol
+
+    def _begin(self) -> None:
+        refuse_numbers(self, self._target)
+        self.cuts_ = 0
+        super()._begin()
+
+    def why(self) -> dict[str, Reason]:
+        """Say why, with the violations."""
+        return {
+            "below": Reason(
+                Verdict.IRRELEVANT,
+                "{name} was dropped: it was in no cut; in the last round its violation was "
+                "{relevance} of the largest",
+            ),
+            "kept": Reason(
+                Verdict.KEPT,
+                "{name} is kept, number {value}: in its cut its violation was {relevance} of the "
+                "largest",
+            ),
+        }
+
+    def _find(self, table: Table) -> Found:
+        machine = Machine(table, float(self.C))
+        cuts: list[Ints] = []
+        ranking: list[int] = []
+        at_entry: list[float] = []
+        while True:
+            violations = machine.violations()
+            shares = violations / max(float(violations.max()), 1e-300)
+            cut = self._cut(machine, shares)
+            known = max((float(violations[c].sum()) for c in cuts), default=0.0)
+            fresh = [j for j in cut.tolist() if j not in ranking]
+            if not fresh or float(violations[cut].sum()) <= (1.0 + self.tol) * known:
+                break
+            ranking += fresh
+            at_entry += shares[fresh].tolist()
+            cuts.append(cut)
+            if len(cuts) == self.max_cuts:
+                break
+            machine.solve(cuts)
+        self.cuts_ = len(cuts)
+        shares[ranking] = at_entry
+        return Found(np.array(ranking, np.int64), shares)
+
+    def _cut(self, machine: Machine, shares: Floats) -> Ints:
+        """The features of the next cut: those that violate most."""
+        order = best_first(shares, ROUNDING)[: self.n_per_cut]
+        return order[shares[order] > ROUNDING].astype(np.int64)

@@ -1,0 +1,167 @@
+"""GDM: features that a support vector machine asks for, and those that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tamis.core.decisions import Reason, Verdict
+from tamis.core.params import Number, Range
+from tamis.measures.base import Floats, Ints
+from tamis.methods.batch.cutting_planes import Machine
+from tamis.methods.batch.fgm import FGM
+from tamis.methods.batch.measured_batch import ROUNDING, best_first
+from tamis.methods.batch.tabled_batch import Found, Table
+
+
+class GDM(FGM):
+    """Group discovery machine: as `FGM`, but correlated features form groups.
+
+    Each cut walks down the features, the largest violation first. One whose correlation with a
+    support feature of any cut so far is at least `min_correlation` in size joins that one's group
+    as an affiliated feature; any other is a support feature, until the cut holds B of them. So B is
+    spent on features that differ, and what goes with them is found as well. The machine is solved
+    on the support features. Kept are those of all cuts and, after them, the affiliated ones met on
+    the way.
+
+    Reading taken: the paper selects support features under a bound on their correlations and calls
+    affiliated those that are correlated with one and violate as much; how the walk is made is not
+    printed in full. Here a feature joins the first support feature, in the order in which those
+    were found, that it correlates with. Everything else is as for `FGM`.
+
+    Cost: as `FGM`, and one product of the table with a vector for each support feature.
+
+    Parameters
+    ----------
+    n_per_cut : int, default=10
+        B above: support features in a cut.
+    max_cuts : int, default=5
+        Cuts at most.
+    C : float, default=10.0
+        What errors cost.
+    tol : float, default=0.01
+        How much more a new cut must violate, as a share.
+    min_correlation : float, default=0.8
+        Features that correlate at least this much are of one group.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    ranking_ : ndarray of int
+        Support features, cut after cut, then the affiliated ones in the order in which they came.
+    groups_ : dict of int to list of int
+        Each support feature with its affiliated ones.
+    cuts_ : int
+        Cuts made.
+    log_ : DecisionLog
+        What happened to every feature, and why.
+
+    References
+    ----------
+    Y. Zhai, M. Tan, I. W. Tsang, Y.-S. Ong. Discovering support and affiliated features from very
+    high dimensions. ICML 2012. doi:10.48550/arXiv.1206.6477
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 20))
+    >>> X[:, 5] = X[:, 7] + 0.1 * rng.normal(size=200)
+    >>> y = (X[:, 7] + 0.5 * X[:, 3] > 0).astype(int)
+    >>> sel = GDM(n_per_cut=2, max_cuts=1).fit(X, y)
+    >>> sel.groups_
+    {7: [5], 3: []}
+    >>> print(sel.log_.why("x5"))  # doctest: +NORMALIZE_WHITESPACE
+    x5 is kept in the group of x7: its violation was 0.979 of the largest, and their correlation is
+    0.994
+    """
+
+    method: ClassVar[str] = "gdm"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        **FGM.ranges,
+        "min_correlation": Number(0, 1, open_low=True),
+    }
+
+    groups_: dict[int, list[int]]
+
+    def __init__(
+        self,
+        n_per_cut: int = 10,
+        max_cuts: int = 5,
+        C: float = 10.0,
+        tol: float = 0.01,
+        min_correlation: float = 0.8,
+    ) -> None:
+        super().__init__(n_per_cut, max_cuts, C, tol)
+        self.min_correlation = min_correlation
+
+    def _begin(self) -> None:
+        self._support, self._correlation = np.zeros(0, np.int64), np.zeros(0)
+        self._met: dict[int, float] = {}
+        self._groups: list[tuple[int, int, float, float]] = []
+        self.groups_ = {}
+        super()._begin()
+
+    def _find(self, table: Table) -> Found:
+        self._support = np.full(table.width, -1)  # whose group each feature would join
+        self._correlation = np.zeros(table.width)
+        found = super()._find(table)
+        kept = set(found.ranking.tolist())
+        self.groups_ = {int(table.features[j]): [] for j in found.ranking}
+        for j, share in self._met.items():
+            support = int(self._support[j])
+            if j in kept or support not in kept:
+                continue
+            mine, theirs = int(table.features[j]), int(table.features[support])
+            self.groups_[theirs].append(mine)
+            self._groups.append((mine, theirs, share, float(self._correlation[j])))
+        return found
+
+    def _cut(self, machine: Machine, shares: Floats) -> Ints:
+        """Walk down until there are enough features that differ; note what went with them."""
+        cut: list[int] = []
+        for j in best_first(shares, ROUNDING).tolist():
+            if shares[j] <= ROUNDING or len(cut) == self.n_per_cut:
+                break
+            if self._support[j] < 0:
+                self._found_support(machine, j)
+            if self._support[j] == j:
+                cut.append(j)
+            else:
+                self._met.setdefault(j, float(shares[j]))
+        return np.array(cut, np.int64)
+
+    def _found_support(self, machine: Machine, j: int) -> None:
+        """Let all features that correlate with a new support feature join it."""
+        column = machine.columns.column(j)[:, None]
+        correlation = np.abs(machine.columns.products(column)[:, 0])
+        joins = (self._support < 0) & (correlation >= self.min_correlation - ROUNDING)
+        self._support[joins], self._correlation[joins] = j, correlation[joins]
+        self._support[j] = j
+
+    def finish(self) -> None:
+        """Log the support features, then the affiliated ones."""
+        super().finish()
+        if self._groups:
+            features, because, share, correlation = zip(*self._groups, strict=True)
+            mine = np.array(features, np.int64)
+            self.log_.append_many(
+                "affiliated", mine, np.array(share), np.array(correlation),
+                np.full(len(mine), np.nan), np.array(because, np.int64),
+            )  # fmt: skip
+            self.ranking_ = np.concatenate([self.ranking_, mine])
+        del self._support, self._correlation, self._met, self._groups
+
+    def why(self) -> dict[str, Reason]:
+        """Say why, with the violations and the correlation."""
+        return {
+            **super().why(),
+            "affiliated": Reason(
+                Verdict.KEPT,
+                "{name} is kept in the group of {because}: its violation was {relevance} of the "
+                "largest, and their correlation is {value}",
+            ),
+        }

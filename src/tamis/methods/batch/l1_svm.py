@@ -1,0 +1,178 @@
+"""L1-SVM: the features to which a sparse linear support vector machine gives a weight."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tamis.core.decisions import Reason
+from tamis.core.errors import warn
+from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.measures.base import Floats
+from tamis.methods.batch.scored_batch import refuse_numbers
+from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector, weight_reasons
+
+#: The penalty is looked for between these factors of the smallest C that gives any weight.
+DOUBLINGS = 24
+HALVINGS = 10
+
+
+class L1SVM(TabledBatchSelector):
+    """Linear support vector machine with an L1 penalty, by scikit-learn's ``LinearSVC``.
+
+        minimise |w|_1 + C sum over rows i of max(0, 1 - y_i (w x_i + b))^2
+
+    Kept are the features whose weight is not 0. With more than two classes there is one machine for
+    each class against the rest, and a feature's weight is the Euclidean norm of its weights.
+
+    With `n_features`, C is found from the data: doubled from the smallest that gives any feature a
+    weight until enough have one, then halved between, ten times, towards the smallest such C; of
+    the features with a weight there the `n_features` with the largest are kept.
+
+    Cost: liblinear's, for each C that is tried. Memory: the whole table, compressed, twice.
+
+    Deviations: columns are divided by their standard deviation, and centred if they are mostly not
+    zero, unless ``scale="none"``. liblinear penalises b, too. Equal weights: the lower arrival
+    number wins; of copies of a column the order in which liblinear visits them, drawn from the
+    seed, decides which one gets the weight.
+
+    Parameters
+    ----------
+    C : float, default=0.1
+        What errors cost; not used with `n_features`.
+    n_features : int, optional
+        How many to keep, instead of C.
+    scale : {"std", "none"}, default="std"
+        Whether columns are divided by their standard deviation.
+    max_iter : int, default=5000
+        Rounds of liblinear.
+    seed : int, default=0
+        For liblinear's order of coordinates.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    ranking_ : ndarray of int
+        Kept features, the largest weight first.
+    C_ : float
+        The C in use.
+    n_iter_ : int
+        Rounds that liblinear took, at most.
+    log_ : DecisionLog
+        What happened to every feature, and why; its relevance is the size of the weight.
+
+    References
+    ----------
+    J. Zhu, S. Rosset, T. Hastie, R. Tibshirani. 1-norm support vector machines. NIPS 2003. With
+    squared errors as in R.-E. Fan et al. LIBLINEAR. JMLR 9, 2008. doi:10.5555/1390681.1442794
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> X = rng.normal(size=(200, 20))
+    >>> X[:, 7] += y
+    >>> X[:, 11] -= 2 * y
+    >>> sel = L1SVM(n_features=2).fit(X, y)
+    >>> sel.ranking_
+    array([11,  7])
+    >>> print(sel.log_.why("x3"))
+    x3 was dropped: its weight is 0 in the model with C=0.0129
+    """
+
+    method: ClassVar[str] = "l1-svm"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "C": Number(0, open_low=True),
+        "n_features": (Number(1, integer=True), Nothing()),
+        "scale": OneOf(("std", "none")),
+        "max_iter": Number(1, integer=True),
+        "seed": Number(0, 2**31 - 1, integer=True),
+    }
+
+    C_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        n_features: int | None = None,
+        scale: str = "std",
+        max_iter: int = 5000,
+        seed: int = 0,
+    ) -> None:
+        self.C = C
+        self.n_features = n_features
+        self.scale = scale
+        self.max_iter = max_iter
+        self.seed = seed
+
+    def _begin(self) -> None:
+        refuse_numbers(self, self._target)
+        self.C_, self.n_iter_ = float(self.C), 0
+        super()._begin()
+
+    def why(self) -> dict[str, Reason]:
+        """Say why, with the weights."""
+        return weight_reasons("|w({name})|")
+
+    def _find(self, table: Table) -> Found:
+        X = (table.scaled() if self.scale == "std" else table.matrix).tocsr()
+        if self.n_features is None:
+            weights = self._weights(X, self.C)
+        else:
+            self.C_, weights = self._search(X, self.n_features)
+        order = np.argsort(-weights, kind="stable")[: self.n_features]
+        ranking = order[weights[order] > 0]
+        self.log_.words["model"] = f"C={self.C_:.3g}"
+        codes = np.where(weights > 0, self._code("below"), self._code("zero")).astype(np.uint8)
+        return Found(ranking, weights, codes)
+
+    def _weights(self, X: Any, C: float) -> Floats:
+        """The size of the weight of every column."""
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.svm import LinearSVC
+
+        machine = LinearSVC(
+            penalty="l1", dual=False, C=C, max_iter=self.max_iter, random_state=self.seed
+        )
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", ConvergenceWarning)
+            machine.fit(X, self._target.codes)
+        if any(issubclass(w.category, ConvergenceWarning) for w in said):
+            warn(
+                f"L1SVM: liblinear did not end in max_iter={self.max_iter} rounds, so the weights "
+                "are rough; give a larger max_iter or a smaller C",
+            )
+        self.n_iter_ = max(self.n_iter_, int(machine.n_iter_))
+        weights: Floats = np.sqrt((machine.coef_**2).sum(axis=0))
+        return weights
+
+    def _search(self, X: Any, wanted: int) -> tuple[float, Floats]:
+        """The smallest C, to a thousandth of a doubling, that gives enough features a weight."""
+        from sklearn.svm import l1_min_c
+
+        try:
+            low = float(l1_min_c(X, self._target.codes, loss="squared_hinge"))
+        except ValueError:  # no column has anything to do with the classes: no C gives a weight
+            return float(self.C), self._weights(X, self.C)
+        high, weights = low, np.zeros(X.shape[1])
+        for _ in range(DOUBLINGS):
+            low, high = high, 2 * high
+            weights = self._weights(X, high)
+            if np.count_nonzero(weights) >= wanted:
+                break
+        else:
+            return high, weights
+        for _ in range(HALVINGS):
+            middle = float(np.sqrt(low * high))
+            tried = self._weights(X, middle)
+            if np.count_nonzero(tried) < wanted:
+                low = middle
+            else:
+                high, weights = middle, tried
+        return high, weights

@@ -1,0 +1,189 @@
+"""MRMR: pick by pick, the feature that says most of the class and least of what is picked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.params import Number, OneOf, Range
+from tamis.measures.base import Floats, Ints, Measure
+from tamis.measures.information import MutualInformation
+from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
+
+
+class MRMR(MeasuredBatchSelector):
+    """Minimal redundancy, maximal relevance.
+
+    The first pick is the most relevant feature. With S the picks so far, the next one is the
+    feature with the highest
+
+    * difference (MID): I(F; C) - (1/|S|) sum over s in S of I(F; s), or
+    * quotient (MIQ): I(F; C) / ((1/|S|) sum over s in S of I(F; s)),
+
+    until `n_features` are picked.
+
+    Cost: one relevance value a feature; after each pick one pair value for each feature that is
+    left, with that pick only, in one compiled call; sums over earlier picks are remembered. Memory:
+    the columns that passed the measure's gate.
+
+    Deviations: features at or below the level of the measure (I = 0 by default) are never picked.
+    Scores closer than 1e-12 are tied, and the lower arrival number wins. A quotient by 0, of a
+    feature independent of all picks, is above every other; among those the most relevant wins.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        How many to pick; fewer are if fewer are relevant.
+    criterion : {"difference", "quotient"}, default="difference"
+        MID or MIQ.
+    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+        What stands for I. "auto" looks at the data: whole numbers with few levels get
+        ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which puts the absolute
+        correlation in the place of I.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    ranking_ : ndarray of int
+        Kept features, in the order in which they were picked.
+    log_ : DecisionLog
+        What happened to every feature, and why.
+    measure_, measure_reason_ : Measure, str
+        The measure in use and why.
+
+    References
+    ----------
+    H. Peng, F. Long, C. Ding. Feature selection based on mutual information: criteria of
+    max-dependency, max-relevance, and min-redundancy. IEEE TPAMI 27(8), 2005.
+    doi:10.1109/TPAMI.2005.159. The quotient: C. Ding, H. Peng. Minimum redundancy feature selection
+    from microarray gene expression data. JBCB 3(2), 2005. doi:10.1142/S0219720005001004
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
+    >>> nearly = np.where(rng.random(200) < 0.95, good, 1 - good)
+    >>> other = np.where(rng.random(200) < 0.7, y, rng.integers(0, 2, 200))
+    >>> sel = MRMR(2).fit(np.column_stack([other, good, nearly]), y)
+    >>> sel.ranking_
+    array([1, 0])
+    >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE
+    x2 was dropped: I(x2; class)=0.357, but in the last round its score was -0.386, not above that
+    of the last pick (0.178); the pick it depends on most is x1
+    """
+
+    method: ClassVar[str] = "mrmr"
+    discrete_measure: ClassVar[Measure] = MutualInformation()
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "n_features": Number(1, integer=True),
+        "criterion": OneOf(("difference", "quotient")),
+    }
+
+    def __init__(
+        self,
+        n_features: int = 10,
+        criterion: str = "difference",
+        measure: Measure | str = "auto",
+    ) -> None:
+        self.n_features = n_features
+        self.criterion = criterion
+        self.measure = measure
+
+    def decide(self, candidates: Candidates) -> Ints:
+        """Pick one after the other; `rest` lists the positions of those not picked."""
+        rest = np.arange(len(candidates))
+        shared, most = np.zeros(len(rest)), np.full(len(rest), -1.0)  # with the picks: sum, largest
+        whom = np.full(len(rest), -1)  # the pick of the largest
+        picks: list[int] = []
+        while True:
+            scores = self._scores(candidates.relevance[rest], shared, len(picks))
+            best = self._best(scores, candidates.relevance[rest])
+            pick, top = int(rest[best]), float(scores[best])
+            mean = shared[best] / max(1, len(picks))
+            self._log_pick(candidates, pick, top, len(picks) + 1, mean)
+            picks.append(pick)
+            rest, shared, most, whom, scores = (
+                np.delete(of, best) for of in (rest, shared, most, whom, scores)
+            )
+            if len(picks) == self.n_features or len(rest) == 0:
+                break
+            pairs = self._kept.panel.against(candidates.columns, pick, rest)
+            shared += pairs
+            whom[pairs > most] = pick
+            np.maximum(most, pairs, out=most)
+        self._log_rest(candidates, rest, scores, top, whom if len(picks) > 1 else whom * 0 + pick)
+        return candidates.features[picks]
+
+    def _scores(self, relevance: Floats, shared: Floats, picked: int) -> Floats:
+        if picked == 0:
+            return relevance
+        if self.criterion == "difference":
+            difference: Floats = relevance - shared / picked
+            return difference
+        quotient = np.full(len(relevance), np.inf)
+        np.divide(relevance * picked, shared, out=quotient, where=shared > 0)
+        return quotient
+
+    def _best(self, scores: Floats, relevance: Floats) -> int:
+        """The place of the highest score; of tied ones the first to arrive."""
+        top = scores.max()
+        if np.isinf(top):
+            scores = np.where(scores == top, relevance, -np.inf)
+            top = scores.max()
+        return int(np.argmax(scores >= top - self.rounding * max(1.0, abs(top))))
+
+    def _log_pick(self, all_: Candidates, pick: int, score: float, turn: int, mean: float) -> None:
+        self.log_.append(
+            Decision(
+                int(all_.features[pick]),
+                "first" if turn == 1 else "kept",
+                float(all_.relevance[pick]),
+                score,
+                float(all_.levels[pick]),
+                evidence={} if turn == 1 else {"turn": turn, "mean": float(mean)},
+            )
+        )
+
+    def _log_rest(
+        self, all_: Candidates, rest: Ints, scores: Floats, last: float, whom: Ints
+    ) -> None:
+        """Log what was not picked, with its score in the last round and that of the last pick."""
+        reason = "weaker" if self.n_features == 1 else "outscored"
+        self.log_.append_many(
+            reason, all_.features[rest], all_.relevance[rest], scores,
+            np.full(len(rest), last), all_.features[whom],
+        )  # fmt: skip
+
+    def why(self) -> dict[str, Reason]:
+        """Say why, with the scores."""
+        sign = "less" if self.criterion == "difference" else "over"
+        return {
+            "first": Reason(
+                Verdict.KEPT,
+                "{name} is kept, the first pick: {relevance_symbol}={relevance} is the highest",
+            ),
+            "kept": Reason(
+                Verdict.KEPT,
+                "{name} is kept, pick number {turn}: {relevance_symbol}={relevance} "
+                + sign
+                + " {mean}, its mean dependence on the picks before it, was the highest score "
+                "({value})",
+            ),
+            "outscored": Reason(
+                Verdict.REDUNDANT,
+                "{name} was dropped: {relevance_symbol}={relevance}, but in the last round its "
+                "score was {value}, not above that of the last pick ({level}); the pick it depends "
+                "on most is {because}",
+            ),
+            "weaker": Reason(
+                Verdict.IRRELEVANT,
+                "{name} was dropped: {relevance_symbol}={relevance} is not above that of "
+                "{because} ({level}), the only pick",
+            ),
+        }

@@ -1,0 +1,82 @@
+"""Random features: what a selector must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.params import Number, Range
+from tamis.measures.base import Floats
+from tamis.methods.batch.scored_batch import ScoredBatchSelector, constants
+
+
+class RandomFeatures(ScoredBatchSelector):
+    """A control: features drawn by lot.
+
+    Every feature draws a number between 0 and 1 that depends on the seed and on its arrival number
+    alone; the `n_features` highest are kept. So more features are a superset of fewer, and the draw
+    of a feature does not change when others come. Constant columns draw nothing.
+
+    Cost: one look at each column. Memory: the draws of the kept.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        How many to keep.
+    seed : int, default=0
+        What the draws are made from.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    ranking_ : ndarray of int
+        Kept features, the highest draw first.
+    log_ : DecisionLog
+        What happened to every feature, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(40).reshape(4, 10)
+    >>> RandomFeatures(3).fit(X, [0, 0, 1, 1]).kept_
+    array([2, 3, 8])
+    >>> print(RandomFeatures(3, seed=1).fit(X, [0, 0, 1, 1]).log_.why("x0"))
+    x0 was dropped: draw(x0)=0.368 is not above that of x2 (0.737699), the last that is kept
+    """
+
+    method: ClassVar[str] = "random"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "n_features": Number(1, integer=True),
+        "seed": Number(0, 2**63 - 1, integer=True),
+    }
+    _symbol = "draw({name})"
+
+    def __init__(self, n_features: int = 10, seed: int = 0) -> None:
+        self.n_features = n_features
+        self.seed = seed
+
+    def _score(self, block: ColumnBlock) -> tuple[Floats, npt.NDArray[np.uint8]]:
+        numbers = np.arange(block.first, block.first + block.width)
+        return draws(self.seed, numbers), constants(block)
+
+    def _takes_words(self) -> bool:
+        return True
+
+
+def draws(seed: int, numbers: npt.NDArray[np.int64]) -> Floats:
+    """A number in [0, 1) for each (seed, number): two rounds of the mixer of splitmix64."""
+    mixed = mix(mix(np.array([seed], np.uint64)) ^ numbers.astype(np.uint64))
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """One step of splitmix64 (Steele, Lea, Flood 2014), from each word."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

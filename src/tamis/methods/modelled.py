@@ -1,0 +1,176 @@
+"""Feature-stream selectors that keep a model and ask what a newcomer would add to it.
+
+The number that decides depends on the model, so it cannot be worked out ahead of the stream. But
+the model changes only when a feature is taken: columns are looked at in runs, against the model as
+it stands, in compiled code, up to the first one that the model must meet. Runs begin short and
+double while nothing is found, so little is worked out in vain. How runs are cut changes no number.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.names import Names
+from tamis.kernels.columns import column_moments, list_column, spread_column
+from tamis.kernels.threads import over_columns
+from tamis.methods.base import FeatureStreamSelector
+
+Floats = npt.NDArray[np.float64]
+
+#: Why a model cannot use a column. These stand second and third among the reasons of a selector.
+UNUSABLE = {
+    "constant": Reason(
+        Verdict.IRRELEVANT, "{name} was dropped as irrelevant: it has the same value in every row"
+    ),
+    "out of range": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: its values are so large or so small that their squares "
+        "cannot be held",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A block as model kernels want it, with the moments of its columns.
+
+    `arrays` are (flat, pointers, places, values) as in `tamis.kernels.columns`; `squares` says
+    below 0 that a column cannot be used, and why.
+    """
+
+    first: int
+    names: Names | None
+    n_rows: int
+    arrays: tuple[npt.NDArray[Any], ...]
+    means: Floats
+    shifts: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, block: ColumnBlock, *, centred: bool = True) -> Columns:
+        """Ready a block; not `centred`: columns are taken as they are, about zero."""
+        arrays = cls.arrays_of(block)
+        moments = tuple(np.empty(block.width) for _ in range(3))
+        ready = cls(block.first, block.names, block.n_rows, arrays, *moments)
+        ready.share_out(
+            lambda lo, hi: column_moments(*arrays, block.n_rows, centred, lo, hi, *moments),
+            0, block.width,
+        )  # fmt: skip
+        return ready
+
+    @staticmethod
+    def arrays_of(block: ColumnBlock) -> tuple[npt.NDArray[Any], ...]:
+        """A block's values as (flat, pointers, places, values), whatever its layout."""
+        if isinstance(block.values, Compressed):
+            v = block.values
+            return np.empty(0), v.indptr, v.indices, v.values
+        return block.entries, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+        return len(self.squares)
+
+    def unusable(self, lo: int, hi: int) -> npt.NDArray[np.uint8]:
+        """Codes of the reasons why columns lo..hi-1 cannot be used; 0 where they can."""
+        return np.maximum(-self.squares[lo:hi], 0.0).astype(np.uint8)
+
+    def share_out(self, work: Any, lo: int, hi: int, cost: int = 1) -> None:
+        """Let threads share columns lo..hi-1; `cost` is what one entry costs."""
+        indptr = self.arrays[1]
+        entries = (
+            indptr[lo : hi + 1].astype(np.int64)
+            if len(indptr)
+            else np.arange(hi - lo + 1) * self.n_rows
+        )
+        over_columns(lambda a, b: work(lo + a, lo + b), entries * cost)
+
+    def whole(self, j: int) -> Floats:
+        """Column j as an array of all rows, less its mean."""
+        out = np.empty(self.n_rows)
+        room = np.empty(self.n_rows, np.int32), np.empty(self.n_rows)
+        spread_column(*self.arrays, self.n_rows, j, self.means[j], *room, out)
+        return out
+
+    def listed(self, j: int) -> tuple[npt.NDArray[np.int32], Floats]:
+        """Rows and entries of column j less its shift."""
+        rows, entries = np.empty(self.n_rows, np.int32), np.empty(self.n_rows)
+        count = list_column(*self.arrays, self.n_rows, j, self.shifts[j], rows, entries)
+        return rows[:count], entries[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What the log will hold of the columns of one block: strength, level, code of the reason."""
+
+    strengths: npt.NDArray[np.float32]
+    levels: npt.NDArray[np.float32]
+    codes: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, width: int) -> Page:
+        """An empty page."""
+        return cls(
+            np.zeros(width, np.float32), np.full(width, np.nan, np.float32),
+            np.zeros(width, np.uint8),
+        )  # fmt: skip
+
+    @property
+    def level(self) -> float | npt.NDArray[np.float32]:
+        """The levels, or the one that all columns share."""
+        shared = len(self.levels) > 0 and bool((self.levels == self.levels[0]).all())
+        return float(self.levels[0]) if shared else self.levels
+
+
+class ModelledSelector(FeatureStreamSelector):
+    """A feature-stream selector that decides by what a column would add to its model.
+
+    Subclasses say how a run of columns is taken, up to the first that the model meets (`_take`).
+    """
+
+    #: Columns looked at in the first run after the model changed. It cannot change a decision.
+    look_ahead: ClassVar[int] = 16
+
+    _features: npt.NDArray[np.int64]
+
+    @abstractmethod
+    def _take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
+        """Take columns lo..hi-1 in turn, up to and with the first that the model meets.
+
+        Those before it are noted on the page. Returns the next column, and the decision about the
+        one that the model met.
+        """
+
+    def score(self, block: ColumnBlock) -> Columns:
+        """Work out all that does not depend on what is kept: a pure function, in any order."""
+        return Columns.of(self._ready(block))
+
+    def update(self, columns: Columns) -> None:
+        """Take an examined block into the stream; blocks must come in order."""
+        self._in_order(columns.first, columns.width)
+        page, met = Page.of(columns.width), []
+        at, ahead = 0, self.look_ahead
+        while at < columns.width:
+            stop = min(at + ahead, columns.width)
+            at, decision = self._take(columns, at, stop, page)
+            ahead = 2 * ahead if decision is None else self.look_ahead
+            if decision is not None:
+                met.append(decision)
+        self.log_.append_bulk(page.strengths, page.level, page.codes, columns.names)
+        for decision in met:
+            self.log_.append(decision)
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
+        return self._features.copy()

@@ -1,0 +1,353 @@
+"""Grafting: take a newcomer into an L1-penalised model when the slope of the loss allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.errors import InputError, warn
+from tamis.core.params import Number, OneOf, Range
+from tamis.kernels.logistic import block_gradients, fit_weights
+from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
+
+#: The log holds strengths as float32.
+LARGEST = np.finfo(np.float32).max
+
+
+class PenalisedLogistic:
+    """L1-penalised logistic models, one for each class (one for two), on the same columns.
+
+    Columns come and go; each fit begins with the weights of the one before.
+    """
+
+    def __init__(
+        self, classes: npt.NDArray[np.bool_], penalty: float, l2: float, tolerance: float
+    ) -> None:
+        n_models, n = classes.shape
+        self._classes = classes.astype(np.float64)
+        self._settings = (penalty, l2, tolerance * penalty)
+        self._pointers = np.zeros(1, np.int64)
+        self._rows, self._entries = np.zeros(0, np.int32), np.zeros(0)
+        #: A row for each class; the intercept is last.
+        self.weights = np.zeros((n_models, 1))
+        #: d loss / d margin of each row, a column for each class.
+        self.slopes = np.zeros((n, n_models))
+        self.gradients = np.zeros((n_models, 1))
+        self.sweeps = 0
+        self.fit()
+
+    def add(self, rows: npt.NDArray[np.int32], entries: Floats) -> None:
+        """Take a column in, with weight 0."""
+        self._pointers = np.append(self._pointers, self._pointers[-1] + len(rows))
+        self._rows = np.concatenate([self._rows, rows])
+        self._entries = np.concatenate([self._entries, entries])
+        self.weights = np.insert(self.weights, -1, 0.0, axis=1)
+
+    def keep_only(self, kept: npt.NDArray[np.bool_]) -> None:
+        """Let the other columns go; their weights are 0."""
+        lengths = np.diff(self._pointers)
+        entries = np.repeat(kept, lengths)
+        self._pointers = np.concatenate([[0], np.cumsum(lengths[kept])])
+        self._rows, self._entries = self._rows[entries], self._entries[entries]
+        self.weights = self.weights[:, np.append(kept, True)]
+
+    def fit(self) -> float:
+        """Fit all weights anew from where they are; return how far from optimal they ended."""
+        columns = (self._pointers, self._rows, self._entries)
+        self.gradients = np.zeros_like(self.weights)
+        worst = 0.0
+        for c, positive in enumerate(self._classes):
+            slopes = np.empty(len(positive))
+            sweeps, off = fit_weights(
+                *columns, positive, *self._settings, self.weights[c], slopes, self.gradients[c]
+            )
+            self.slopes[:, c] = slopes
+            self.sweeps += int(sweeps)
+            worst = max(worst, float(off))
+        return worst
+
+
+class Grafting(ModelledSelector):
+    """Grafting: features enter and leave a penalised logistic model as they arrive.
+
+    The model minimises, over the features it holds,
+
+        L(w, b) = mean of log(1 + exp(-y (w.x + b))) + penalty ||w||_1 + l2/2 ||w||^2.
+
+    At weight 0 the penalty pulls back with the force `penalty`, so a newcomer can lower L only if
+    the loss alone pulls harder: |d loss / d w| > penalty. Then it enters, all weights are optimised
+    again from where they were, and features whose weight went back to exactly 0 leave. A feature
+    that left or never entered is forgotten, as in a stream it must be.
+
+    More than two classes: one model for each class against the rest, all on the same features. A
+    feature enters if any of the gradients is above the penalty and leaves when all of its weights
+    are 0.
+
+    The penalty treats all weights alike, so the unit of a column matters: by default columns are
+    divided by their standard deviation. Copies of a kept feature have a gradient equal to the
+    penalty and stay out (with l2 = 0).
+
+    Cost: entries of the column, times the models, for each feature; entries of the kept columns,
+    times the sweeps made, for each one that enters. Memory: the kept columns.
+
+    Parameters
+    ----------
+    penalty : float, default=0.1
+        The L1 penalty. Against scikit-learn's LogisticRegression: C = 1 / (rows * penalty).
+    l2 : float, default=0.0
+        An added L2 penalty.
+    scale : {"deviation", "none"}, default="deviation"
+        Divide columns by their standard deviation, or take them as they are.
+    tolerance : float, default=1e-6
+        Weights are optimal when the optimality conditions hold to tolerance * penalty, and a
+        gradient is above the penalty when it is so by more than twice that.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    coef_, intercept_ : ndarray of shape (models, kept features) and (models,)
+        The model, for columns as they came, in the order of `kept_`.
+    log_ : DecisionLog
+        What happened to every feature, and why. The relevance is the largest gradient on arrival.
+
+    References
+    ----------
+    S. Perkins, J. Theiler. Online Feature Selection using Grafting. ICML 2003, 592-599.
+    https://www.aaai.org/Library/ICML/2003/icml03-078.php
+    (in batch: S. Perkins, K. Lacker, J. Theiler, JMLR 3, 2003, https://jmlr.org/papers/v3/perkins03a.html)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 50))
+    >>> y = X[:, 3] - X[:, 30] + 0.5 * rng.normal(size=200) > 0
+    >>> sel = Grafting().fit(X, y)
+    >>> sel.kept_
+    array([ 3, 30])
+    """
+
+    method: ClassVar[str] = "grafting"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "penalty": Number(0, open_low=True),
+        "l2": Number(0),
+        "scale": OneOf(("deviation", "none")),
+        "tolerance": Number(0, 0.1, open_low=True),
+    }
+
+    def __init__(
+        self,
+        penalty: float = 0.1,
+        *,
+        l2: float = 0.0,
+        scale: str = "deviation",
+        tolerance: float = 1e-6,
+    ) -> None:
+        self.penalty = penalty
+        self.l2 = l2
+        self.scale = scale
+        self.tolerance = tolerance
+
+    def _begin(self) -> None:
+        self._model = PenalisedLogistic(
+            self._classes_against_rest(), float(self.penalty), float(self.l2), float(self.tolerance)
+        )
+        self._gate = float(self.penalty * (1 + 2 * self.tolerance))
+        self._features = np.zeros(0, np.int64)
+        self._relevance = np.zeros(0)
+        self._shifts, self._scales = np.zeros(0), np.zeros(0)
+        self._gradients = self._fits = 0
+        self._new_log({"target": "class"})
+
+    def _classes_against_rest(self) -> npt.NDArray[np.bool_]:
+        """Which rows are of the class that a model is for; one model for two classes."""
+        codes, k = self._target.codes, self._target.n_classes
+        if codes is None:
+            raise InputError(
+                "Grafting needs classes, but the target is a number; use AlphaInvesting, which "
+                "takes both, or group the target into classes"
+            )
+        positive = np.arange(k) if k > 2 else np.ones(1)
+        return np.equal(codes, positive[:, np.newaxis])
+
+    def _take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
+        """Look for the first column whose gradient is above the penalty, and let it in."""
+        squares = columns.squares[lo:hi]
+        scales = self._scales_of(squares, columns.n_rows)
+        gradients = np.empty(hi - lo)
+        columns.share_out(
+            lambda a, b: block_gradients(
+                *columns.arrays, columns.n_rows, columns.shifts, scales, self._model.slopes,
+                a, b, lo, gradients,
+            ),
+            lo, hi, self._model.slopes.shape[1],
+        )  # fmt: skip
+        self._gradients += hi - lo
+        above = np.flatnonzero(gradients > self._gate)
+        stop = lo + int(above[0]) + 1 if len(above) else hi
+        page.strengths[lo:stop] = np.minimum(gradients[: stop - lo], LARGEST)
+        page.levels[lo:stop] = self._gate
+        page.codes[lo:stop] = columns.unusable(lo, stop)
+        if not len(above):
+            return hi, None
+        return stop, self._enter(columns, stop - 1, gradients[above[0]], scales[above[0]])
+
+    def _scales_of(self, squares: Floats, n_rows: int) -> Floats:
+        """What columns with these sums of squares are divided by; 0 where they cannot be used."""
+        if self.scale == "deviation":
+            scales: Floats = np.sqrt(np.maximum(squares, 0.0) / n_rows)
+            return scales
+        return (squares > 0.0).astype(np.float64)
+
+    def _enter(self, columns: Columns, j: int, gradient: float, scale: float) -> Decision:
+        """Let a column into the model, optimise all weights, and see who leaves."""
+        rows, entries = columns.listed(j)
+        self._model.add(rows, entries / scale)
+        newcomer = columns.first + j
+        self._features = np.append(self._features, newcomer)
+        self._relevance = np.append(self._relevance, gradient)
+        self._shifts = np.append(self._shifts, columns.shifts[j])
+        self._scales = np.append(self._scales, scale)
+        self._optimise()
+        weights = self._model.weights[:, :-1]
+        stays = np.any(weights != 0.0, axis=0)
+        now = np.abs(self._model.gradients[:, :-1]).max(axis=0)
+        evicts = tuple(
+            Decision(
+                int(self._features[i]), "evicted", float(self._relevance[i]), float(now[i]),
+                self._gate, (newcomer,),
+            )
+            for i in np.flatnonzero(~stays[:-1])
+        )  # fmt: skip
+        decision = Decision(
+            newcomer, "kept" if stays[-1] else "returned", float(gradient), level=self._gate,
+            evicts=evicts, evidence={"weight": float(_largest(weights[:, -1]) / scale)},
+        )  # fmt: skip
+        if not stays.all():
+            self._model.keep_only(stays)
+            self._features, self._relevance = self._features[stays], self._relevance[stays]
+            self._shifts, self._scales = self._shifts[stays], self._scales[stays]
+        return decision
+
+    def _optimise(self) -> None:
+        self._fits += 1
+        worst = self._model.fit()
+        if worst > self.tolerance * self.penalty:
+            warn(
+                f"Grafting: the weights of {len(self._features)} features are optimal only to "
+                f"{worst:.2g} instead of {self.tolerance * self.penalty:.2g}; raise the tolerance "
+                "or the penalty",
+                ConvergenceWarning,
+            )
+
+    # --- putting a stream away, and going on -------------------------------------------------
+
+    def _each(self) -> dict[str, npt.NDArray[Any]]:
+        model = self._model
+        return {
+            "relevance": self._relevance,
+            "weight": model.weights[:, :-1].T,
+            "gradient": model.gradients[:, :-1].T,
+        }
+
+    def _numbers(self) -> dict[str, Any]:
+        model = self._model
+        return {
+            # Where the next fit begins depends on all that came before.
+            "intercepts": model.weights[:, -1],
+            "intercept_gradients": model.gradients[:, -1],
+            "slopes": model.slopes,
+            "sweeps": model.sweeps,
+            "gradients": self._gradients,
+            "fits": self._fits,
+        }
+
+    def _take_back(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        ready, model = self.score(columns), self._model
+        self._features, self._relevance = features, np.array(each["relevance"])
+        self._shifts = ready.shifts.copy()
+        self._scales = self._scales_of(ready.squares, ready.n_rows)
+        for j in range(ready.width):
+            rows, entries = ready.listed(j)
+            model.add(rows, entries / self._scales[j])
+        shape, n_models = model.slopes.shape, len(model.weights)
+        model.weights = np.ascontiguousarray(
+            np.concatenate([each["weight"], [numbers["intercepts"]]]).T
+        ).reshape(n_models, len(features) + 1)
+        model.gradients = np.concatenate([each["gradient"], [numbers["intercept_gradients"]]]).T
+        model.slopes = np.array(numbers["slopes"]).reshape(shape)
+        model.sweeps = numbers["sweeps"]
+        self._gradients, self._fits = numbers["gradients"], numbers["fits"]
+
+    def _after_withdrawal(self) -> None:
+        self._optimise()
+
+    # --- what can be read ------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the kept features, for columns as they came; a row for each model."""
+        check_is_fitted(self)
+        weights: Floats = self._model.weights[:, :-1] / self._scales
+        return weights
+
+    @property
+    def intercept_(self) -> Floats:
+        """Intercept of each model."""
+        intercepts: Floats = self._model.weights[:, -1] - self.coef_ @ self._shifts
+        return intercepts
+
+    @property
+    def work_(self) -> dict[str, int]:
+        """Counted work: what was computed, whatever the machine."""
+        return {
+            **super().work_,
+            "gradients": self._gradients,
+            "fits": self._fits,
+            "sweeps": self._model.sweeps,
+        }
+
+    def reasons(self) -> dict[str, Reason]:
+        """The first three in the order of their codes."""
+        pulls = "the gradient of the loss at weight 0, {relevance}, is "
+        return {
+            "irrelevant": Reason(
+                Verdict.IRRELEVANT,
+                "{name} was dropped as irrelevant: " + pulls + "not above the penalty of {level}",
+            ),
+            **UNUSABLE,
+            "returned": Reason(
+                Verdict.REDUNDANT,
+                "{name} was dropped as redundant: " + pulls + "above the penalty of {level}, but "
+                "its weight went back to 0 when all weights were optimised",
+            ),
+            "evicted": Reason(
+                Verdict.EVICTED,
+                "{name} was kept until {because} arrived: its weight went back to 0, where the "
+                "gradient of the loss, {value}, is not above the penalty of {level}",
+            ),
+            "kept": Reason(
+                Verdict.KEPT,
+                "{name} is kept: " + pulls + "above the penalty of {level}, and it entered the "
+                "model with the weight {weight}",
+            ),
+        }
+
+
+def _largest(weights: Floats) -> Any:
+    """The weight furthest from 0."""
+    return weights[np.argmax(np.abs(weights))]

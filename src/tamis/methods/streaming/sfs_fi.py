@@ -1,0 +1,290 @@
+"""SFS-FI: keep features for what they say together with the kept ones, not only for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.errors import ParameterError
+from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.measures.base import Floats, Measure, Panel
+from tamis.measures.interaction import GainForm, InteractionPanel, Meeting, interaction_panel
+from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
+from tamis.methods.measured import MeasuredSelector
+from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
+
+#: Terms of a gain that a decision records, the largest first.
+TERMS = 3
+
+
+class SFSFI(MeasuredSelector):
+    """Streaming feature selection considering feature interaction.
+
+    The interaction gain of a newcomer f is what it and the kept features s in S say about the class
+    D in pairs, beyond what they say one by one:
+
+        IG(f, S) = sum over s in S of [I(D; f,s) - I(D;s) - I(D;f)].
+
+    * IG >= gamma: f is kept, even if it says nothing alone;
+    * IG <= 0: f is dropped;
+    * in between, f meets every kept s, oldest first: if I(s;D) > I(f;D) and I(s;f) >= I(f;D), f is
+      redundant and goes; if I(f;D) > I(s;D) and I(f;s) >= I(s;D), s goes. Then f is kept.
+
+    There is no gate: features that say nothing alone meet the rule, for XOR-type features are such.
+    The first column that is not constant is kept, for there is nothing yet to interact with.
+
+    A feature that says nothing alone cannot be told from noise before its partner comes. The rule
+    keeps what has a gain above 0, and plug-in terms are above 0 by chance, so it keeps such
+    features, and most of the noise with them; the more, the fewer the rows. ``correction`` drops
+    the noise, and with it first partners that say nothing alone, unless they come first of all.
+
+    With `FisherZ` a term is |r(s, D | f)| - |r(s, D)|; with more than two classes both are multiple
+    correlations with the class indicators, which do not depend on how classes are numbered. Such a
+    term sees suppression, not XOR.
+
+    Cost: three-way counts (or correlations) of each column with the kept ones, in one compiled
+    call. Memory: the kept columns, never pairs of them; nine bytes in the log for each feature that
+    is dropped with no relevance and no gain.
+
+    Parameters
+    ----------
+    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+        What stands for I in the third case, and kind of the terms (in bits for both informations).
+        "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes nobody
+        redundant: ``MutualInformation(threshold=0.0)`` is the paper's print, in which features that
+        say nothing alone fall to whatever comes.
+    gamma : float, default=0.01
+        Gain from which a feature is kept at once.
+    gain : {"sum", "mean"}, default="sum"
+        The paper's sum means less and less as S grows; the mean does not.
+    correction : {None, "miller-madow", "significant"}, default=None
+        What to do about chance, for informations only. "miller-madow" takes the expected bias
+        (levels of f - 1)(levels of s - 1)(classes - 1) / 2n ln 2 off each term. "significant"
+        leaves out terms that chance explains: a term is I(f;s|D) - I(f;s), and counts above 0 if
+        the G-squared test of the first rejects, below 0 if that of the second does, at the level
+        of the measure over the number of kept features. If none counts, a feature that is relevant
+        alone goes on to the third case, and any other is dropped.
+    variant : {"paper", "program"}, default="paper"
+        "program" does what the authors' program does, with its two index mistakes repaired: only
+        relevant features meet the rule; the gain is the mean of I(s;D|f) less the *measure's*
+        strength of s, or of the terms of `FisherZ` whose partial correlation is significant; pairs
+        with a positive term make nobody redundant, others only above their bound.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    log_ : DecisionLog
+        What happened to every feature, and why: the gain, and its largest terms.
+    measure_, measure_reason_ : Measure, str
+        The measure in use and why.
+
+    References
+    ----------
+    P. Zhou, P. Li, S. Zhao, X. Wu. Feature Interaction for Streaming Feature Selection. IEEE TNNLS
+    32(10), 2021, Algorithm 1. doi:10.1109/TNNLS.2020.3025922
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.integers(0, 2, (400, 6))
+    >>> y = X[:, 0] ^ X[:, 3]
+    >>> sel = SFSFI(correction="significant").fit(X, y)
+    >>> sel.kept_
+    array([0, 3])
+    >>> print(sel.log_.why("x3"))  # doctest: +NORMALIZE_WHITESPACE
+    x3 is kept: its interaction gain with the kept features is 0.996, at least 0.01; most of it with
+    x0 (up to 0.996 each)
+    """
+
+    method: ClassVar[str] = "sfs-fi"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "gamma": Number(0, open_low=True),
+        "gain": OneOf(("sum", "mean")),
+        "correction": (Nothing(), OneOf(("miller-madow", "significant"))),
+        "variant": OneOf(("paper", "program")),
+    }
+
+    _gains: npt.NDArray[np.float32]
+    _first: int
+
+    def __init__(
+        self,
+        measure: Measure | str = "auto",
+        *,
+        gamma: float = 0.01,
+        gain: str = "sum",
+        correction: str | None = None,
+        variant: str = "paper",
+    ) -> None:
+        self.measure = measure
+        self.gamma = gamma
+        self.gain = gain
+        self.correction = correction
+        self.variant = variant
+
+    # --- the rule --------------------------------------------------------------------------
+
+    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+        """Weigh what a feature says together with the kept ones."""
+        if len(kept) == 0:
+            return Decision(arrival.feature, "first", arrival.relevance, level=arrival.level)
+        return self._weigh(arrival, kept, _interacting(kept.panel).meet_one(arrival.column))
+
+    def _weigh(self, arrival: Arrival, kept: Kept, met: Meeting) -> Decision:
+        """Decide by the gain, and between 0 and gamma by pairs."""
+        gain = float(met.gains[-1])
+        feature, relevance = arrival.feature, arrival.relevance
+        if gain <= 0 and not relevance > arrival.level:
+            return Decision(feature, "irrelevant", relevance, gain, arrival.level)
+        order = _first_few(met.terms if gain <= 0 else -met.terms)
+        most = tuple(kept.features[order].tolist())
+        terms = {f"term_{i + 1}": float(met.terms[s]) for i, s in enumerate(order.tolist())}
+        if len(order) == 0 and self.variant == "program":
+            return Decision(feature, "no term", relevance, gain, 0.0)
+        if gain <= 0 and len(order) > 0:
+            return Decision(feature, "no gain", relevance, gain, 0.0, most, evidence=terms)
+        if gain >= self.gamma:
+            return Decision(feature, "interacts", relevance, gain, self.gamma, most, evidence=terms)
+
+        bound = np.minimum(kept.relevance, relevance)
+        redundant = met.pairs > kept.panel.levels(arrival.column)
+        rounding = self.measure_.resolution
+        if self.variant == "paper":
+            redundant &= met.pairs >= bound - rounding
+        else:
+            redundant &= (met.pairs > bound + rounding) & ~(met.terms > 0)
+        ties: Ties = "older" if self.variant == "paper" else "neither"
+        walked = walk(arrival, kept, met.pairs, bound, redundant, rounding, ties)
+        walked = replace(walked, evidence={"gain": gain, **terms})
+        if walked.reason != "kept":
+            return walked
+        if len(order) == 0:
+            return replace(walked, reason="alone")
+        return replace(walked, value=gain, level=self.gamma, because=most)
+
+    def why(self) -> dict[str, Reason]:
+        """Say why, with the gain and its largest terms."""
+        gain = f"its {'mean ' if self._form().mean else ''}interaction gain"
+        weak = f"{gain} {{gain}} is below {self.gamma:g}, and "
+        alone = "{relevance_symbol}={relevance}"
+        own = {
+            "first": Reason(
+                Verdict.KEPT, "{name} is kept: it came first, and had nothing to interact with"
+            ),
+            "interacts": Reason(
+                Verdict.KEPT,
+                f"{{name}} is kept: {gain} with the kept features is {{value}}, at least {{level}};"
+                " most of it with {because} (up to {term_1} each)",
+            ),
+            "kept": Reason(
+                Verdict.KEPT,
+                f"{{name}} is kept: {gain} with the kept features is {{value}}, above 0 though "
+                "below {level}, and no kept feature makes it redundant",
+            ),
+            "alone": Reason(
+                Verdict.KEPT,
+                f"{{name}} is kept: {alone} is above {{level}}, {{gate}}; it interacts with no "
+                "kept feature, and none makes it redundant",
+            ),
+            "no gain": Reason(
+                Verdict.REDUNDANT,
+                f"{{name}} was dropped: {alone}, but {gain} with the kept features is {{value}}, "
+                "not above 0; least of all with {because} (down to {term_1} each)",
+            ),
+            "no term": Reason(
+                Verdict.REDUNDANT,
+                f"{{name}} was dropped: {alone}, but given it no kept feature depends on the "
+                "{target} any more",
+            ),
+            "redundant": Reason(Verdict.REDUNDANT, DROPPED + weak + WEAKER + BETTER),
+            "tied": Reason(Verdict.REDUNDANT, DROPPED + weak + WEAKER + OLDER),
+            "evicted": Reason(Verdict.EVICTED, REPLACED + WEAKER + BETTER),
+        }
+        if self._gated:
+            return own
+        return own | {
+            "irrelevant": Reason(
+                Verdict.IRRELEVANT,
+                f"{{name}} was dropped as irrelevant: {alone} is not above {{level}}, {{gate}}, "
+                f"and {gain} with the kept features is {{value}}, not above 0",
+            )
+        }
+
+    # --- the stream ------------------------------------------------------------------------
+
+    @property
+    def _gated(self) -> bool:
+        return self.variant == "program"
+
+    def _form(self) -> GainForm:
+        program = self.variant == "program"
+        return GainForm(self.gain == "mean" or program, self.correction, program)
+
+    def _panel(self) -> Panel:
+        if self.correction == "significant" and getattr(self.measure_, "alpha", 0) is None:
+            raise ParameterError(
+                f"SFSFI: correction='significant' needs a measure with a level, and the measure is "
+                f"{self.measure_!r}; give it alpha="
+            )
+        if self.correction is not None and self.measure_.kind != "discrete":
+            raise ParameterError(
+                f"SFSFI: correction={self.correction!r} is for counts, and the measure is "
+                f"{self.measure_!r}, which counts nothing; pass correction=None"
+            )
+        panel = interaction_panel(self.measure_, self._target, self._form())
+        if panel is None:
+            raise ParameterError(
+                f"SFSFI knows no interaction gain by {self.measure_!r}; give a mutual information, "
+                "a symmetric uncertainty or FisherZ()"
+            )
+        return panel
+
+    def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
+        """Let them meet; gains of those dropped in bulk are logged together at the end."""
+        self._first, self._gains = scored.first, np.full(scored.width, np.nan, np.float32)
+        super()._meet(scored, first, last)
+        self.log_.append_values(self._first, self._gains)
+        self._gains = np.zeros(0, np.float32)
+
+    def _absorb_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
+        """Let one compiled call find the next feature to be asked about, again and again."""
+        asks = scored.strengths[lo:hi] > scored.levels[lo:hi]
+        first = lo
+        while lo < hi:
+            if hi - lo == 1 or len(self._kept) == 0:
+                self._ask(scored.arrival(lo))
+                lo += 1
+                continue
+            met = _interacting(self._kept.panel).meet(scored.columns, lo, hi, asks[lo - first :])
+            self._gains[scored.features[lo : met.stop] - self._first] = met.gains[: met.stop - lo]
+            if met.stop < hi:
+                arrival = scored.arrival(met.stop)
+                self._carry_out(self._weigh(arrival, self._kept, met), arrival)
+            lo = met.stop + 1
+
+    def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
+        if decision.reason == "irrelevant":
+            # Its entry in bulk says it all but the gain.
+            self._gains[decision.feature - self._first] = decision.value
+            return decision
+        return super()._carry_out(decision, arrival)
+
+
+def _first_few(values: Floats) -> npt.NDArray[np.intp]:
+    """Places of the smallest values, smallest first, older first among equals; never NaN."""
+    few = np.flatnonzero(~np.isnan(values))
+    if len(few) > TERMS:
+        few = few[values[few] <= np.partition(values[few], TERMS - 1)[TERMS - 1]]
+    return few[np.argsort(values[few], kind="stable")][:TERMS]
+
+
+def _interacting(panel: Panel) -> InteractionPanel:
+    assert isinstance(panel, InteractionPanel)
+    return panel

@@ -1,1 +1,0 @@
-"""What selectors of columns are built from; the methods are in `features/`, `batch/`."""

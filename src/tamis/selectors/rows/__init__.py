@@ -1,1 +1,0 @@
-"""What learners from rows are built from; the methods are in `instances/`."""
