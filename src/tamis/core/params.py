@@ -1,12 +1,17 @@
-"""Declared parameter ranges: one place that turns a wrong value into one sentence."""
+"""Parameters of methods: their names, their ranges, and copies; a wrong value is one sentence.
+
+`Parameters` is the base of everything that is set up by constructor arguments and does not need
+scikit-learn: rules, learners. Estimators use the same names, ranges and defaults.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from tamis.core.errors import ParameterError
 
@@ -88,3 +93,92 @@ def check(owner: str, name: str, value: Any, allowed: Range | Iterable[Range]) -
     if any(r.allows(value) for r in ranges):
         return
     raise ParameterError(f"{owner}: {name}={value!r} is not {' or '.join(str(r) for r in ranges)}")
+
+
+def full_signature(cls: type[Any]) -> inspect.Signature:
+    """Return the signature of a constructor, its ``**options`` spelled out.
+
+    ``**options`` stands for the keyword arguments of the constructor of the base class.
+    """
+    own = inspect.signature(cls.__init__)
+    parameters = list(own.parameters.values())
+    if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        base = next(base for base in cls.__mro__[1:] if "__init__" in vars(base))
+        _, *shared = full_signature(base).parameters.values()
+        known = {p.name for p in parameters}
+        parameters[-1:] = [
+            p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shared if p.name not in known
+        ]
+    return own.replace(parameters=parameters)
+
+
+class Parameters:
+    """Base of plain classes whose constructor stores its arguments under their own names.
+
+    A constructor may end in ``**options``, which it passes on to that of its base class:
+    `inspect.signature`, `help` and scikit-learn then see the parameters of both.
+
+    >>> class Rule(Parameters):
+    ...     ranges = {"alpha": Number(0, 1)}
+    ...     def __init__(self, *, alpha=0.05):
+    ...         self.alpha = alpha
+    >>> class Other(Rule):
+    ...     def __init__(self, k=5, **options):
+    ...         super().__init__(**options)
+    ...         self.k = k
+    >>> Other(alpha=0.1).clone().get_params()
+    {'k': 5, 'alpha': 0.1}
+    >>> inspect.signature(Other)
+    <Signature (k=5, *, alpha=0.05)>
+    """
+
+    #: Allowed values of each parameter.
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {}
+
+    #: Names of the parameters, in the order of the constructor.
+    parameter_names: ClassVar[tuple[str, ...]] = ()
+
+    #: The name in messages, where it is not that of the class.
+    public_name: ClassVar[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "public_name" not in vars(cls):
+            cls.public_name = cls.__name__
+        if "__init__" in vars(cls):
+            signature = full_signature(cls)
+            cls.__init__.__signature__ = signature  # type: ignore[attr-defined]
+            cls.parameter_names = tuple(signature.parameters)[1:]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self.parameter_names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; raise one sentence for a name that does not exist."""
+        for name, value in params.items():
+            if name not in self.parameter_names:
+                raise ParameterError(
+                    f"{self.public_name} has no parameter {name!r}; it has "
+                    f"{', '.join(self.parameter_names)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def clone(self) -> Self:
+        """Return a new object with the same parameters that has seen no data."""
+        return type(self)(**self.get_params())
+
+    def check_params(self) -> None:
+        """Raise one sentence for the first parameter outside its range."""
+        for name, allowed in self.ranges.items():
+            check(self.public_name, name, getattr(self, name), allowed)
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(defaults[name].default)
+        ]
+        return f"{self.public_name}({', '.join(changed)})"
