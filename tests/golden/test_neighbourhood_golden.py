@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from golden_outputs import GOLDEN, files, matrix, paths
+from golden_outputs import cases, count, files, matrix, paths
 from tamis.measures.neighbourhood import dependency
 
 SETTINGS = {
@@ -17,18 +17,19 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("path", files("primitive__neighbourhood_dependency.json"))
-def test_dependencies_are_the_program_s(path: Path) -> None:
-    checked = 0
-    for record in json.loads(path.read_text()):
-        if record["dataset"] == "ofs_a3m_paper_table1":
-            continue  # ten rows printed in the paper, which are nowhere here
-        X, y = matrix(record["dataset"])
-        X = X[:, record["features"]]
+@pytest.mark.parametrize(
+    ("name", "n_cases"),
+    [("ofs_a3m_paper_table1", 6), ("wdbc", 12), ("colon", 12), ("lung_small", 12), ("GLIOMA", 12)],
+)
+def test_dependencies_are_the_program_s(name: str, n_cases: int) -> None:
+    X, y = matrix(name)
+    of_the_program = cases("neighbourhood_dependency", name)
+    assert len(of_the_program) == n_cases
+    for case in of_the_program:
+        features = X[:, case["features"]]
         for rule, key in (("gap", "dep_gap"), ("density rises", "dep_density")):
-            assert dependency(X, y, rule, program=True) == pytest.approx(record[key], abs=1e-10)
-        checked += 1
-    assert checked == 48
+            found = dependency(features, y, rule, program=True)
+            assert found == pytest.approx(case[key], abs=1e-10)
 
 
 @pytest.mark.parametrize("path", files("ofs_*_det__*.json"))
@@ -58,7 +59,7 @@ def test_a_random_run_ends_like_the_program_s(path: Path) -> None:
 
 
 def test_no_golden_file_was_missed() -> None:
-    if not GOLDEN.is_dir():
-        pytest.skip("no golden outputs beside this clone")
-    kinds = {json.loads(p.read_text())["algorithm"] for p in paths("ofs_*.json")}
+    found = paths("ofs_*.json")
+    assert len(found) == count(here=8, beside=8)
+    kinds = {json.loads(path.read_text())["algorithm"] for path in found}
     assert kinds == {*SETTINGS, *(f"{name}_det" for name in SETTINGS)}

@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
-import scipy.io
 import scipy.sparse as sp
 from scipy import stats
 
+from golden_outputs import cases, matrix, paths
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
 from tamis.kernels.threads import threads
@@ -217,40 +217,31 @@ def test_pairs_have_the_level_of_the_z_test_and_values_need_one():
 # --- the authors' program ----------------------------------------------------------------------
 
 
-def loaded(shared, name):
-    folder = shared / "data" / name.lower()
-    if folder.is_dir() and name in ("GLIOMA", "madelon"):
-        return np.load(folder / "X.npy").astype(float), np.load(folder / "y.npy").astype(float)
-    mat = scipy.io.loadmat(shared / "golden" / "data" / f"{name}.mat")
-    return mat["X"].astype(float), mat["Y"].ravel().astype(float)
-
-
 @pytest.mark.parametrize("name", ["wdbc", "synth_lin"])
-def test_relevance_agrees_with_the_authors_program(shared, name):
-    wanted = json.loads((shared / "golden" / f"primitive__abs_corr_class_{name}.json").read_text())[
-        "abs_corr"
-    ]
-    X, y = loaded(shared, name)
-    value = FisherZ(classes="numeric").relevance(X, y).value
+def test_relevance_agrees_with_the_authors_program(name):
+    (path,) = paths(f"primitive__abs_corr_class_{name}.json")
+    wanted = json.loads(path.read_text())["abs_corr"]
+    X, y = matrix(name)
+    value = FisherZ(classes="numeric").relevance(X, y.astype(float)).value
     assert len(wanted) == X.shape[1]
     assert np.max(np.abs(value - wanted)) < 1e-12
 
 
-def test_unconditional_tests_agree_with_the_authors_program(shared):
-    cases = json.loads((shared / "golden" / "primitive__fisher_z.json").read_text())
-    plain = [c for c in cases if not c["given"]]
-    assert len(plain) >= 5
+@pytest.mark.parametrize("name", ["wdbc", "synth_lin", "GLIOMA", "madelon"])
+def test_unconditional_tests_agree_with_the_authors_program(name):
+    X, classes = matrix(name)
+    unconditional = [case for case in cases("fisher_z", name) if not case["given"]]
+    assert len(unconditional) >= 10
     measure = FisherZ(alpha=0.01, classes="numeric")
-    data = {name: loaded(shared, name) for name in {c["dataset"] for c in plain}}
-    for case in plain:
-        X, y = data[case["dataset"]]
+    for case in unconditional:
+        y = classes.astype(float)
         if "y" in case:  # another feature in place of the class
             y = X[:, case["y"]]
             assert abs(measure.between(X[:, case["x"]], y)[0, 0] - case["abs_partial_corr"]) < 1e-12
         result = measure.relevance(X[:, case["x"]], y)
         # Our copy of GLIOMA holds float32, so its inputs are off by 6e-8 of a mean of a few sd.
-        tolerance = 1e-6 if case["dataset"] == "GLIOMA" else 1e-12
-        assert abs(result[0] - case["abs_partial_corr"]) < tolerance
+        tol = 1e-6 if name == "GLIOMA" else 1e-12
+        assert abs(result[0] - case["abs_partial_corr"]) < tol
         assert result.dependent[0] != bool(case["independent_at_0_01"])
 
 
@@ -258,10 +249,8 @@ def test_unconditional_tests_agree_with_the_authors_program(shared):
 def test_tiny_levels_are_levels_too(alpha):
     n, k = 300, 4
     two = FisherZ(alpha=alpha).level(n)
-    assert 2 * scipy.stats.norm.sf(np.sqrt(n - 3) * np.arctanh(two)) == pytest.approx(
-        alpha, rel=1e-9
-    )
+    assert 2 * stats.norm.sf(np.sqrt(n - 3) * np.arctanh(two)) == pytest.approx(alpha, rel=1e-9)
     y = np.arange(n) % k
     r = FisherZ(alpha=alpha).target_level(Target.of(y))
     f = r**2 / (1 - r**2) * (n - k) / (k - 1)
-    assert scipy.stats.f.sf(f, k - 1, n - k) == pytest.approx(alpha, rel=1e-9)
+    assert stats.f.sf(f, k - 1, n - k) == pytest.approx(alpha, rel=1e-9)

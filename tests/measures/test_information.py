@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-import scipy.io
 import scipy.sparse as sp
 from scipy import stats
 from sklearn.metrics import mutual_info_score
 
+from golden_outputs import cases, matrix
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
@@ -214,16 +212,12 @@ def test_a_threshold_is_the_level_of_every_column_that_varies(measure):
 # --- the authors' program --------------------------------------------------------------------
 
 
-def test_values_agree_with_the_authors_program(shared):
-    cases = json.loads((shared / "golden" / "primitive__entropy_bits.json").read_text())
-    data = {}
-    assert len(cases) >= 10
-    for case in cases:
-        name = case["dataset"]
-        if name not in data:
-            mat = scipy.io.loadmat(shared / "golden" / "data" / f"{name}.mat")
-            data[name] = mat["X"].astype(float), mat["Y"].ravel()
-        X, y = data[name]
+@pytest.mark.parametrize("name", ["spect", "synth_bn", "wdbc_q3", "colon", "lung_small"])
+def test_values_agree_with_the_authors_program(name):
+    X, y = matrix(name)
+    of_the_program = cases("entropy_bits", name)
+    assert len(of_the_program) == 20
+    for case in of_the_program:
         a, b = X[:, [case["a"]]], X[:, [case["b"]]]
         for word, measure in (("I", MutualInformation()), ("SU", SymmetricUncertainty())):
             assert abs(measure.relevance(a, y)[0] - case[f"{word}_a_class"]) < 1e-12

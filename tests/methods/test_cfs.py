@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_information import uncertainty
 
+from golden_outputs import matrix
 from tamis import CFS, FisherZ
 from tamis.core.errors import ParameterError
-from tests_shared import SHARED
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
@@ -150,11 +150,10 @@ def test_merits_are_those_of_scikit_feature() -> None:
         assert found.merit_ == pytest.approx(peer.merit_calculation(X[:, found.kept_], y), 1e-9)
 
 
-def test_it_finds_what_the_slow_search_finds_in_real_data() -> None:
-    folder = SHARED / "data" / "leukemia_disc"
-    if not folder.is_dir():
-        pytest.skip("the shared data sets are not beside this clone")
-    X, y = np.load(folder / "X.npy")[:, :120].astype(float), np.load(folder / "y.npy")
+@pytest.mark.parametrize("name", ["spect", "wdbc_q3", "leukemia_disc"])
+def test_it_finds_what_the_slow_search_finds_in_real_data(name) -> None:
+    X, y = matrix(name)
+    X = X[:, :120]
     slow = Slow(X, y)
     assert CFS("forward").fit(X, y).ranking_.tolist() == slow.forward()
     found = CFS().fit(X, y)

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from golden_outputs import matrix
 from tamis import Consistency, SymmetricUncertainty
 from tamis.core.errors import InputError, ParameterError
-from tests_shared import SHARED
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
@@ -85,11 +85,9 @@ def test_features_that_tell_only_together_are_found_if_each_tells_a_little() -> 
     assert found.ranking_.tolist() == paper(X.astype(float), a ^ b)
 
 
-def test_the_kept_set_has_the_rate_of_all_and_no_member_too_many() -> None:
-    folder = SHARED / "data" / "promoters"
-    if not folder.is_dir():
-        pytest.skip("the shared data sets are not beside this clone")
-    X, y = np.load(folder / "X.npy").astype(float), np.load(folder / "y.npy")
+@pytest.mark.parametrize("name", ["spect", "wdbc_q3", "promoters"])
+def test_the_kept_set_has_the_rate_of_all_and_no_member_too_many(name) -> None:
+    X, y = matrix(name)
     found = Consistency().fit(X, y)
     assert inconsistent(X, y, found.kept_) == inconsistent(X, y, range(X.shape[1]))
     for member in found.kept_:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_information import information
 
+from golden_outputs import matrix
 from tamis import MRMR, FisherZ, MutualInformation
 from tamis.core.errors import ParameterError
-from tests_shared import SHARED
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
@@ -100,12 +100,10 @@ def test_two_picks_are_those_of_scikit_feature() -> None:
         assert MRMR(2).fit(X, y).ranking_.tolist() == picks.tolist()
 
 
-@pytest.mark.parametrize("name", ["colon_disc", "leukemia_disc"])
+@pytest.mark.parametrize("name", ["spect", "wdbc_q3", "colon_disc", "leukemia_disc"])
 def test_it_picks_what_the_paper_picks_of_real_data(name) -> None:
-    if not (SHARED / "data" / name).is_dir():
-        pytest.skip("the shared data sets are not beside this clone")
-    X = np.load(SHARED / "data" / name / "X.npy")[:300, :150].astype(float)
-    y = np.load(SHARED / "data" / name / "y.npy")[:300]
+    X, y = matrix(name)
+    X, y = X[:300, :150], y[:300]
     assert MRMR(12).fit(X, y).ranking_.tolist() == paper(X, y, 12, "difference")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tracemalloc
 
@@ -9,14 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.io import loadmat
 from scipy.stats import chi2
 from slow_interactions import algorithm_1, bits, partial, terms_of_counts
 
 import tamis
+from golden_outputs import matrix
 from tamis import SAOLA, SFSFI, FisherZ, MutualInformation, SymmetricUncertainty
 from tamis.checks.data import assert_same_log
-from tests_shared import SHARED
 
 
 def table_of_codes(seed: int, n: int = 60, p: int = 14):
@@ -123,22 +123,25 @@ def test_with_one_side_there_the_significant_gain_keeps_the_other_and_not_the_no
         assert len(SFSFI().fit(X, y).kept_) > 25
 
 
-def monk1() -> tuple[np.ndarray, np.ndarray]:
-    folder = SHARED / "data" / "monk1"
-    if not folder.is_dir():
-        pytest.skip("no data sets beside this clone")
-    return np.load(folder / "X.npy"), np.load(folder / "y.npy")
+def monk_1(rows: str) -> tuple[np.ndarray, np.ndarray]:
+    """The class is: a1 = a2, or a5 = 1. Every row there can be, or the rows of the UCI files."""
+    if rows == "UCI":
+        return matrix("monk1")
+    X = np.array(list(itertools.product(*map(range, (3, 3, 2, 3, 4, 2)))))
+    return X, ((X[:, 0] == X[:, 1]) | (X[:, 4] == 0)).astype(int)
 
 
-def test_it_keeps_what_interacts_in_monk_1() -> None:
-    X, y = monk1()  # the class is: a1 = a2, or a5 = 1
-    assert {0, 1, 4} <= set(SFSFI().fit(X, y).kept_.tolist())
+@pytest.mark.parametrize(("rows", "kept"), [("all", {0, 1}), ("UCI", {0, 1, 4})])
+def test_it_keeps_what_interacts_in_monk_1(rows, kept) -> None:
+    X, y = monk_1(rows)
+    assert kept <= set(SFSFI().fit(X, y).kept_.tolist())
     assert SAOLA().fit(X, y).kept_.tolist() == [4]
     assert SFSFI(correction="significant").fit(X, y).kept_.tolist() == [0, 1, 4]
 
 
-def test_it_keeps_what_interacts_in_monk_1_among_irrelevant_columns() -> None:
-    X, y = monk1()
+@pytest.mark.parametrize("rows", ["all", "UCI"])
+def test_it_keeps_what_interacts_in_monk_1_among_irrelevant_columns(rows) -> None:
+    X, y = monk_1(rows)
     found = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -150,11 +153,7 @@ def test_it_keeps_what_interacts_in_monk_1_among_irrelevant_columns() -> None:
 
 
 def test_a_correction_takes_off_what_chance_adds_on_few_rows() -> None:
-    path = SHARED / "golden" / "data" / "lung_small.mat"
-    if not path.exists():
-        pytest.skip("no golden matrices beside this clone")
-    data = loadmat(path)
-    X, y = data["X"].astype(float), data["Y"].ravel()  # 73 rows, 7 classes, 325 columns
+    X, y = matrix("lung_small")  # 73 rows, 7 classes, 325 columns
     measure = MutualInformation(alpha=0.01)
     kept = {c: len(SFSFI(measure, correction=c).fit(X, y).kept_) for c in (None, "miller-madow")}
     assert kept == {None: 313, "miller-madow": 13}

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 import tamis
+from golden_outputs import matrix
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.sources.tables.table_files import MOST_COLUMNS
-from tests_shared import SHARED
 
 
 def frame(n: int = 50) -> pd.DataFrame:
@@ -334,14 +334,15 @@ def test_lines_that_do_not_fit_are_one_sentence(tmp_path):
 # --- real data ------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not (SHARED / "data" / "wdbc").is_dir(), reason="no real data here")
-@pytest.mark.parametrize("name", ["wdbc", "lung_cancer_uci", "promoters"])
+@pytest.mark.parametrize("name", ["wdbc", "spect", "lung_cancer_uci", "promoters"])
 def test_the_same_features_from_every_file(tmp_path, name):
-    folder = SHARED / "data" / name
-    if not (folder / "X.npy").is_file():
-        pytest.skip("not dense")
-    X, y = np.load(folder / "X.npy"), np.load(folder / "y.npy")
-    kept = [row["feature"] for row in tamis.select(folder / "X.npy").kept()]
+    X, y = matrix(name)
+    if name != "wdbc":
+        X = X.astype(np.int8)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    kept = [row["feature"] for row in tamis.select(tmp_path / "X.npy").kept()]
+    assert kept
     table = pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])]).assign(outcome=y)
     table.to_csv(tmp_path / "a.csv.gz", index=False)
     table.to_parquet(tmp_path / "a.parquet", row_group_size=20)
