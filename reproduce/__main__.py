@@ -1,8 +1,8 @@
 """Run the papers' comparisons on the data beside the project and write docs/reproduction.md.
 
-python -m reproduce                  everything; goes on where it was stopped
-python -m reproduce --only saola     one paper; the page keeps what was run before
-python -m reproduce --page           run nothing, write the page from what is there
+python -m reproduce                  everything; resumes where it stopped
+python -m reproduce --only saola     one paper; the page keeps the earlier results
+python -m reproduce --page           run nothing, write the page from stored results
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUT = ROOT / "bench-results" / "reproduce"
 
 
 def run_plan(plan: Plan, seconds: float, jobs: int | None) -> Results:
-    """One paper's comparison; finished cells are not computed again."""
+    """Run one paper's comparison; finished cells are not recomputed."""
     data = {name: SHARED / "data" / folder for name, folder in plan.data.items()}
     with progress() as report:
         return compare(
@@ -37,7 +37,7 @@ def run_plan(plan: Plan, seconds: float, jobs: int | None) -> Results:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run and write."""
+    """Run the comparisons and write the page."""
     parser = argparse.ArgumentParser(
         prog="python -m reproduce",
         description=__doc__,
@@ -47,23 +47,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", action="store_true", help="write the page, run nothing")
     parser.add_argument("--cell-seconds", type=float, default=120.0, help="cap of each cell")
     parser.add_argument("--jobs", type=int, help="worker processes")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     if not (SHARED / "paper_tables.json").is_file():
-        sys.exit(f"the papers' tables and data sets are not beside the project ({SHARED.name}/)")
+        sys.exit(f"found no papers' tables and data sets beside the project ({SHARED.name}/)")
     found: dict[str, Results] = {}
     row_results: Any = None
     for plan in PLANS.values():
-        wanted = not asked.page and asked.only in (None, plan.paper)
+        wanted = not options.page and options.only in (None, plan.paper)
         if wanted:
             begun = time.monotonic()
-            found[plan.paper] = run_plan(plan, asked.cell_seconds, asked.jobs)
+            found[plan.paper] = run_plan(plan, options.cell_seconds, options.jobs)
             print(f"{plan.title}: {time.monotonic() - begun:.0f} s", flush=True)
         else:
             try:
                 found[plan.paper] = open_results(OUT / plan.paper)
             except SourceError:
                 continue
-    if (not asked.page and asked.only in (None, "sofs")) or (OUT / "sofs").is_dir():
+    if (not options.page and options.only in (None, "sofs")) or (OUT / "sofs").is_dir():
         row_results = rows.run(SHARED / "data", OUT / "sofs")
     page = ROOT / "docs" / "reproduction.md"
     write_page(page, SHARED / "paper_tables.json", found, row_results)

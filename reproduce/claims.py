@@ -1,6 +1,6 @@
-"""What the papers claim, and whether it holds in our runs: a rule for each.
+"""The papers' claims, and a rule for each that decides whether it holds in our runs.
 
-Rules were set before the first run; what was changed after it is said on the page (`page.INTRO`).
+The rules were set before the first run; later changes are listed on the page (`page.NOTES`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tamis.evaluate import ranks
 from tamis.evaluate.results import Results
 
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be tested here"
+VERDICTS = (HOLDS, FAILS, UNKNOWN)
 
 #: Accuracies that differ by less are a tie: the rule that SAOLA's printed counts follow.
 MARGIN = 0.01
@@ -42,25 +43,25 @@ class Ours:
         self.data = results.data
 
     def values(self, metric: str, method: str, judge: str | None = None) -> Any:
-        """Means over the folds on every data set; NaN where there is no result."""
+        """Return the means over the folds on every data set; NaN where there is no result."""
         name = None if judge is None else self._judge[judge]
         return self.results.grid(metric, name)[:, self._column[method]]
 
     def accuracy(self, method: str, judge: str) -> Any:
-        """Mean accuracy on every data set."""
+        """Return the mean accuracy on every data set."""
         return self.values("accuracy", method, judge)
 
     def counts(
         self, ours: str, theirs: str, judge: str, without: str | None = None
     ) -> tuple[int, int, int]:
-        """Wins, ties and losses; who has no result has lost."""
+        """Return wins, ties and losses; a missing result is a loss."""
         a, b = (np.nan_to_num(self.accuracy(m, judge), nan=-1.0) for m in (ours, theirs))
         d = np.round(a - b, 6)[[name != without for name in self.data]]
         win, loss = int(np.sum(d >= MARGIN)), int(np.sum(d <= -MARGIN))
         return win, len(d) - win - loss, loss
 
     def ranks(self, judge: str) -> dict[str, float]:
-        """Average ranks of the paper's methods, 1 = best."""
+        """Return the average ranks of the paper's methods, 1 = best."""
         columns = [self.accuracy(name, judge) for name in self._ranked]
         average = ranks.average_ranks(np.round(np.column_stack(columns), 12))
         return dict(zip(self._ranked, average.tolist(), strict=True))
@@ -72,25 +73,25 @@ def at_least_as_accurate(
     """Rule: no more losses than wins, with each classifier."""
     counted = {judge: ours.counts(a, b, judge, without) for judge in judges}
     holds = all(loss <= win for win, _, loss in counted.values())
-    words = "; ".join(f"{judge} {'/'.join(map(str, c))}" for judge, c in counted.items())
-    return Verdict(text, HOLDS if holds else FAILS, f"wins/ties/losses here: {words}")
+    parts = "; ".join(f"{judge} {'/'.join(map(str, c))}" for judge, c in counted.items())
+    return Verdict(text, HOLDS if holds else FAILS, f"wins/ties/losses here: {parts}")
 
 
 def no_difference(ours: Ours, a: str, b: str, judges: tuple[str, ...], text: str) -> Verdict:
-    """Rule: the paper's own, Friedman's test at 5% rejects nothing, with any classifier."""
-    p, words = [], []
+    """Rule: Friedman's test at 5%, the paper's own, does not reject with any classifier."""
+    p, parts = [], []
     for judge in judges:
         table = np.round(np.column_stack([ours.accuracy(m, judge) for m in (a, b)]), 12)
         p.append(ranks.friedman(table).p)
         counted = "/".join(map(str, ours.counts(a, b, judge)))
-        words.append(f"{judge} p = {p[-1]:.2g}, {counted}")
-    return Verdict(text, HOLDS if min(p) > 0.05 else FAILS, f"here: {'; '.join(words)}")
+        parts.append(f"{judge} p = {p[-1]:.2g}, {counted}")
+    return Verdict(text, HOLDS if min(p) > 0.05 else FAILS, f"here: {'; '.join(parts)}")
 
 
 def less_on_all(
     ours: Ours, metric: str, a: str, b: str, text: str, only: Callable[[str], bool] = bool
 ) -> Verdict:
-    """Rule: the number of `a` is not above that of `b` on every data set; a capped run is above."""
+    """Rule: `a` is at most `b` on every data set; a run that hit a limit counts as infinite."""
     x, z = (np.nan_to_num(ours.values(metric, m), nan=math.inf) for m in (a, b))
     which = [i for i, name in enumerate(ours.data) if only(name)]
     good = [ours.data[i] for i in which if x[i] <= z[i]]
@@ -105,8 +106,8 @@ def best_rank(ours: Ours, method: str, judge: str, text: str) -> Verdict:
     """Rule: the lowest average rank of all."""
     found = ours.ranks(judge)
     order = sorted(found, key=lambda m: found[m])
-    words = ", ".join(f"{m} {found[m]:.3g}" for m in order)
-    return Verdict(text, HOLDS if order[0] == method else FAILS, f"average ranks here: {words}")
+    parts = ", ".join(f"{m} {found[m]:.3g}" for m in order)
+    return Verdict(text, HOLDS if order[0] == method else FAILS, f"average ranks here: {parts}")
 
 
 def beyond(ours: Ours, method: str, others: tuple[str, ...], judge: str, text: str) -> Verdict:
@@ -114,20 +115,20 @@ def beyond(ours: Ours, method: str, others: tuple[str, ...], judge: str, text: s
     found = ours.ranks(judge)
     cd = ranks.critical_difference(len(found), len(ours.data))
     gaps = {m: found[m] - found[method] for m in others}
-    words = ", ".join(f"{m} {gap:.3g}" for m, gap in gaps.items())
+    parts = ", ".join(f"{m} {gap:.3g}" for m, gap in gaps.items())
     holds = all(gap > cd for gap in gaps.values())
     return Verdict(
-        text, HOLDS if holds else FAILS, f"differences here: {words}; critical difference {cd:.3g}"
+        text, HOLDS if holds else FAILS, f"differences here: {parts}; critical difference {cd:.3g}"
     )
 
 
 def untestable(text: str, why: str) -> Verdict:
-    """A claim about data or a method that is not here."""
+    """Return the verdict on a claim about data or a method that we do not have."""
     return Verdict(text, UNKNOWN, why)
 
 
 def saola(ours: Ours) -> list[Verdict]:
-    """The claims of the SAOLA paper."""
+    """Judge the claims of the SAOLA paper."""
     many = {"dexter", "dorothea", "thrombin"}
     both = ("KNN", "J48")
     return [
@@ -153,14 +154,14 @@ def saola(ours: Ours) -> list[Verdict]:
             "SAOLA keeps fewer features than SAOLA-max, or as many (Table XIII)"),
         no_difference(ours, "SAOLA", "SAOLA-max", both,
             "SAOLA and SAOLA-max do not differ significantly (KNN 4/5/5, J48 2/10/2)"),
-        untestable("Tables VI to VIII (OFS1, OFS2)", "those programs are not here"),
+        untestable("Tables VI to VIII (OFS1, OFS2)", "we do not have those programs"),
         untestable("kdd2010, webspam, url1, hiva, lung-cancer, breast-cancer, ohsumed, "
-                   "apcj-etiology", "those data sets are not here"),
+                   "apcj-etiology", "we do not have those data sets"),
     ]  # fmt: skip
 
 
 def osfs(ours: Ours) -> list[Verdict]:
-    """The claims of the OSFS paper."""
+    """Judge the claims of the OSFS paper."""
     both = ("KNN", "J48")
     return [
         less_on_all(ours, "seconds", "Fast-OSFS", "OSFS",
@@ -174,13 +175,13 @@ def osfs(ours: Ours) -> list[Verdict]:
         less_on_all(ours, "kept", "OSFS", "Alpha-investing",
             "OSFS keeps fewer features than Alpha-investing, or as many",
             lambda name: name not in {"dexter"}),
-        untestable("Tables 6 to 10 (craters)", "the images are not here"),
+        untestable("Tables 6 to 10 (craters)", "we do not have the images"),
         untestable("Figures 5 to 13", "they are printed without numbers"),
     ]  # fmt: skip
 
 
 def sfs_fi(ours: Ours) -> list[Verdict]:
-    """The claims of the SFS-FI paper."""
+    """Judge the claims of the SFS-FI paper."""
     found = []
     for judge in ("KNN", "SVM"):
         found += [
@@ -195,30 +196,30 @@ def sfs_fi(ours: Ours) -> list[Verdict]:
             "OSFS keeps fewer features than SFS-FI (2.82 against 78.88 on average)"),
         less_on_all(ours, "seconds", "Fast-OSFS", "SFS-FI",
             "Fast-OSFS is faster than SFS-FI (0.57 s against 3.95 s on average)"),
-        untestable("srbct, leukemia-3c, breast", "those data sets are not here"),
+        untestable("srbct, leukemia-3c, breast", "we do not have those data sets"),
     ]  # fmt: skip
 
 
 def fcbf(ours: Ours) -> list[Verdict]:
-    """The claims of the FCBF paper, as far as words survive."""
+    """Judge the claims of the FCBF paper that its text states."""
     return [
         at_least_as_accurate(ours, "FCBF", "all", ("NBC", "C4.5"),
-            "what FCBF keeps is as good as all features"),
+            "the features FCBF keeps are as good as all features"),
         at_least_as_accurate(ours, "FCBF", "all", ("NBC", "C4.5"),
-            "the same without promoters, which holds a code of each row (see below)", "promoters"),
+            "the same without promoters, which has a row identifier (see below)", "promoters"),
         less_on_all(ours, "seconds", "FCBF", "ReliefF", "FCBF is faster than ReliefF"),
         less_on_all(ours, "seconds", "FCBF", "CorrSF", "FCBF is faster than CorrSF"),
         less_on_all(ours, "seconds", "FCBF", "ConsSF", "FCBF is faster than ConsSF"),
-        untestable("its tables", "no figure can be read in the copy we have"),
+        untestable("its tables", "its numbers are not legible in our copy"),
     ]  # fmt: skip
 
 
 def sofs(found: dict[str, Any]) -> list[Verdict]:
-    """The claims of the SOFS paper."""
+    """Judge the claims of the SOFS paper."""
     x1, news = found["x1"], found["news20"]
     accuracy = {m: x1[m]["accuracy"] for m in x1}
     best = accuracy["SOFS"] >= max(accuracy.values())
-    words = ", ".join(f"{m} {a:.2f}%" for m, a in accuracy.items())
+    parts = ", ".join(f"{m} {a:.2f}%" for m, a in accuracy.items())
     slow = x1["SOFS"]["seconds"] / x1["OGD"]["seconds"]
     pairs = [(rho, news[f"PET rho={rho:g}"], news[f"SOFS rho={rho:g}"])
              for rho in (0.005, 0.05, 0.1, 0.2)]  # fmt: skip
@@ -226,7 +227,7 @@ def sofs(found: dict[str, Any]) -> list[Verdict]:
     faster = [rho for rho, pet, ours in pairs if ours["seconds"] <= pet["seconds"]]
     return [
         Verdict("X1: with 1% of the features SOFS is the most accurate (99.17 against 98.48 and "
-                "98.44)", HOLDS if best else FAILS, f"here: {words}"),
+                "98.44)", HOLDS if best else FAILS, f"here: {parts}"),
         Verdict("X1: SOFS takes no longer than OGD (3.51 s against 3.58 s)",
                 HOLDS if slow <= 1.1 else FAILS, f"{slow:.2f} times as long here"),
         Verdict("news20: SOFS is more accurate than PET at every size",
@@ -235,8 +236,8 @@ def sofs(found: dict[str, Any]) -> list[Verdict]:
         Verdict("news20: SOFS is faster than PET at every size",
                 HOLDS if len(faster) == len(pairs) else FAILS,
                 f"at {len(faster)} of {len(pairs)} sizes; our PET updates a heap, the paper's "
-                "goes through all weights"),
-        untestable("rcv1, url, aut, ccat, real-sim", "those data sets are not here"),
+                "scans all weights"),
+        untestable("rcv1, url, aut, ccat, real-sim", "we do not have those data sets"),
     ]  # fmt: skip
 
 

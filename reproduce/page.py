@@ -1,4 +1,4 @@
-"""docs/reproduction.md: printed and ours side by side, a verdict for every claim."""
+"""Write docs/reproduction.md: printed and our results side by side, a verdict for every claim."""
 
 from __future__ import annotations
 
@@ -8,45 +8,53 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import printed
-from reproduce.claims import CLAIMS, Ours, Verdict, sofs
+from reproduce.claims import CLAIMS, VERDICTS, Ours, Verdict, sofs
 from reproduce.plans import PLANS, Plan
 from tamis.evaluate.results import Results
 
 #: Every printed table by paper and number.
 Printed = dict[tuple[str, str], printed.Table]
 
+SOFS_TITLE = "SOFS (Wu, Hoi, Mei, Yu, TKDD 2017)"
+
 INTRO = """# Reproduction
 
-Written by `make reproduce` from the real data sets beside the project; do not edit. Each cell of a
-table is *printed / ours*; `-` is a number that is not there. Accuracies of ours are means over
-folds with selection inside each training fold. No parameter of a method was tuned to this page.
+This page repeats the experiments of five papers on the data sets that we have. Each cell of a table
+is *printed / ours*; `-` means there is no number. Our accuracies are means over folds, with
+selection inside each training fold. No parameter of a method was tuned for this page. It is written
+by `make reproduce`; do not edit it.
+"""
 
-**Seconds** of ours can be compared with each other only, and other work went on on the machine. A
-method is run on a few rows first, so that compiled code is there when the clock starts. For SAOLA
-and SOFS no compiling is in the seconds; for the tables of OSFS, SFS-FI and FCBF this is not
-assured. Where a set takes milliseconds (the two smallest of FCBF), one slow fold decides the mean.
+NOTES = """\
+Read two of these counts with care: four of SAOLA's claims hold by a weak test that replaced our
+first rule after the first run, and one of FCBF's was added after it (see *Verdicts*).
 
-**Verdicts** follow rules that are in `reproduce/claims.py`. They were written before the first run,
-and some things were changed after it:
+**Seconds.** Our seconds can be compared only with each other, and other work ran on the machine.
+Each method runs on a few rows first, so that its code is compiled before the clock starts. For
+SAOLA and SOFS no compilation is in the seconds; for the tables of OSFS, SFS-FI and FCBF this is not
+certain. Where a set takes milliseconds (the two smallest of FCBF), one slow fold decides the mean.
+
+**Verdicts** follow the rules in `reproduce/claims.py`, which were written before the first run.
+Four things were changed after it:
 
 - SAOLA "does not differ significantly" from FCBF and from SAOLA-max: the first rule was "no more
   losses than wins with each classifier", and by it both claims did *not* hold. It was replaced by
-  the paper's own, Friedman's test at 5%, and by that they hold. SPSF-LAR and GDM came later and
-  were judged by the new rule only; by the first one those claims would not hold either. With two
-  methods and five data sets this test rejects only if one of them is ahead on all five (four and a
-  tie: p = 0.074), so these four verdicts are weak evidence.
+  the paper's own rule, Friedman's test at 5%, and by that they hold. SPSF-LAR and GDM were added
+  later and judged by the new rule only; by the first one those claims would not hold either.
+  These four verdicts are weak evidence: with two methods and five data sets, this test rejects
+  only if one method leads on all five (four and a tie: p = 0.074).
 - The columns "SAOLA by z" and "SFS-FI, program" were added; no verdict and no rank uses them.
 - FCBF: the line without promoters was added, for the reason given there.
-- dexter and ada are taken as numbers since a defect was found in how a measure is picked (below,
-  with SAOLA). On dexter the features kept are now as many as printed. Of the claims about accuracy
-  one changed its verdict: that SAOLA is as accurate as Fast-OSFS held before.
+- dexter and ada are treated as numbers since a defect was found in how a measure is picked (below,
+  with SAOLA). On dexter the number of features kept now equals the printed one. Of the claims about
+  accuracy one changed its verdict: that SAOLA is as accurate as Fast-OSFS held before.
 """
 
 
 def write_page(path: Path, tables: Path, found: dict[str, Results], rows: Any) -> None:
-    """Write the page; a paper that was not run yet says so."""
+    """Write the page; papers without results are listed as not run yet."""
     known = printed.load(tables)
-    parts = [INTRO]
+    parts = [INTRO, *_summary(found, rows), NOTES]
     for plan in PLANS.values():
         parts += _paper(plan, known, found.get(plan.paper))
     parts += _sofs(known, rows)
@@ -55,6 +63,25 @@ def write_page(path: Path, tables: Path, found: dict[str, Results], rows: Any) -
     work = path.with_suffix(".partial")
     work.write_text(text, encoding="utf-8")
     work.replace(path)
+
+
+def _summary(found: dict[str, Results], rows: Any) -> list[str]:
+    """Return a table of how many claims of each paper hold."""
+    judged = {
+        plan.title: CLAIMS[plan.paper](Ours(found[plan.paper], plan))
+        for plan in PLANS.values()
+        if plan.paper in found
+    }
+    if rows is not None:
+        judged[SOFS_TITLE] = sofs(rows)
+    lines = [
+        "| paper | claims that hold | that do not hold | that cannot be tested here |",
+        "|---|---:|---:|---:|",
+    ]
+    for title, verdicts in judged.items():
+        counts = [sum(v.verdict == verdict for v in verdicts) for verdict in VERDICTS]
+        lines.append(f"| {title} | " + " | ".join(map(str, counts)) + " |")
+    return [*lines, ""]
 
 
 def _paper(
@@ -66,7 +93,7 @@ def _paper(
     ours = Ours(results, plan)
     short = plan.title.split()[0]  # headings differ, so that each table can be linked to
     parts += _verdicts(CLAIMS[plan.paper](ours))
-    listed = "; ".join(f"{name}: `{word}`" for name, word in plan.methods.items())
+    listed = "; ".join(f"{name}: `{method}`" for name, method in plan.methods.items())
     parts.append(f"Methods: {listed}. Folds: {plan.cv}, official splits: {plan.split}.\n")
     parts += [f"- {remark}" for remark in plan.remarks]
     parts.append("")
@@ -89,25 +116,25 @@ def _side_by_side(
     metric: str,
     form: str,
 ) -> Iterator[str]:
-    """A table of data sets x methods: printed / ours."""
+    """Yield the lines of a table, data sets x methods: printed / ours."""
     methods = list(plan.methods)
     yield "| data | " + " | ".join(methods) + " |"
     yield "|---|" + "---:|" * len(methods)
     judge = what if metric == "accuracy" else None
     columns = {m: ours.values(metric, m, judge) for m in methods}
     for i, data in enumerate(ours.data):
-        words = []
+        cells = []
         for method in methods:
             theirs = _printed(plan, known, data, method, what)
             value = columns[method][i]
-            word = "-" if math.isnan(value) else form.format(value)
-            words.append(f"{theirs} / {word}")
-        yield f"| {data} | " + " | ".join(words) + " |"
+            own = "-" if math.isnan(value) else form.format(value)
+            cells.append(f"{theirs} / {own}")
+        yield f"| {data} | " + " | ".join(cells) + " |"
     yield ""
 
 
 def _printed(plan: Plan, known: Printed, data: str, method: str, what: str) -> str:
-    """The printed number, wherever one of the paper's tables has it."""
+    """Return the printed number from whichever of the paper's tables has it, or ``-``."""
     suffix = {"seconds": " time (s)", "kept": " features"}.get(what)
     for id_ in plan.tables.get(what, ()):
         row = known[plan.paper, id_].rows.get(data, {})
@@ -126,15 +153,15 @@ def _verdicts(found: list[Verdict]) -> list[str]:
 def _capped(results: Results) -> list[str]:
     found: dict[str, int] = {}
     for row in results.problems():
-        words = f"{row['data']}, {row['method']}: {row['status']}, {row['note']}"
-        found[words] = found.get(words, 0) + 1
+        cell = f"{row['data']}, {row['method']}: {row['status']}, {row['note']}"
+        found[cell] = found.get(cell, 0) + 1
     if not found:
         return []
-    return ["Cells without a result:\n", *[f"- {words} ({n})" for words, n in found.items()], ""]
+    return ["Cells without a result:\n", *[f"- {cell} ({n})" for cell, n in found.items()], ""]
 
 
 def _sofs(known: Printed, rows: Any) -> list[str]:
-    parts = ["## SOFS (Wu, Hoi, Mei, Yu, TKDD 2017)\n"]
+    parts = [f"## {SOFS_TITLE}\n"]
     if rows is None:
         return [*parts, "Not run yet.\n"]
     parts += _verdicts(sofs(rows))
@@ -160,15 +187,15 @@ def _sofs(known: Printed, rows: Any) -> list[str]:
 
 
 def _slips(tables: Path) -> list[str]:
-    """Printed numbers that do not follow from the printed tables."""
+    """Return the section on printed numbers that do not follow from the printed tables."""
     parts = [
         "## Printed numbers that do not follow from the printed tables\n",
-        "The papers' own tables, through our statistics. Every other average rank follows to the "
-        "last digit, and so do the verdicts of the tests. SAOLA's 16 win/tie/loss counts all "
-        "follow from a rule the paper does not state (a difference of 0.01 or more decides); the "
-        "paired t-tests it speaks of cannot be made from one accuracy a set. SFS-FI's column "
-        "averages are cut off, not rounded, and its win/tie/loss counts are possible, but cannot "
-        "be checked from means.\n",
+        "Our statistics, computed from the papers' own tables. Every other average rank agrees to "
+        "the last digit, and so do the verdicts of the tests.\n",
+        "SAOLA's 16 win/tie/loss counts all follow from a rule the paper does not state (a "
+        "difference of 0.01 or more decides); the paired t-tests it mentions cannot be made from "
+        "one accuracy per set. SFS-FI's column averages are truncated, not rounded, and its "
+        "win/tie/loss counts are possible, but cannot be checked from means.\n",
         "| paper | table | what | printed | follows from the table | |",
         "|---|---|---|---|---|---|",
     ]

@@ -1,4 +1,4 @@
-"""What is run for each paper: its data sets that we have, its methods, its classifiers, its folds.
+"""The comparison for each paper: the data sets we have, its methods, classifiers and folds.
 
 Settings are the papers' own where they print them, and our defaults elsewhere. Nothing is tuned.
 """
@@ -15,23 +15,23 @@ class Plan:
     Attributes
     ----------
     paper, title : str
-        The key of the paper in paper_tables.json, and its name for people.
+        The key of the paper in paper_tables.json, and its title.
     data : dict
         The paper's name of each data set, and the folder that holds it here.
     methods : dict
-        The paper's name of each method, and ours in words.
+        The paper's name of each method, and its ``--methods`` specification.
     classifiers : dict
         The paper's name of each classifier, and ours.
     cv : str
         Folds for sets without an official split.
     tables : dict
-        What a printed table holds: "KNN", ..., "kept" or "seconds", by its number.
+        The numbers of the printed tables for "KNN", ..., "kept" and "seconds".
     remarks : tuple of str
-        Where our run is not the paper's.
+        Differences between our run and the paper's.
     split : {"official", "never"}
         Whether official splits are used.
     extra : tuple of str
-        Methods shown beside the paper's, which no claim is about.
+        Additional methods, which no claim uses.
     """
 
     paper: str
@@ -69,17 +69,18 @@ SAOLA = Plan(
     tables={"KNN": ("III", "X", "XI", "XII"), "J48": ("II", "IX", "XI", "XII"),
             "kept": ("IV", "XIII"), "seconds": ("V", "XIII")},
     remarks=(
-        "leukemia and thrombin: three folds, each trained on two thirds as in the paper; our "
+        "leukemia and thrombin: three folds, each trained on two thirds as in the paper. Our "
         "thrombin is the 1,909 training rows of KDD Cup 2001, the paper's has 2,543.",
         "The k of KNN is not printed; ours is 3. J48 is replaced by an unpruned entropy tree.",
-        "The paper does not say which sets it took for discrete. dexter holds counts; they are "
-        "taken as numbers here, and SAOLA, Fast-OSFS and SAOLA-max then keep 21, 9 and 39 of "
-        "them, as printed. In the first run of this page they were taken as categories: one "
-        "feature with many levels then says nearly all there is to say about 300 rows, and SAOLA "
-        "kept it alone (KNN 0.49, J48 0.48). That was mended in the rule by which a measure is "
-        "picked (docs/how-it-works.md), which changed dexter and ada.",
-        "SPSF-LAR and GDM keep as many features as they do by default here; the paper reports "
-        "the size that had the highest test accuracy.",
+        "The paper does not say which sets it treated as discrete. dexter holds counts; here they "
+        "are numbers, and SAOLA, Fast-OSFS and SAOLA-max then keep 21, 9 and 39 of them, as "
+        "printed.",
+        "In the first run of this page the counts of dexter were categories. One feature with "
+        "many levels then identifies nearly all of the 300 rows, and SAOLA kept it alone (KNN "
+        "0.49, J48 0.48). This was fixed in the rule that picks a measure (docs/how-it-works.md), "
+        "which changed dexter and ada.",
+        "SPSF-LAR and GDM keep their default number of features; the paper reports the number "
+        "with the highest test accuracy.",
         "dorothea is tested on the 350 rows of its validation set, as the printed accuracies show.",
     ),
 )  # fmt: skip
@@ -100,7 +101,7 @@ OSFS = Plan(
     tables={"seconds": ("4",)},
     remarks=(
         "Five folds instead of ten. Numbers that are not categories are tested with Fisher's z; "
-        "the paper tests all sets with G-squared and does not say how it cut them.",
+        "the paper tests all sets with G-squared and does not say how it discretised them.",
         "sylva is its 13,086 training rows; the paper has 14,374.",
     ),
 )  # fmt: skip
@@ -125,13 +126,13 @@ SFS_FI = Plan(
     tables={"KNN": ("III",), "SVM": ("IV",), "seconds": ("V",), "kept": ("VI",)},
     split="never",
     remarks=(
-        "One run of five folds: the printed accuracies lie on the grid of one run, though ten are "
-        "spoken of.",
-        "Grafting: the paper's lambda of 0.5 lets nothing in where the mean loss is minimised on "
-        "standardised columns, so ours is at its default, 0.1.",
-        "SFS-FI by the paper's formula sums gains over all kept features, so the bar gamma means "
-        "less and less, and it keeps thousands; the authors' program takes the mean. The last "
-        "column is the program's way; it is in no rank.",
+        "One run of five folds: the printed accuracies are possible values of one run, though the "
+        "paper mentions ten.",
+        "Grafting: with the paper's lambda of 0.5 no feature enters where the mean loss is "
+        "minimised on standardised columns, so ours is at its default, 0.1.",
+        "SFS-FI by the paper's formula sums gains over all kept features, so the threshold gamma "
+        "means less and less, and it keeps thousands; the authors' program takes the mean. The "
+        "last column is the program's variant; no rank uses it.",
         "ada is its 4,147 training rows; the paper has 4,562.",
     ),
 )  # fmt: skip
@@ -152,11 +153,11 @@ FCBF = Plan(
     cv="1x10",
     split="never",
     remarks=(
-        "No figure of this paper can be read any more in the copy we have, so there is nothing to "
-        "put beside ours. Only its sets with categories are run.",
-        "promoters: the first of its 58 columns is the code of the row, and codes tell the classes "
-        "apart without a mistake. ReliefF and ConsSF keep that column in every fold, FCBF and "
-        "CorrSF in some, so accuracies on this set say little. It was seen after the run.",
+        "The numbers of this paper are not legible in our copy, so there is nothing to compare "
+        "ours with. Only its sets with categories are run.",
+        "promoters: the first of its 58 columns is a row identifier, which separates the classes "
+        "without an error. ReliefF and ConsSF keep it in every fold, FCBF and CorrSF in some, so "
+        "accuracies on this set mean little. We noticed this after the run.",
     ),
 )  # fmt: skip
 

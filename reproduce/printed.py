@@ -1,7 +1,7 @@
-"""What the papers print, computed again from their own tables.
+"""The papers' printed statistics, recomputed from their own tables.
 
 Ranks, tests and counts are computed with `tamis.evaluate` from the printed accuracies; a printed
-number that does not come out is a `Slip`. Nothing is run here: the tables are data.
+number that differs is a `Slip`. Nothing is run here: the tables are data.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Table:
     summary: dict[str, Any]
 
     def grid(self, methods: list[str]) -> Floats:
-        """The numbers of some methods; NaN for what is no number (``> 3 days``)."""
+        """Return the numbers of some methods; NaN for text such as ``> 3 days``."""
         return np.array([[_number(row.get(m)) for m in methods] for row in self.rows.values()])
 
     def groups(self) -> list[list[str]]:
-        """The columns that are ranked together: all, or those of each classifier."""
+        """Return the columns that are ranked together: all, or those of each classifier."""
         methods = list(self.summary["average_rank"])
         heads = dict.fromkeys(m.split(" ")[0] if m[:4] in ("KNN ", "J48 ") else "" for m in methods)
         return [[m for m in methods if not head or m.startswith(head + " ")] for head in heads]
 
 
 def load(path: Path) -> dict[tuple[str, str], Table]:
-    """Every printed table by paper and number."""
+    """Return every printed table by paper and number."""
     papers = json.loads(path.read_text(encoding="utf-8"))
     return {
         (paper, table["id"]): Table(paper, table["id"], table["rows"], table["summary"])
@@ -64,7 +64,7 @@ def load(path: Path) -> dict[tuple[str, str], Table]:
 
 
 def slips(path: Path) -> list[Slip]:
-    """Every printed number of a test or a claim that does not follow from the printed tables."""
+    """Return every printed number of a test or claim that does not follow from the tables."""
     tables = load(path)
     papers = json.loads(path.read_text(encoding="utf-8"))
     found: list[Slip] = []
@@ -83,7 +83,7 @@ def slips(path: Path) -> list[Slip]:
 
 
 def printed_ranks(table: Table, methods: list[str]) -> Floats:
-    """Average ranks as the paper counts them: SAOLA's best has the highest number."""
+    """Return average ranks as the paper counts them: SAOLA's best has the highest number."""
     smaller = table.paper == "saola" or table.id in ("V", "VI")
     return ranks.average_ranks(table.grid(methods), larger_is_better=not smaller)
 
@@ -95,12 +95,12 @@ def _ranks(table: Table) -> Iterator[Slip]:
         if not np.all(np.abs(printed - computed) < 1e-4):
             yield Slip(
                 table.paper, table.id, f"average ranks of {', '.join(methods)}",
-                _words(printed), _words(computed.round(4)),
+                _joined(printed), _joined(computed.round(4)),
             )  # fmt: skip
 
 
 def _averages(table: Table) -> Iterator[Slip]:
-    """Means of columns: rounded, or cut off as SFS-FI does."""
+    """Means of columns: rounded, or truncated as SFS-FI does."""
     for method, printed in table.summary["average"].items():
         digits = 4 if table.id in ("III", "IV") else 2
         mean = float(np.nanmean(table.grid([method])))
@@ -141,7 +141,7 @@ def _friedman(papers: dict[str, Any], tables: dict[tuple[str, str], Table]) -> I
             yield Slip(
                 "sfs_fi", id_, f"p-value of Friedman's test, {name}", f"{printed[name]:g}",
                 f"{test.p:.4g} (ties: {test.p_ties:.4g}; Iman-Davenport: {test.f_p:.4g})",
-                "rejected at 5% all the same",
+                "still rejected at 5%",
             )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _friedman(papers: dict[str, Any], tables: dict[tuple[str, str], Table]) -> I
 
 
 def counts(ours: Floats, theirs: Floats, margin: float) -> str:
-    """Wins, ties and losses where a difference of `margin` or more decides."""
+    """Return wins, ties and losses; a difference of `margin` or more decides."""
     d = np.round(ours - theirs, 6)
     decides = max(margin, 1e-9)
     win, loss = int(np.sum(d >= decides)), int(np.sum(d <= -decides))
@@ -157,7 +157,7 @@ def counts(ours: Floats, theirs: Floats, margin: float) -> str:
 
 
 def win_tie_loss(table: Table, margin: float) -> dict[str, tuple[str, str]]:
-    """Printed and computed counts of a paper's own method against each other method."""
+    """Return printed and computed counts of a paper's own method against each other method."""
     found = {}
     for methods in table.groups():
         others = methods[1:]
@@ -200,11 +200,11 @@ def _claims(tables: dict[tuple[str, str], Table]) -> Iterator[Slip]:
     if saola != sofs:
         yield Slip("saola, sofs", "I; IV", "training and test rows of news20",
                    "/".join(map(str, saola)), "/".join(map(str, sofs)),
-                   "one paper has them exchanged")  # fmt: skip
+                   "one paper has them swapped")  # fmt: skip
 
 
 def _test_rows(tables: dict[tuple[str, str], Table]) -> Iterator[Slip]:
-    """Accuracies are whole counts over the test rows, so they tell how many there were."""
+    """Accuracies are whole counts over the test rows, so they show how many there were."""
     printed = tables["saola", "I"].rows["dorothea"]["testing instances"]
     accuracies = [
         value
@@ -242,5 +242,5 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _words(values: Floats) -> str:
+def _joined(values: Floats) -> str:
     return ", ".join(f"{v:g}" for v in values)

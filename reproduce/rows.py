@@ -1,4 +1,4 @@
-"""The paper on rows that arrive (SOFS): its Tables II and V, on what can be had or generated."""
+"""Tables II and V of the SOFS paper, on generated rows and on news20."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import scipy.sparse as sp
 
 import tamis
 
-#: Table II is run on X1 with this many times fewer rows than the paper, unless all are asked for.
+#: Table II is run on X1 with this many times fewer rows than the paper, by default.
 X1 = {"rows": 100_000, "test": 10_000, "columns": 10_000, "informative": 100, "others": 200}
 
 RHO = (0.005, 0.05, 0.1, 0.2)
 
 
 def run(data: Path, out: Path) -> dict[str, Any]:
-    """Results of both tables; what was finished before is read, not computed."""
+    """Return the results of both tables; finished ones are read, not recomputed."""
     out.mkdir(parents=True, exist_ok=True)
     found = {}
     for name, job in (("x1", _x1), ("news20", lambda: _news20(data))):
@@ -49,7 +49,7 @@ def _x1() -> dict[str, dict[str, float]]:
     y = np.where(values[:, : X1["informative"]] @ weights > 0, 1, -1)
     columns = np.empty((n, width), dtype=np.int32)
     columns[:, : X1["informative"]] = np.arange(X1["informative"])
-    # Distinct columns: one from each of equal stretches of those that are not informative.
+    # Distinct columns: one from each of equal ranges of those that are not informative.
     step = (X1["columns"] - X1["informative"]) // X1["others"]
     base = X1["informative"] + step * np.arange(X1["others"])
     columns[:, X1["informative"] :] = base + rng.integers(0, step, (n, X1["others"]))
@@ -70,7 +70,7 @@ def _news20(data: Path) -> dict[str, dict[str, float]]:
     X = sp.csr_matrix(sp.diags(1 / np.maximum(length, 1e-12)) @ X)
     split = json.loads((folder / "meta.json").read_text())["split"]
     train, test = slice(*split["train"]), slice(*split["test"])
-    order = np.random.default_rng(0).permutation(X[train].shape[0])  # rows come in random order
+    order = np.random.default_rng(0).permutation(X[train].shape[0])  # rows in random order
     parts = X[train][order], y[train][order], X[test], y[test]
     found = {}
     for rho in RHO:
