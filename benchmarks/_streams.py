@@ -95,7 +95,7 @@ class Stream:
         lengths = np.concatenate([np.diff(part.indptr) for part in parts])
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         indices = np.concatenate([part.indices for part in parts])
-        values = np.concatenate([part.values for part in parts])
+        values = np.concatenate([part.data for part in parts])
         if self.columns < 2**31 > indptr[-1]:
             indices, indptr = indices.astype(np.int32), indptr.astype(np.int32)
         X = sp.csr_matrix((values, indices, indptr), shape=(last - first, self.columns))
@@ -127,7 +127,7 @@ def write_text(file: BinaryIO, block: RowBlock) -> None:
     """Append rows to a file as svmlight text, indices from 1, up to six decimals."""
     rows: Any = block.values
     out = np.empty(len(rows.indices) * 24 + 4 * len(rows), np.uint8)
-    n = _as_text(rows.indptr, rows.indices, rows.values, block.y, out)
+    n = _as_text(rows.indptr, rows.indices, rows.data, block.y, out)
     file.write(out[:n].data)
 
 

@@ -211,7 +211,7 @@ def reading(folder: str) -> dict[str, Any]:
         total = 0
         for block in store.columns():
             values: Any = block.values
-            total += int(values.indices.sum(dtype=np.int64)) + int(values.values.sum())
+            total += int(values.indices.sum(dtype=np.int64)) + int(values.data.sum())
         return total
 
     def mapped() -> int:

@@ -28,7 +28,7 @@ def dense_of(block: ColumnBlock) -> np.ndarray:
     out = np.zeros((block.n_rows, block.width))
     for j in range(block.width):
         inside = slice(v.indptr[j], v.indptr[j + 1])
-        out[v.indices[inside], j] = v.values[inside]
+        out[v.indices[inside], j] = v.data[inside]
     return out
 
 
@@ -68,7 +68,7 @@ def test_messy_sparse_input_is_put_right_without_changing_it(matrix, layout):
     block = ColumnBlock.of(given_matrix)
     assert [getattr(given_matrix, a).tobytes() for a in parts] == before
     assert np.array_equal(dense_of(block), wanted)
-    assert np.all(block.values.values != 0)
+    assert np.all(block.values.data != 0)
     for j in range(block.width):
         inside = slice(block.values.indptr[j], block.values.indptr[j + 1])
         assert np.all(np.diff(block.values.indices[inside]) > 0)
@@ -77,15 +77,15 @@ def test_messy_sparse_input_is_put_right_without_changing_it(matrix, layout):
 def test_canonical_columns_are_shared_not_copied():
     matrix = sp.random(50, 8, density=0.3, format="csc", random_state=0)
     compressed = compressed_columns(matrix)
-    assert np.shares_memory(compressed.values, matrix.data)
-    assert np.shares_memory(compressed.widened().values, matrix.data)
+    assert np.shares_memory(compressed.data, matrix.data)
+    assert np.shares_memory(compressed.widened().data, matrix.data)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.bool_])
 def test_kernels_get_the_types_they_take_whatever_was_given(dtype):
     matrix = sp.csc_array(np.array([[1, 0], [0, 1]], dtype=dtype))
     v = ColumnBlock.of(matrix).values
-    assert (v.indptr.dtype, v.indices.dtype, v.values.dtype) == (np.int64, np.int32, np.float64)
+    assert (v.indptr.dtype, v.indices.dtype, v.data.dtype) == (np.int64, np.int32, np.float64)
     dense = ColumnBlock.of(matrix.toarray()).values
     assert dense.dtype == np.float64
     assert dense.flags.f_contiguous

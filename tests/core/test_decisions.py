@@ -26,7 +26,7 @@ WORDS = {"target": "class", "I": "I({name}; {target})"}
 
 def example_log() -> DecisionLog:
     """Five features: 0 weak, 1 kept then evicted by 3, 2 copies 1, 3 kept, 4 constant."""
-    log = DecisionLog(REASONS, words=WORDS)
+    log = DecisionLog(REASONS, template_fields=WORDS)
     codes = np.array([0, 0, 0], dtype=np.uint8)
     log.append_bulk(np.array([0.1, 0.5, 0.4]), 0.25, codes, Names.of(["a", "b", "c"]))
     log.append(Decision(1, "kept", 0.5, level=0.25))
@@ -47,7 +47,7 @@ def test_every_feature_has_its_sentence_with_the_numbers():
 
 
 def test_a_number_equal_to_its_level_is_shown_equal_though_one_is_kept_in_half_the_bits():
-    log = DecisionLog(REASONS, words=WORDS)
+    log = DecisionLog(REASONS, template_fields=WORDS)
     log.append_bulk(np.array([0.8]), 0.8, "weak")
     log.append_bulk(np.array([0.8]), np.array([0.8]), "weak")
     assert log.why(0) == "x0 is weak: I(x0; class)=0.8 is not above 0.8"
@@ -66,7 +66,7 @@ def test_no_sentence_says_that_the_larger_number_is_not_above_the_smaller(a, b):
 
 def test_names_are_put_into_sentences_as_they_are():
     odd = ["{value}", 'say "hi"\n', "", "🧬", "\ud800"]
-    log = DecisionLog(REASONS, words=WORDS)
+    log = DecisionLog(REASONS, template_fields=WORDS)
     log.append_bulk(np.zeros(5), 0.0, "constant", Names.of(odd))
     assert [log.why(name) for name in odd] == [f"{name} is constant" for name in odd]
 

@@ -129,7 +129,7 @@ def test_layout_width_and_threads_do_not_matter(encoder, missing):
     for count in (1, 3):
         with threads(count, least_work=1):
             out = encoder.encode(ColumnBlock.of(sp.csc_matrix(X)), target).values
-        dense = sp.csc_matrix((out.values, out.indices, out.indptr), shape=X.shape).toarray()
+        dense = sp.csc_matrix((out.data, out.indices, out.indptr), shape=X.shape).toarray()
         assert np.array_equal(dense, expected)
     assert np.array_equal(expected, np.floor(expected))
 
@@ -175,7 +175,7 @@ def test_mixed_columns_come_out_discrete_each_by_its_rule():
     assert len(encoder.cuts_[1]) > 0
     assert len(encoder.cuts_[2]) > 0
     assert np.array_equal(encoder.transform(X)[:, 0], flags)
-    words = ColumnBlock(0, 200, np.asfortranarray(X), words=np.array([False, True, False]))
+    words = ColumnBlock(0, 200, np.asfortranarray(X), is_text=np.array([False, True, False]))
     assert MDLP().find(words, Target.of(y)).stays.tolist() == [True, True, False]
 
 

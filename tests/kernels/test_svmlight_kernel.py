@@ -202,7 +202,7 @@ def test_compiled_and_plain_agree(text):
     assert labels.tolist() == chunk.labels.tolist()
     assert indptr.tolist() == chunk.rows.indptr.tolist()
     assert indices.tolist() == chunk.rows.indices.tolist()
-    assert values.tolist() == chunk.rows.values.tolist()
+    assert values.tolist() == chunk.rows.data.tolist()
 
 
 def test_more_slow_tokens_than_the_list_holds():
@@ -211,7 +211,7 @@ def test_more_slow_tokens_than_the_list_holds():
     line = tokens[0] + " " + " ".join(f"{i}:{t}" for i, t in enumerate(tokens)) + "\n"
     chunk = parse_chunk(np.frombuffer(line.encode(), dtype=np.uint8), 0)
     assert chunk.found[kernel.SLOW] == 1501
-    assert chunk.rows.values.tolist() == [float(t) for t in tokens]
+    assert chunk.rows.data.tolist() == [float(t) for t in tokens]
     assert chunk.labels.tolist() == [1e20]
 
 
@@ -327,7 +327,7 @@ def test_passing_over_bad_lines_leaves_what_the_good_ones_hold(lines):
     assert found.labels.tolist() == expected.labels.tolist()
     assert found.rows.indptr.tolist() == expected.rows.indptr.tolist()
     assert found.rows.indices.tolist() == expected.rows.indices.tolist()
-    assert found.rows.values.tolist() == expected.rows.values.tolist()
+    assert found.rows.data.tolist() == expected.rows.data.tolist()
     for place in (kernel.ROWS, kernel.ENTRIES, kernel.LOWEST, kernel.HIGHEST):
         if place not in (kernel.LOWEST, kernel.HIGHEST) or b"1 2:1e999" not in lines:
             assert found.found[place] == expected.found[place]

@@ -150,10 +150,10 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
 
 
 def test_a_measure_brings_the_words_for_its_sentences():
-    words = FisherZ(alpha=0.05).words(Target.of([0.5, 1.0]))
+    words = FisherZ(alpha=0.05).template_fields(Target.of([0.5, 1.0]))
     assert words["relevance_symbol"] == "|r({name}, target)|"
     assert words["gate"] == "the 5% level of its test"
-    words = SymmetricUncertainty().words(CLASSES)
+    words = SymmetricUncertainty().template_fields(CLASSES)
     assert words["pair_symbol"] == "SU({name}, {because})"
     assert (words["target"], words["gate"]) == ("class", "the threshold")
     gate = MutualInformation(alpha=0.001).gate()

@@ -54,7 +54,7 @@ def both_layouts(measure, X, y):
     dense = measure.relevance(X, y)
     sparse = measure.relevance(sp.csr_matrix(X), y)
     assert np.array_equal(dense.value, sparse.value)
-    assert np.array_equal(dense.level, sparse.level, equal_nan=True)
+    assert np.array_equal(dense.cutoff, sparse.cutoff, equal_nan=True)
     assert np.array_equal(dense.constant, np.ptp(X, axis=0) == 0)
     assert np.all(dense.value[dense.constant] == 0)
     return dense
@@ -167,19 +167,19 @@ def test_names_and_numbers_of_classes_matter_only_where_asked():
 @pytest.mark.parametrize("n", [4, 5, 30, 1000])
 def test_the_level_is_that_of_the_two_sided_z_test(alpha, n):
     measure = FisherZ(alpha=alpha)
-    level = measure.level(n)
+    level = measure.cutoff(n)
     p = 2 * stats.norm.sf(np.sqrt(n - 3) * np.arctanh(level))
     assert p == pytest.approx(alpha, rel=1e-8)
     for target in ([0, 1] * (n // 2), np.linspace(0.1, 1, n)):
         rows = len(target)
-        assert measure.target_level(Target.of(target)) == measure.level(rows)
+        assert measure.target_cutoff(Target.of(target)) == measure.cutoff(rows)
 
 
 def test_with_too_few_rows_nothing_is_dependent():
-    assert FisherZ().level(3) == np.inf
+    assert FisherZ().cutoff(3) == np.inf
     X = np.array([[0.0], [0.0], [1.0]])
     assert not FisherZ().relevance(X, [0, 0, 1]).dependent.any()
-    assert FisherZ().target_level(Target.of([0, 1, 2])) == np.inf
+    assert FisherZ().target_cutoff(Target.of([0, 1, 2])) == np.inf
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.01])
@@ -209,8 +209,8 @@ def test_on_pure_noise_the_gate_lets_about_alpha_through(alpha, k):
 
 def test_pairs_have_the_level_of_the_z_test_and_values_need_one():
     measure = FisherZ(alpha=0.05)
-    assert measure.dependent([0.1, 0.9], level=measure.level(50)).tolist() == [False, True]
-    with pytest.raises(ParameterError, match=r"FisherZ.dependent needs a level here"):
+    assert measure.dependent([0.1, 0.9], cutoff=measure.cutoff(50)).tolist() == [False, True]
+    with pytest.raises(ParameterError, match=r"FisherZ.dependent needs a cutoff here"):
         measure.dependent([0.1])
 
 
@@ -248,9 +248,9 @@ def test_unconditional_tests_agree_with_the_authors_program(name):
 @pytest.mark.parametrize("alpha", [0.05, 1e-6, 1e-20, 1e-100])
 def test_tiny_levels_are_levels_too(alpha):
     n, k = 300, 4
-    two = FisherZ(alpha=alpha).level(n)
+    two = FisherZ(alpha=alpha).cutoff(n)
     assert 2 * stats.norm.sf(np.sqrt(n - 3) * np.arctanh(two)) == pytest.approx(alpha, rel=1e-9)
     y = np.arange(n) % k
-    r = FisherZ(alpha=alpha).target_level(Target.of(y))
+    r = FisherZ(alpha=alpha).target_cutoff(Target.of(y))
     f = r**2 / (1 - r**2) * (n - k) / (k - 1)
     assert stats.f.sf(f, k - 1, n - k) == pytest.approx(alpha, rel=1e-9)

@@ -54,10 +54,10 @@ def test_columns_of_very_many_levels_are_refused_or_tested_by_their_degrees(degr
     y = np.arange(n) % 2
     X = np.column_stack([np.arange(n) // 5, np.arange(n) // 10, np.arange(n) // 2]).astype(float)
     found = GSquared(degrees=degrees).relevance(X, y)  # of 200, 100 and 500 levels
-    assert found.level[2] == np.inf
+    assert found.cutoff[2] == np.inf
     # Five rows in turn hold both classes, so no cell is empty and both rules agree.
-    assert found.level[0] == pytest.approx(stats.chi2.isf(0.01, 199))
-    assert found.level[1] == pytest.approx(stats.chi2.isf(0.01, 99))
+    assert found.cutoff[0] == pytest.approx(stats.chi2.isf(0.01, 199))
+    assert found.cutoff[1] == pytest.approx(stats.chi2.isf(0.01, 99))
 
 
 def test_spirtes_takes_one_degree_for_each_empty_cell():
@@ -67,10 +67,10 @@ def test_spirtes_takes_one_degree_for_each_empty_cell():
     plain = GSquared().relevance(x, y)
     fewer = GSquared(degrees="spirtes").relevance(x, y)
     assert plain.value[0] == fewer.value[0]
-    assert plain.level[0] == pytest.approx(stats.chi2.isf(0.01, 6))
+    assert plain.cutoff[0] == pytest.approx(stats.chi2.isf(0.01, 6))
     empty = int((cells == 0).sum())
     assert empty == 5
-    assert fewer.level[0] == pytest.approx(stats.chi2.isf(0.01, 6 - empty))
+    assert fewer.cutoff[0] == pytest.approx(stats.chi2.isf(0.01, 6 - empty))
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_too_few_rows_for_the_degrees_of_freedom_count_as_they_are_told_to(unrel
         measure = GSquared(statistic=statistic, unreliable=unreliable)
         assert measure.relevance(x, y).dependent.sum() == relevant
         panel = panel_of(measure, np.column_stack([x, x]).astype(float), y)
-        assert (panel.levels(panel._considered) < 0).sum() == 0
+        assert (panel.cutoffs(panel._considered) < 0).sum() == 0
         test = panel.test(1, [0])
         assert (test.refused, test.independent) == (True, unreliable == "independent")
-        assert np.isnan([test.statistic, test.p, test.level]).all()
+        assert np.isnan([test.statistic, test.p, test.cutoff]).all()
         assert test.df == 18
         assert panel.refused.tolist() == panel.tests.tolist() == [0, 1]
-    assert GSquared(alpha=0.9).relevance(np.repeat(x, 2), np.repeat(y, 2)).level[0] < np.inf
+    assert GSquared(alpha=0.9).relevance(np.repeat(x, 2), np.repeat(y, 2)).cutoff[0] < np.inf
 
 
 def test_the_search_counts_what_it_asks_and_says_what_it_found():

@@ -69,7 +69,7 @@ def test_relevance_is_that_of_sklearn_and_layouts_agree_to_the_bit(measure, make
     dense = measure.relevance(X, y)
     sparse = measure.relevance(sp.csr_matrix(X), y)
     assert np.array_equal(dense.value, sparse.value)
-    assert np.array_equal(dense.level, sparse.level, equal_nan=True)
+    assert np.array_equal(dense.cutoff, sparse.cutoff, equal_nan=True)
     wanted = [naive(measure, x, y) for x in X.T]
     assert np.allclose(dense.value, wanted, rtol=0, atol=1e-12)
     assert np.array_equal(dense.constant, np.ptp(X, axis=0) == 0)
@@ -155,7 +155,7 @@ def test_an_alpha_gate_is_the_g_squared_test(alpha, k):
     found = MutualInformation(alpha=alpha).relevance(X, y)
     uncertainty = SymmetricUncertainty(alpha=alpha).relevance(X, y)
     sparse = SymmetricUncertainty(alpha=alpha).relevance(sp.csc_matrix(X), y)
-    assert np.array_equal(uncertainty.level, sparse.level, equal_nan=True)
+    assert np.array_equal(uncertainty.cutoff, sparse.cutoff, equal_nan=True)
     assert np.array_equal(found.dependent, uncertainty.dependent)
     levels = [len(np.unique(x)) for x in X.T]
     assert max(levels) > 64
@@ -165,13 +165,13 @@ def test_an_alpha_gate_is_the_g_squared_test(alpha, k):
             assert not found.dependent[j]
             continue
         g_squared = 2 * n * np.log(2) * found.value[j]
-        assert abs(2 * n * np.log(2) * found.level[j] / stats.chi2.isf(alpha, df) - 1) < 1e-12
+        assert abs(2 * n * np.log(2) * found.cutoff[j] / stats.chi2.isf(alpha, df) - 1) < 1e-12
         counts = stats.contingency.crosstab(x, y).count
         test = stats.chi2_contingency(counts, correction=False, lambda_="log-likelihood")
         assert abs(g_squared - test.statistic) < 1e-9
         assert found.dependent[j] == (test.pvalue < alpha)
         total = entropy(x) + entropy(y)
-        assert abs(uncertainty.level[j] - 2 * found.level[j] / total) < 1e-12
+        assert abs(uncertainty.cutoff[j] - 2 * found.cutoff[j] / total) < 1e-12
     assert k == 1 or 0 < found.dependent.sum() < len(levels) - found.constant.sum()
 
 
@@ -195,16 +195,16 @@ def test_levels_of_pairs_are_the_levels_towards_the_same_column_as_a_class(measu
     panel = gated.panel(Target.of(y))
     for column in panel.prepare(ColumnBlock.of(X), np.arange(X.shape[1])):
         panel.add(column)
-    levels = panel.levels(panel.prepare(ColumnBlock.of(y), np.arange(1))[0])
+    levels = panel.cutoffs(panel.prepare(ColumnBlock.of(y), np.arange(1))[0])
     several = ~wanted.constant
-    assert np.allclose(levels[several], wanted.level[several], rtol=1e-14, atol=0)
+    assert np.allclose(levels[several], wanted.cutoff[several], rtol=1e-14, atol=0)
 
 
 @BOTH
 def test_a_threshold_is_the_level_of_every_column_that_varies(measure):
     gated = type(measure)(threshold=0.25)
     result = gated.relevance(mixed_table(300, seed=1), np.arange(300) % 2)
-    assert set(result.level[~result.constant].tolist()) == {0.25}
+    assert set(result.cutoff[~result.constant].tolist()) == {0.25}
     assert gated.dependent([0.25, 0.26]).tolist() == [False, True]
     assert np.array_equal(gated.dependent(result), result.value > 0.25)
 

@@ -59,11 +59,11 @@ def test_values_are_those_of_the_rows_left(measure, data):
         left = X[:, j] != gap
         if left.sum() == 0 or len(set(X[left, j])) < 2:
             assert strength.value[j] == 0.0
-            assert np.isnan(strength.level[j])
+            assert np.isnan(strength.cutoff[j])
         else:
             plain = measure.relevance(X[left, j : j + 1], y[left])
             assert strength.value[j] == pytest.approx(plain.value[0], rel=1e-12, abs=1e-13)
-            assert strength.level[j] == pytest.approx(plain.level[0], rel=1e-12)
+            assert strength.cutoff[j] == pytest.approx(plain.cutoff[0], rel=1e-12)
         for i in range(X.shape[1]):
             both = left & (X[:, i] != gap)
             expected = 0.0
@@ -80,7 +80,7 @@ def test_without_gaps_it_is_the_measure_itself(measure):
     X[:, 0] = y
     deleting = PairwiseDeletion(measure)
     assert np.array_equal(deleting.relevance(X, y).value, measure.relevance(X, y).value)
-    assert np.array_equal(deleting.relevance(X, y).level, measure.relevance(X, y).level)
+    assert np.array_equal(deleting.relevance(X, y).cutoff, measure.relevance(X, y).cutoff)
     assert np.array_equal(deleting.between(X, X), measure.between(X, X))
     assert np.array_equal(deleting.between(sp.csc_matrix(X), X), measure.between(X, X))
     panels = [m.panel(Target.of(y)) for m in (deleting, measure)]
@@ -89,7 +89,7 @@ def test_without_gaps_it_is_the_measure_itself(measure):
         for i in (0, 3, 5):
             panel.add(ready[i])
         panel.drop(np.array([1]))
-    assert np.array_equal(panels[0].levels(columns[0][7]), panels[1].levels(columns[1][7]))
+    assert np.array_equal(panels[0].cutoffs(columns[0][7]), panels[1].cutoffs(columns[1][7]))
     assert np.array_equal(panels[0].between(columns[0][7]), panels[1].between(columns[1][7]))
     assert panels[0].pairs == panels[1].pairs == 2
 

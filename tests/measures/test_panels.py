@@ -67,7 +67,7 @@ def test_adds_and_drops_leave_what_a_fresh_panel_would_hold(measure, n, sparse, 
     for i, column in enumerate(ready):
         assert np.array_equal(panel.between(column), many[i])
         assert np.array_equal(again.between(column), many[i])
-        assert np.array_equal(panel.levels(column), again.levels(column))
+        assert np.array_equal(panel.cutoffs(column), again.cutoffs(column))
     assert np.array_equal(many, measure.between(X, X[:, kept]))
     assert np.array_equal(panel.between_many(ready, 7, 12), many[7:12])
 
@@ -153,5 +153,5 @@ def test_an_empty_panel_has_nothing_to_say(measure):
     ready = panel.prepare(ColumnBlock.of(np.eye(2)), np.arange(2))
     assert panel.between(ready[0]).shape == (0,)
     assert panel.between_many(ready, 0, 2).shape == (2, 0)
-    assert panel.levels(ready[0]).shape == (0,)
+    assert panel.cutoffs(ready[0]).shape == (0,)
     assert panel.pairs == 0

@@ -93,7 +93,7 @@ def test_what_the_others_determine_is_redundant_and_adds_nothing(k):
     # A set that is collinear in itself says what its independent part says.
     wide, narrow = panel.test(5, [0, 1, 2, 3, 4]), panel.test(5, [0, 1, 3])
     assert wide.strength == pytest.approx(narrow.strength, abs=1e-9)
-    assert (wide.level, wide.df) == (narrow.level, narrow.df)
+    assert (wide.cutoff, wide.df) == (narrow.cutoff, narrow.df)
 
 
 @pytest.mark.parametrize("unreliable", ["independent", "skip", "dependent"])

@@ -136,7 +136,7 @@ def test_it_finds_what_the_slow_searches_find_with_correlations(search) -> None:
     y = rng.integers(0, 2, 70)
     X = rng.normal(size=(70, 14)) + y[:, None] * rng.random(14) * 2
     X[:, 5] = 3 - 2 * X[:, 4]
-    slow = Slow(X, y, correlation, FisherZ(alpha=0.1).level(70))
+    slow = Slow(X, y, correlation, FisherZ(alpha=0.1).cutoff(70))
     found = CFS(search, measure=FisherZ(alpha=0.1)).fit(X, y)
     expected = slow.forward() if search == "forward" else slow.best_first(5)
     assert found.ranking_.tolist() == expected

@@ -85,7 +85,7 @@ def test_it_keeps_what_the_paper_keeps_with_correlations(seed, density) -> None:
     X = rng.normal(size=(60, 20)) * (rng.random((60, 20)) < density)
     X[:, ::3] += y[:, None] * rng.random(7)
     X[:, 11] = 5 - 2 * X[:, 3]
-    level = FisherZ(alpha=0.1).level(60)
+    level = FisherZ(alpha=0.1).cutoff(60)
 
     found = FCBF(measure=FisherZ(alpha=0.1)).fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, level, correlation)

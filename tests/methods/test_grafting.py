@@ -267,7 +267,7 @@ def test_a_log_read_from_a_file_says_the_same() -> None:
     X = rng.normal(size=(60, 30)) + y[:, None] * (np.arange(30) % 7 == 0)
     X[:, 4], X[:, 9] = 1.0, X[:, 0]
     log = Grafting(0.1).fit(X, y).log_
-    read = DecisionLog.from_state(log.state(), log.reasons, log.names, log.words)
+    read = DecisionLog.from_state(log.state(), log.reasons, log.names, log.template_fields)
     assert [read.why(j) for j in range(30)] == [log.why(j) for j in range(30)]
 
 

@@ -81,7 +81,7 @@ def test_it_picks_what_the_paper_picks_with_correlations(score) -> None:
     def correlation(a, b):
         return abs(np.corrcoef(a, b)[0, 1])
 
-    level = FisherZ(alpha=0.1).level(80)
+    level = FisherZ(alpha=0.1).cutoff(80)
     found = MRMR(6, score, FisherZ(alpha=0.1)).fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, 6, score, correlation, level)
 

@@ -85,7 +85,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_continuous_data(seed, density) -> No
     # Rounded, so that what is equal on paper is equal here.
     with np.errstate(invalid="ignore"):  # a column may be all zero
         r = np.nan_to_num(np.abs(np.corrcoef(np.column_stack([X, y]).T))).round(11)
-    gate = FisherZ(alpha=0.05).level(60)
+    gate = FisherZ(alpha=0.05).cutoff(60)
 
     found = SAOLA(FisherZ(alpha=0.05)).fit(X, y)
 

@@ -86,7 +86,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_numbers(seed, classes, gain) -> None
         return [round(partial(X[:, s], X[:, f], targets) - alone[s], 10) for s in kept]
 
     expected = algorithm_1(
-        alone, between, terms, relevance.dependent, lambda f, s: between[f][s] > measure.level(n),
+        alone, between, terms, relevance.dependent, lambda f, s: between[f][s] > measure.cutoff(n),
         gain=sum if gain == "sum" else np.mean,
     )  # fmt: skip
     assert SFSFI(measure, gain=gain).fit(X, y).kept_.tolist() == expected

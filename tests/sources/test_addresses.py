@@ -125,7 +125,7 @@ def test_what_is_at_an_address_is_what_is_on_disk(name, folder, memory, web):
         again = pickle.loads(pickle.dumps(there))
         a, b = here.between(100, 300), again.between(100, 300)
         assert list(a.names or ()) == list(b.names or ())
-        values = [x.values if isinstance(x.values, np.ndarray) else x.values.values for x in (a, b)]
+        values = [x.values if isinstance(x.values, np.ndarray) else x.values.data for x in (a, b)]
         assert np.array_equal(*values)
         assert np.array_equal(there.target(), here.target())
         assert_same_log(tamis.select(there, "saola", width=77).log, expected.log, place)

@@ -92,7 +92,7 @@ def _dense(block):
     v = block.values
     if not isinstance(v, Compressed):
         return v
-    return sp.csc_matrix((v.values, v.indices, v.indptr), (block.n_rows, block.width)).toarray()
+    return sp.csc_matrix((v.data, v.indices, v.indptr), (block.n_rows, block.width)).toarray()
 
 
 def write_by_hand(path, X, names, **sparse):
@@ -128,7 +128,7 @@ def test_gaps_stay_gaps(tmp_path):
     X = sp.csc_matrix([[1.0, 0.0], [np.nan, 2.0]])
     write_by_hand(tmp_path / "a.h5ad", X, "ab")
     (block,) = AnnDataSource(tmp_path / "a.h5ad").columns()
-    assert np.isnan(block.values.values).tolist() == [False, True, False]
+    assert np.isnan(block.values.data).tolist() == [False, True, False]
 
 
 def test_files_from_before_anndata_0_7(tmp_path):

@@ -77,7 +77,7 @@ def test_blocks_are_numbered_as_they_come_and_keep_names_groups_and_words():
     assert [n for b in blocks for n in b.names] == list("abcdef")
     days = (pd.DataFrame({f"w{i}": ["x", "y", "z"], f"n{i}": [1, 2, 3]}) for i in range(2))
     block = next(tamis.open(days).columns())
-    assert (list(block.names), block.words.tolist()) == (["w0", "n0"], [True, False])
+    assert (list(block.names), block.is_text.tolist()) == (["w0", "n0"], [True, False])
 
 
 def test_learners_take_blocks_of_rows():

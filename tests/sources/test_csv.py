@@ -92,7 +92,7 @@ def test_a_file_larger_than_memory_gives_the_same_numbers(tmp_path, longest_line
         blocks = list(source.columns(width))
         assert np.array_equal(np.hstack([b.values for b in blocks]), expected(table))
         assert [n for b in blocks for n in b.names] == ["age", "dose", "colour", "smokes"]
-        assert np.concatenate([b.words for b in blocks]).tolist() == [False, False, True, False]
+        assert np.concatenate([b.is_text for b in blocks]).tolist() == [False, False, True, False]
     assert sorted(os.listdir(tmp_path)) == ["a.csv"]
 
 

@@ -56,7 +56,7 @@ every_container = pytest.mark.parametrize("make", CONTAINERS.values(), ids=CONTA
 def dense(values, n_rows):
     if not isinstance(values, Compressed):
         return values
-    csc = (values.values, values.indices, values.indptr)
+    csc = (values.data, values.indices, values.indptr)
     return sp.csc_matrix(csc, shape=(n_rows, len(values))).toarray()
 
 
@@ -73,7 +73,7 @@ def test_blocks_of_every_width_hold_the_table(make, width):
     for block in blocks:
         if block.is_sparse:
             v = block.values
-            types = (v.indptr.dtype, v.indices.dtype, v.values.dtype)
+            types = (v.indptr.dtype, v.indices.dtype, v.data.dtype)
             assert types == (np.int64, np.int32, np.float64)
         else:
             assert block.values.dtype == np.float64
@@ -87,7 +87,7 @@ def test_blocks_of_rows_of_every_size_hold_the_table(make, size):
     y = np.arange(23)
     blocks = list(MemorySource(make(), y).rows(size))
     for block in blocks:
-        values = block.values.values if block.is_sparse else block.values
+        values = block.values.data if block.is_sparse else block.values
         assert values.dtype == np.float64
     rows = [
         dense(b.values, 11).T if b.is_sparse else b.values  # compressed vectors are rows here
@@ -262,7 +262,7 @@ def test_everything_at_once_is_the_data_and_canonical_columns_are_shared():
     assert np.array_equal(loaded.toarray(), TABLE)
     assert target is y
     assert np.array_equal(MemorySource(pl.DataFrame(frame_dict())).load()[0], TABLE)
-    assert np.shares_memory(MemorySource(matrix).whole().values.values, matrix.data)
+    assert np.shares_memory(MemorySource(matrix).whole().values.data, matrix.data)
 
 
 def test_progress_is_reported_in_columns_and_in_rows():
@@ -313,7 +313,7 @@ def test_every_kind_of_table_in_memory_gives_the_same_numbers():
         block = MemorySource(table).whole()
         assert np.array_equal(block.values, want, equal_nan=True), type(table)
         assert list(block.names) == ["n", "i", "w", "f"]
-        assert block.words.tolist() == [False] * 4
+        assert block.is_text.tolist() == [False] * 4
     from tamis.sources import open_source
 
     assert open_source(arrow.to_reader(), y=[0, 1, 1]).format == "memory"

@@ -23,15 +23,13 @@ def test_both_axes_come_back(tmp_path, matrix, layout, width):
     assert (source.n_rows, source.n_columns) == (25, 11)
     want = matrix.toarray()
     columns = [
-        sp.csc_matrix((b.values.values, b.values.indices, b.values.indptr), (25, b.width)).toarray()
+        sp.csc_matrix((b.values.data, b.values.indices, b.values.indptr), (25, b.width)).toarray()
         for b in source.columns(width)
     ]
     assert np.array_equal(np.hstack(columns), want)
     blocks = list(source.rows(width))
     rows = [
-        sp.csr_matrix(
-            (b.values.values, b.values.indices, b.values.indptr), (b.height, 11)
-        ).toarray()
+        sp.csr_matrix((b.values.data, b.values.indices, b.values.indptr), (b.height, 11)).toarray()
         for b in blocks
     ]
     assert np.array_equal(np.vstack(rows), want)

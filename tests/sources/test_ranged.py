@@ -83,13 +83,13 @@ def same(a, b):
         block.values
         if isinstance(block.values, np.ndarray)
         else sp.csc_matrix(
-            (block.values.values, block.values.indices, block.values.indptr),
+            (block.values.data, block.values.indices, block.values.indptr),
             shape=(block.n_rows, block.width),
         ).toarray()
         for block in (a, b)
     ]
     assert np.array_equal(*dense)
-    words = [np.zeros(x.width, bool) if x.words is None else x.words for x in (a, b)]
+    words = [np.zeros(x.width, bool) if x.is_text is None else x.is_text for x in (a, b)]
     assert np.array_equal(*words)
 
 

@@ -31,7 +31,7 @@ def fill(client, stream, n, start=0):
 
 def rows_of(blocks):
     return [
-        (float(y), dict(zip(v.indices[lo:hi].tolist(), v.values[lo:hi].tolist(), strict=True)))
+        (float(y), dict(zip(v.indices[lo:hi].tolist(), v.data[lo:hi].tolist(), strict=True)))
         for block in blocks
         for v in [block.values]
         for y, lo, hi in zip(block.y, v.indptr[:-1], v.indptr[1:], strict=True)

@@ -54,10 +54,10 @@ def pairs(blocks):
         assert first == 0 or block.first == first
         first = block.first + block.height
         v = block.values
-        assert (v.indptr.dtype, v.values.dtype) == (np.int64, np.float64)
+        assert (v.indptr.dtype, v.data.dtype) == (np.int64, np.float64)
         for r in range(len(v)):
             part = slice(v.indptr[r], v.indptr[r + 1])
-            found.append(list(zip(v.indices[part].tolist(), bits(v.values[part]), strict=True)))
+            found.append(list(zip(v.indices[part].tolist(), bits(v.data[part]), strict=True)))
     return found
 
 
@@ -270,7 +270,7 @@ def test_columns_through_memory_and_through_the_disk(tmp_path):
         store = RowStore(tmp_path / "a.rows", memory=memory)
         blocks = list(store.columns(7, lambda *words, said=said: said.append(words[0])))
         joined = sp.hstack([
-            sp.csc_matrix((b.values.values, b.values.indices, b.values.indptr), (60, b.width))
+            sp.csc_matrix((b.values.data, b.values.indices, b.values.indptr), (60, b.width))
             for b in blocks
         ])  # fmt: skip
         assert (joined != X).nnz == 0
@@ -300,7 +300,7 @@ def test_rows_that_cannot_be_kept_are_refused(tmp_path):
 def test_missing_values_come_back_and_are_counted(tmp_path):
     rows = [[(0, np.nan), (3, 0.5)], [(1, 1.0)]]
     store = write(tmp_path / "a.rows", rows)
-    assert np.isnan(next(store.rows()).values.values).tolist() == [True, False, False]
+    assert np.isnan(next(store.rows()).values.data).tolist() == [True, False, False]
     assert store.info().details["missing"] == 1
 
 

@@ -63,10 +63,8 @@ def collect(store, width=None):
         part = block.values
         assert part.indptr[0] == 0
         assert (part.indptr.dtype, part.indices.dtype) == (np.int64, np.int32)
-        assert part.values.dtype == np.float64
-        columns = sp.csc_matrix(
-            (part.values, part.indices, part.indptr), (block.n_rows, block.width)
-        )
+        assert part.data.dtype == np.float64
+        columns = sp.csc_matrix((part.data, part.indices, part.indptr), (block.n_rows, block.width))
         out.append(columns.toarray())
     return np.hstack(out) if out else np.zeros((store.n_rows, 0))
 
@@ -169,7 +167,7 @@ def test_columns_of_words_stay_columns_of_words(tmp_path):
     frame = pa.table({"n": [1.0, 2, 3], "w": ["a", "b", "c"], "flag": ["no", "yes", "no"]})
     store = write_store(tmp_path / "a.cols", MemorySource(frame))
     for width in (1, 2, 3):
-        words = np.concatenate([block.words for block in store.columns(width)])
+        words = np.concatenate([block.is_text for block in store.columns(width)])
         assert words.tolist() == [False, True, False]
 
 
@@ -197,7 +195,7 @@ def test_rows_go_through_memory_and_say_so(tmp_path):
     assert [b.first for b in blocks] == [0, 7, 14, 21, 28]
     assert np.concatenate([b.y for b in blocks]).tolist() == y.tolist()
     parts = [b.values for b in blocks]
-    rows = [sp.csr_matrix((p.values, p.indices, p.indptr), (len(p), 17)).toarray() for p in parts]
+    rows = [sp.csr_matrix((p.data, p.indices, p.indptr), (len(p), 17)).toarray() for p in parts]
     assert np.array_equal(np.vstack(rows), matrix.toarray())
 
 
@@ -206,7 +204,7 @@ def test_a_column_block_may_be_written_to_without_changing_the_store(tmp_path):
     block = next(iter(store.columns(3)))
     assert block.values.indices.flags.writeable
     block.values.indices[:] = 0
-    block.values.values[:] = 7.0
+    block.values.data[:] = 7.0
     store.verify()
 
 

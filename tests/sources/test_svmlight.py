@@ -46,7 +46,7 @@ def dense_rows(source, size=None):
         assert size is None or block.height <= size
         indptr += (block.values.indptr[1:] + indptr[-1]).tolist()
         indices += block.values.indices.tolist()
-        values += block.values.values.tolist()
+        values += block.values.data.tolist()
         y += block.y.tolist()
         first += block.height
     return indptr, indices, values, y
@@ -315,7 +315,7 @@ def test_random_files_come_back(tmp_path_factory, rows, chunk, size, data):
         for block, part in zip(blocks, got, strict=True):
             for j in range(block.width):
                 span = slice(part.indptr[j], part.indptr[j + 1])
-                filled[part.indices[span], block.first + j] = part.values[span]
+                filled[part.indices[span], block.first + j] = part.data[span]
         assert np.array_equal(filled, want)
     assert os.listdir(path.parent) == ["data.svm"]
 

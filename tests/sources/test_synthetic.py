@@ -25,7 +25,7 @@ def whole(stream, width):
     assert [b.first for b in blocks] == np.cumsum([0] + [b.width for b in blocks[:-1]]).tolist()
     lengths = np.concatenate([np.diff(b.values.indptr) for b in blocks])
     indices = np.concatenate([b.values.indices for b in blocks])
-    return lengths, indices, np.concatenate([b.values.values for b in blocks])
+    return lengths, indices, np.concatenate([b.values.data for b in blocks])
 
 
 @pytest.mark.parametrize("width", [1, 7, 64, 1000, LOT - 1, LOT, LOT + 1, N, 10 * N])

@@ -86,7 +86,7 @@ def test_what_others_write_comes_back(tmp_path, write, suffix):
     assert source.target().tolist() == table["label"].tolist()
     assert list(source.names()) == ["n", "whole", "word", "kind", "flag"]
     blocks = list(source.columns(2))
-    assert np.concatenate([b.words for b in blocks]).tolist() == [0, 0, 1, 0, 0]
+    assert np.concatenate([b.is_text for b in blocks]).tolist() == [0, 0, 1, 0, 0]
     rows = list(source.rows(7))
     assert np.array_equal(np.vstack([b.values for b in rows]), expected(table))
 
@@ -254,7 +254,7 @@ def test_lists_are_counted(tmp_path_factory, lists, group, large):
         found = sp.vstack(
             [
                 sp.csr_matrix(
-                    (b.values.values, b.values.indices, b.values.indptr), (b.height, len(features))
+                    (b.values.data, b.values.indices, b.values.indptr), (b.height, len(features))
                 )
                 for b in source.rows(3)
             ]
@@ -303,7 +303,7 @@ def test_lines_in_any_order_are_the_matrix(tmp_path_factory, seed, shuffle, name
         first = 0
         for block in source.rows(4):
             v = block.values
-            part = sp.csr_matrix((v.values, v.indices, v.indptr), (block.height, len(used)))
+            part = sp.csr_matrix((v.data, v.indices, v.indptr), (block.height, len(used)))
             assert np.array_equal(part.toarray(), dense[first : first + block.height, used])
             first += block.height
         assert first == n_rows

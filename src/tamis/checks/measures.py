@@ -22,7 +22,7 @@ def dense_and_sparse_give_the_same_bits(measure: Measure) -> None:
         dense, sparse = case.X, sp.csc_matrix(case.X)
         a, b = measure.relevance(dense, case.y), measure.relevance(sparse, case.y)
         assert np.array_equal(a.value, b.value), f"{case}: relevance depends on the layout"
-        assert np.array_equal(a.level, b.level, equal_nan=True), f"{case}: levels do"
+        assert np.array_equal(a.cutoff, b.cutoff, equal_nan=True), f"{case}: levels do"
         c, d = measure.between(dense, dense[:, :9]), measure.between(sparse, sparse[:, :9])
         assert np.array_equal(c, d), f"{case}: pair values depend on the layout"
 

@@ -26,7 +26,7 @@ def _dense(block: ColumnBlock | RowBlock, indices: int) -> Dense:
     v: Any = block.values
     if not isinstance(v, Compressed):
         return np.asarray(v.T if isinstance(block, ColumnBlock) else v)
-    rows: Any = sp.csr_matrix((v.values, v.indices, v.indptr), shape=(len(v), indices))
+    rows: Any = sp.csr_matrix((v.data, v.indices, v.indptr), shape=(len(v), indices))
     return np.asarray(rows.toarray())
 
 
@@ -71,11 +71,11 @@ def blocks_hold_what_kernels_take(source: Source) -> None:
     for block in source.columns(5):
         v = block.values
         if isinstance(v, Compressed):
-            types = [str(a.dtype) for a in (v.indptr, v.indices, v.values)]
+            types = [str(a.dtype) for a in (v.indptr, v.indices, v.data)]
             assert types == ["int64", "int32", "float64"], f"a block holds {types}"
-            assert v.values.all(), "a block stores a zero"
+            assert v.data.all(), "a block stores a zero"
             assert v.indptr[0] == 0, "pointers do not begin at 0"
-            assert v.indptr[-1] == len(v.values), "pointers do not end where the values do"
+            assert v.indptr[-1] == len(v.data), "pointers do not end where the values do"
         else:
             assert v.flags.f_contiguous, "a dense block is not in Fortran order"
 

@@ -17,7 +17,7 @@ Kind = Literal["unknown", "discrete", "continuous"]
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """Compressed sparse vectors: `indptr[j]:indptr[j+1]` of `indices` and `values` is vector j.
+    """Compressed sparse vectors: `indptr[j]:indptr[j+1]` of `indices` and `data` is vector j.
 
     Columns in a `ColumnBlock` (places are rows), rows in a `RowBlock` (places are features).
     Places rise strictly inside a vector; a place that is not listed holds 0, which is a value.
@@ -25,7 +25,7 @@ class Compressed:
 
     indptr: npt.NDArray[Any]
     indices: npt.NDArray[Any]
-    values: npt.NDArray[Any]
+    data: npt.NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -41,23 +41,23 @@ class Compressed:
         return Compressed(
             (self.indptr[lo : hi + 1] - first).astype(np.int64, copy=False),
             self.indices[first:last],
-            self.values[first:last],
+            self.data[first:last],
         )
 
     def without_zeros(self) -> Compressed:
         """The same without stored zeros; itself where there are none."""
-        if np.count_nonzero(self.values) == len(self.values):
+        if np.count_nonzero(self.data) == len(self.data):
             return self
-        filled = self.values != 0
+        filled = self.data != 0
         kept_before = np.concatenate([[0], np.cumsum(filled)])
-        return Compressed(kept_before[self.indptr], self.indices[filled], self.values[filled])
+        return Compressed(kept_before[self.indptr], self.indices[filled], self.data[filled])
 
     def widened(self) -> Compressed:
         """The same with the types that kernels take: int64 pointers, int32 places, float64."""
         return Compressed(
             self.indptr.astype(np.int64, copy=False),
             self.indices.astype(np.int32, copy=False),
-            self.values.astype(np.float64, copy=False),
+            self.data.astype(np.float64, copy=False),
         )
 
     def pick(self, vectors: npt.NDArray[np.intp]) -> Compressed:
@@ -67,7 +67,7 @@ class Compressed:
         np.cumsum(lengths, out=indptr[1:])
         shift = np.repeat(self.indptr[:-1][vectors] - indptr[:-1], lengths)
         at = np.arange(indptr[-1]) + shift
-        return Compressed(indptr, self.indices[at], self.values[at])
+        return Compressed(indptr, self.indices[at], self.data[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class ColumnBlock:
     group : label, ndarray of labels or None
         The group the columns belong to, or of each column its group, for selectors that take
         groups.
-    words : ndarray of bool or None
+    is_text : ndarray of bool or None
         Which columns are codes of three or more words: numbers that have no order.
     """
 
@@ -99,7 +99,7 @@ class ColumnBlock:
     names: Names | None = None
     kind: Kind = "unknown"
     group: Any = None
-    words: npt.NDArray[np.bool_] | None = None
+    is_text: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.values, np.ndarray) and self.values.shape[0] != self.n_rows:
@@ -147,10 +147,10 @@ class ColumnBlock:
             else self.values[:, lo:hi]
         )
         names = None if self.names is None else self.names.part(lo, hi)
-        words = None if self.words is None else self.words[lo:hi]
+        is_text = None if self.is_text is None else self.is_text[lo:hi]
         group = self.group[lo:hi] if isinstance(self.group, np.ndarray) else self.group
         first = self.first + lo
-        return ColumnBlock(first, self.n_rows, values, names, self.kind, group, words)
+        return ColumnBlock(first, self.n_rows, values, names, self.kind, group, is_text)
 
     def pick(self, columns: npt.NDArray[np.intp]) -> ColumnBlock:
         """Some columns by their places, which rise, copied; itself for all of them."""
@@ -162,9 +162,9 @@ class ColumnBlock:
             else np.asfortranarray(self.values[:, columns])
         )
         names = None if self.names is None else self.names.pick(columns)
-        words = None if self.words is None else self.words[columns]
+        is_text = None if self.is_text is None else self.is_text[columns]
         group = self.group[columns] if isinstance(self.group, np.ndarray) else self.group
-        return ColumnBlock(self.first, self.n_rows, values, names, self.kind, group, words)
+        return ColumnBlock(self.first, self.n_rows, values, names, self.kind, group, is_text)
 
     def without_zeros(self) -> ColumnBlock:
         """The same with no zero stored, as measures expect; itself where there is none."""
@@ -177,7 +177,7 @@ class ColumnBlock:
     def entries(self) -> Floats:
         """The stored numbers, flat, column after column."""
         if isinstance(self.values, Compressed):
-            return self.values.values
+            return self.values.data
         return self.values.reshape(-1, order="F")
 
     def column_of_entry(self, entry: int) -> int:

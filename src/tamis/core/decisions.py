@@ -36,7 +36,7 @@ class DecisionLog(LogViews):
         Every reason the selector can give.
     names : NameBook, optional
         Names of the features.
-    words : mapping of str to str, optional
+    template_fields : mapping of str to str, optional
         Fixed words for the sentences, e.g. ``{"target": "class"}``.
 
     Examples
@@ -59,11 +59,11 @@ class DecisionLog(LogViews):
         self,
         reasons: Mapping[str, Reason],
         names: NameBook | None = None,
-        words: Mapping[str, str] | None = None,
+        template_fields: Mapping[str, str] | None = None,
     ) -> None:
         self.reasons = dict(reasons)
         self.names = names if names is not None else NameBook()
-        self.words = dict(words or {})
+        self.template_fields = dict(template_fields or {})
         self._index_reasons()
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
@@ -314,7 +314,7 @@ class DecisionLog(LogViews):
         fields = dict(zip(numbers, show(*numbers.values()), strict=True))
         fields["name"] = self.names[d.feature]
         fields["because"] = join([self.names[b] for b in d.because])
-        return fill(sentence, fields, self.words)
+        return fill(sentence, fields, self.template_fields)
 
     # --- tables ----------------------------------------------------------------------------
 
@@ -367,9 +367,9 @@ class DecisionLog(LogViews):
         state: Mapping[str, npt.NDArray[Any]],
         reasons: Mapping[str, Reason],
         names: NameBook,
-        words: Mapping[str, str],
+        template_fields: Mapping[str, str],
     ) -> DecisionLog:
         """Rebuild a log from `state()`."""
-        log = cls(reasons, names, words)
+        log = cls(reasons, names, template_fields)
         extend(log, state)
         return log

@@ -95,8 +95,8 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         columns = _Columns(block, missing.zero_is_gap, self._most_levels(block.n_rows))
         gaps, not_whole, tops = self._survey(block, columns, missing, name_of)
         stays = np.full(block.width, block.kind == "discrete")
-        if block.words is not None:
-            stays |= block.words
+        if block.is_text is not None:
+            stays |= block.is_text
         numbers = np.zeros(block.width, dtype=np.int64)
         values = self._find(columns, target, stays, numbers)
         indptr = np.concatenate([[0], np.cumsum(numbers)])
@@ -167,7 +167,7 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         self._survey(missing.mark(block), _Columns(block, False, 0.0), missing, self._name_of)
         v = self.apply(block, self._cuts).values
         if isinstance(v, Compressed):
-            return sp.csc_matrix((v.values, v.indices, v.indptr), shape=X.shape)
+            return sp.csc_matrix((v.data, v.indices, v.indptr), shape=X.shape)
         return v
 
     def __sklearn_tags__(self) -> Any:
@@ -233,7 +233,7 @@ class _Columns:
         self.n_rows, self.width = block.n_rows, block.width
         if isinstance(v, Compressed):
             self.spans = v.indptr.astype(np.int64, copy=False)
-            flat, arrays = np.empty(0), (self.spans, v.indices, v.values)
+            flat, arrays = np.empty(0), (self.spans, v.indices, v.data)
         else:
             self.spans = np.arange(block.width + 1, dtype=np.int64) * block.n_rows
             flat = np.asarray(block.entries)

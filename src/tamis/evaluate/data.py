@@ -175,8 +175,8 @@ def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
         for block in source.columns():
             if block.names is None:
                 break
-            if block.words is not None and block.words.any():
-                word = block.names[int(np.argmax(block.words))]
+            if block.is_text is not None and block.is_text.any():
+                word = block.names[int(np.argmax(block.is_text))]
                 raise InputError(
                     f"{data}: column {word} holds words, and classifiers need numbers; make a "
                     "column of each word (pandas.get_dummies, sklearn's OneHotEncoder), or leave "

@@ -162,7 +162,7 @@ def _levels(block: ColumnBlock, n_columns: int) -> list[tuple[int, int]]:
     if isinstance(values, Compressed):
         picked = values.pick(inside)
         return [
-            _levels_of(picked.values[lo:hi], block.n_rows)
+            _levels_of(picked.data[lo:hi], block.n_rows)
             for lo, hi in pairwise(picked.indptr.tolist())
         ]
     return [_levels_of(values[:, j], block.n_rows) for j in inside]

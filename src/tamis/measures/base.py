@@ -31,7 +31,7 @@ class Strength:
     """
 
     value: Floats
-    level: Floats
+    cutoff: Floats
 
     @classmethod
     def room(cls, width: int) -> Strength:
@@ -40,18 +40,18 @@ class Strength:
 
     def part(self, width: int) -> Strength:
         """The first `width`, sharing memory."""
-        return Strength(self.value[:width], self.level[:width])
+        return Strength(self.value[:width], self.cutoff[:width])
 
     @property
     def dependent(self) -> npt.NDArray[np.bool_]:
         """Which values count as dependence."""
-        result: npt.NDArray[np.bool_] = self.value > self.level
+        result: npt.NDArray[np.bool_] = self.value > self.cutoff
         return result
 
     @property
     def constant(self) -> npt.NDArray[np.bool_]:
         """Which columns have the same value in every row."""
-        return np.isnan(self.level)
+        return np.isnan(self.cutoff)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.value, dtype=dtype, copy=copy)
@@ -98,7 +98,7 @@ class Prepared(Sequence[Any]):
         return type(self)(**picked)
 
     @property
-    def mean_levels(self) -> float:
+    def mean_n_levels(self) -> float:
         """Different values of a column on average, where they are counted; else NaN."""
         return np.nan
 
@@ -129,7 +129,7 @@ class Panel(ABC):
         return values
 
     @abstractmethod
-    def levels(self, column: Any) -> Floats:
+    def cutoffs(self, column: Any) -> Floats:
         """Level above which each of those strengths counts as dependence."""
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Panel(ABC):
         """Let go of the kept columns at these positions (0 is the oldest)."""
 
     @property
-    def mean_levels(self) -> float:
+    def mean_n_levels(self) -> float:
         """Different values of a kept column on average, where they are counted; else NaN."""
         return np.nan
 
@@ -201,18 +201,18 @@ class Measure(ABC):
             panel.add(column)
         return panel.between_many(panel.prepare(left, np.arange(left.width)), 0, left.width)
 
-    def dependent(self, value: Any, level: Any = None) -> Any:
+    def dependent(self, value: Any, cutoff: Any = None) -> Any:
         """Tell which values count as dependence: a `Strength` knows its own levels."""
         if isinstance(value, Strength):
             return value.dependent
-        if level is None:
-            level = getattr(self, "threshold", None)
-        if level is None:
+        if cutoff is None:
+            cutoff = getattr(self, "threshold", None)
+        if cutoff is None:
             raise ParameterError(
-                f"{type(self).__name__}.dependent needs a level here: it depends on the rows; "
-                "pass level=, or a Strength from relevance()"
+                f"{type(self).__name__}.dependent needs a cutoff here: it depends on the rows; "
+                "pass cutoff=, or a Strength from relevance()"
             )
-        return np.asarray(value) > level
+        return np.asarray(value) > cutoff
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name, as scikit-learn asks for them."""
@@ -225,7 +225,7 @@ class Measure(ABC):
             object.__setattr__(self, name, value)
         return self
 
-    def words(self, target: Target) -> dict[str, str]:
+    def template_fields(self, target: Target) -> dict[str, str]:
         """The words that sentences about this measure need."""
         of = "class" if target.is_classes else "target"
         return {

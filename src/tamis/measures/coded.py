@@ -27,7 +27,7 @@ class CodedColumn:
     entropy: int
 
     @property
-    def levels(self) -> int:
+    def n_levels(self) -> int:
         """How many levels occur."""
         return int(np.count_nonzero(self.level_counts))
 
@@ -64,7 +64,7 @@ class CodedColumns(Prepared):
         return int(np.diff(self.level_pointers).max())
 
     @property
-    def mean_levels(self) -> float:
+    def mean_n_levels(self) -> float:
         """Different values of a column on average."""
         return float(np.count_nonzero(self.level_counts)) / len(self)
 
@@ -81,7 +81,7 @@ def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumn
     if v is None:
         encode_dense(np.asfortranarray(block.values), picks, *into)
     else:
-        encode(v.indptr, v.indices, v.values, n, *into)
+        encode(v.indptr, v.indices, v.data, n, *into)
     table, _ = table_of(n)
     counts = counts[: level_pointers[-1]].copy()
     h = np.zeros(0, np.int64)

@@ -31,7 +31,7 @@ class Independence:
         There were too few rows to make the test.
     collinear : bool
         The columns given determine the column, so nothing is left to test.
-    strength, level : float
+    strength, cutoff : float
         What was compared; NaN where nothing was.
     statistic, df, p : float
         The test statistic, its degrees of freedom and the p-value; NaN where there is none.
@@ -40,7 +40,7 @@ class Independence:
     given: tuple[int, ...]
     independent: bool
     strength: float
-    level: float
+    cutoff: float
     statistic: float
     df: float
     p: float

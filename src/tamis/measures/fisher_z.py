@@ -96,15 +96,15 @@ class FisherZ(Measure):
         encoded = ready_target(target, block.n_rows)
         form = self._target_form(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        gate = self.target_level(encoded)
+        gate = self.target_cutoff(encoded)
         if math.isinf(gate) and self.unreliable == "dependent":
             gate = -1.0
-        into = (result.value, result.level)
+        into = (result.value, result.cutoff)
         if isinstance(block.values, Compressed):
             v = block.values
             over_columns(
                 lambda lo, hi: relevance_compressed(
-                    v.indptr, v.indices, v.values, *form, gate, lo, hi, *into
+                    v.indptr, v.indices, v.data, *form, gate, lo, hi, *into
                 ),
                 v.indptr,
             )
@@ -120,7 +120,7 @@ class FisherZ(Measure):
         """An empty panel of kept columns."""
         return CorrelationPanel(target.n_rows, self)
 
-    def level(self, n: int) -> float:
+    def cutoff(self, n: int) -> float:
         """The |r| above which two columns of n rows count as dependent; never below 4 rows."""
         if n - 3 < 1:
             return math.inf
@@ -135,16 +135,16 @@ class FisherZ(Measure):
         """The same measure with another rule for tests that lack rows."""
         return replace(self, unreliable=unreliable)
 
-    def words(self, target: Target) -> dict[str, str]:
+    def template_fields(self, target: Target) -> dict[str, str]:
         """The words that sentences about this measure need."""
         several = self._by_indicators(target)
         test = "R={value}, F={statistic}" if several else "|r|={value}, z={statistic}"
-        return {**super().words(target), "test": test + ", p={p}"}
+        return {**super().template_fields(target), "test": test + ", p={p}"}
 
-    def target_level(self, target: Target, given: int = 0) -> float:
+    def target_cutoff(self, target: Target, given: int = 0) -> float:
         """The strength above which a column counts as dependent on this target, given others."""
         if not self._by_indicators(target):
-            return self.level(target.n_rows - given)
+            return self.cutoff(target.n_rows - given)
         k, rest = target.n_classes, target.n_rows - given - target.n_classes
         if rest < 1:
             return math.inf
@@ -239,7 +239,7 @@ class CorrelationPanel(RowListPanel):
 
     def __init__(self, n_rows: int, measure: FisherZ) -> None:
         super().__init__(n_rows, with_numbers=True)
-        self._level = measure.level(n_rows)
+        self._cutoff = measure.cutoff(n_rows)
         self._means = np.zeros(0)
         self._squares = np.zeros(0)
 
@@ -252,7 +252,7 @@ class CorrelationPanel(RowListPanel):
         indptr = np.zeros(width + 1, np.int64)
         rows, values = np.empty(room, np.int32), np.empty(room)
         means, squares = np.empty(width), np.empty(width)
-        centre(v.indptr, v.indices, v.values, n, indptr, rows, values, means, squares)
+        centre(v.indptr, v.indices, v.data, n, indptr, rows, values, means, squares)
         return ReadyColumns(indptr, rows, values, means, squares)
 
     def between(self, column: ReadyColumn) -> Floats:
@@ -304,9 +304,9 @@ class CorrelationPanel(RowListPanel):
             self._heads, self._nodes, self._numbers, self._means, self._squares, self._alive,
         )  # fmt: skip
 
-    def levels(self, column: ReadyColumn) -> Floats:
+    def cutoffs(self, column: ReadyColumn) -> Floats:
         """Level above which each strength counts as dependence."""
-        return np.full(len(self._live), self._level)
+        return np.full(len(self._live), self._cutoff)
 
     def add(self, column: ReadyColumn) -> None:
         """Keep a ready column."""
@@ -336,7 +336,7 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
         self._basis = measure.target_basis(target)
         self._n_targets = self._basis.shape[1]
         self._correlations = np.eye(self._n_targets + 1)
-        self._levels_given = np.zeros(0)
+        self._cutoffs_given = np.zeros(0)
         self._considered: ReadyColumn | None = None
 
     def consider(self, column: ReadyColumn) -> None:
@@ -369,12 +369,12 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
     ) -> tuple[int, tuple[Any, ...]]:
         numbers, first = np.full(4, np.nan), self._n_targets
-        for m in range(len(self._levels_given), largest + 1):
-            level = self.measure.target_level(self.target, m)
-            self._levels_given = np.append(self._levels_given, level)
+        for m in range(len(self._cutoffs_given), largest + 1):
+            level = self.measure.target_cutoff(self.target, m)
+            self._cutoffs_given = np.append(self._cutoffs_given, level)
         size = separate(
             self._correlations, first, first + x, first + among,
-            first + including if including >= 0 else -1, smallest, largest, self._levels_given,
+            first + including if including >= 0 else -1, smallest, largest, self._cutoffs_given,
             self.measure.unreliable == "independent", self.tests, self.refused, given, numbers,
         )  # fmt: skip
         strength, rank, level, variance = numbers.tolist()

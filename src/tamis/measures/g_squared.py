@@ -94,9 +94,9 @@ class GSquared(Measure):
         """Raise one sentence for a regression target."""
         need_classes(self, target)
 
-    def words(self, target: Target) -> dict[str, str]:
+    def template_fields(self, target: Target) -> dict[str, str]:
         """The words that sentences about this measure need."""
-        words = super().words(target)
+        words = super().template_fields(target)
         symbol = "G2" if self.statistic == "g2" else "chi2"
         words["relevance_symbol"] = f"{symbol}({{name}}; {words['target']})"
         words["pair_symbol"] = f"{symbol}({{name}}; {{because}})"
@@ -117,15 +117,15 @@ class GSquared(Measure):
             n, groups = block.n_rows, encoded.n_classes
             table, unit = _table(n)
             if count_relevance(block, encoded, table, unit, False, _few(self, n, groups), result):
-                many = np.flatnonzero(result.level <= -FEW)
-                result.level[many] = self.levels_for(-result.level[many], groups, n)
+                many = np.flatnonzero(result.cutoff <= -FEW)
+                result.cutoff[many] = self.cutoffs_for(-result.cutoff[many], groups, n)
             return result
         c = code_columns(block, np.arange(block.width))
         over_columns(
             lambda lo, hi: relevance_coded(
                 c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, encoded.codes,
-                encoded.counts, *self.form(block.n_rows), self.refused_level, lo, hi,
-                result.value, result.level,
+                encoded.counts, *self.form(block.n_rows), self.refused_cutoff, lo, hi,
+                result.value, result.cutoff,
             ),
             c.indptr,
         )  # fmt: skip
@@ -137,15 +137,15 @@ class GSquared(Measure):
 
     conditional_panel = panel
 
-    def levels_for(self, levels: npt.NDArray[Any], groups: int, n: int) -> Floats:
+    def cutoffs_for(self, n_levels: npt.NDArray[Any], groups: int, n: int) -> Floats:
         """Levels of columns by their number of levels, where degrees of freedom need no counts."""
-        df = np.maximum(1, (levels - 1) * (groups - 1)).astype(np.int64)
+        df = np.maximum(1, (n_levels - 1) * (groups - 1)).astype(np.int64)
         critical = _critical(self.alpha, n)
         made: Floats = critical[np.minimum(df, len(critical) - 1)]
-        return np.where(n < ROWS_A_DEGREE * df, self.refused_level, made)
+        return np.where(n < ROWS_A_DEGREE * df, self.refused_cutoff, made)
 
     @property
-    def refused_level(self) -> float:
+    def refused_cutoff(self) -> float:
         """The level that makes a refused test count as it should: nothing is above infinity."""
         return -1.0 if self.unreliable == "dependent" else math.inf
 
@@ -166,7 +166,7 @@ class GSquaredPanel(ConditionalPanel):
         self.pairs = 0
         self.tests, self.refused = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._codes = np.zeros((1, target.n_rows), np.int32)
-        self._levels = np.ones(1, np.int64)
+        self._n_levels = np.ones(1, np.int64)
         self._live = np.zeros(0, np.int64)
         self._spare = 0
         self._considered: CodedColumn | None = None
@@ -187,29 +187,29 @@ class GSquaredPanel(ConditionalPanel):
         """Statistic of coded columns lo..hi-1 with every kept column, oldest first."""
         return np.array([self.between(columns[i]) for i in range(lo, hi)]).reshape(hi - lo, -1)
 
-    def levels(self, column: CodedColumn) -> Floats:
+    def cutoffs(self, column: CodedColumn) -> Floats:
         """Level above which each statistic counts as dependence."""
         return self._pairs(column)[1]
 
     def _pairs(self, column: CodedColumn) -> tuple[Floats, Floats]:
         self.consider(column)
-        value, level = np.empty(len(self)), np.empty(len(self))
+        value, cutoff = np.empty(len(self)), np.empty(len(self))
         pair_statistics(
-            self._codes, self._levels, self._spare, self._live,
-            *self.measure.form(self.target.n_rows), self.measure.refused_level, value, level,
+            self._codes, self._n_levels, self._spare, self._live,
+            *self.measure.form(self.target.n_rows), self.measure.refused_cutoff, value, cutoff,
         )  # fmt: skip
-        return value, level
+        return value, cutoff
 
     def add(self, column: CodedColumn) -> None:
         """Keep a coded column."""
         self.consider(column)
         self._live = np.append(self._live, self._spare)
         self._considered = None
-        unused = np.setdiff1d(np.arange(len(self._levels)), self._live)
+        unused = np.setdiff1d(np.arange(len(self._n_levels)), self._live)
         if len(unused) == 0:
-            unused = np.array([len(self._levels)])
+            unused = np.array([len(self._n_levels)])
             self._codes = np.concatenate([self._codes, np.zeros_like(self._codes)])
-            self._levels = np.concatenate([self._levels, np.ones_like(self._levels)])
+            self._n_levels = np.concatenate([self._n_levels, np.ones_like(self._n_levels)])
         self._spare = int(unused[0])
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
@@ -219,7 +219,7 @@ class GSquaredPanel(ConditionalPanel):
     def consider(self, column: CodedColumn) -> None:
         """Let a coded column stand at position ``len(panel)`` until another one is considered."""
         if column is not self._considered:
-            self._levels[self._spare] = dense_codes(
+            self._n_levels[self._spare] = dense_codes(
                 column.rows, column.codes, column.level_counts, self._codes[self._spare]
             )
             self._considered = column
@@ -229,15 +229,15 @@ class GSquaredPanel(ConditionalPanel):
     ) -> tuple[int, tuple[Any, ...]]:
         slots, numbers = np.append(self._live, self._spare), np.full(3, np.nan)
         size = separate(
-            self._codes, self._levels, slots[x], self.target.codes, self.target.n_classes,
+            self._codes, self._n_levels, slots[x], self.target.codes, self.target.n_classes,
             slots[among], slots[including] if including >= 0 else -1, smallest, largest,
             *self.measure.form(self.target.n_rows), self.measure.unreliable == "independent",
             self.tests, self.refused, given, numbers,
         )  # fmt: skip
-        statistic, df, level = numbers.tolist()
-        refused = math.isnan(level)
+        statistic, df, cutoff = numbers.tolist()
+        refused = math.isnan(cutoff)
         p = math.nan if refused else float(chdtrc(df, statistic))
-        return size, (statistic, level, statistic, df, p, refused)
+        return size, (statistic, cutoff, statistic, df, p, refused)
 
 
 @lru_cache(maxsize=4)
@@ -262,6 +262,6 @@ def _critical(alpha: float, n: int) -> Floats:
 @lru_cache(maxsize=16)
 def _few(measure: GSquared, n: int, groups: int) -> Floats:
     """Levels for columns of 0 to FEW - 1 levels; entry 0 says that they need no scaling."""
-    levels = measure.levels_for(np.arange(FEW), groups, n)
-    levels[0] = 0.0
-    return levels
+    cutoffs = measure.cutoffs_for(np.arange(FEW), groups, n)
+    cutoffs[0] = 0.0
+    return cutoffs

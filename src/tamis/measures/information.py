@@ -74,25 +74,25 @@ class _Information(Measure):
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         table, unit = table_of(block.n_rows)
-        units, levels = unit * block.n_rows, self._level_table(encoded)
-        if count_relevance(block, encoded, table, units, self._symmetric, levels, result):
-            self._look_up_many_levels(result.level, block, encoded)
+        units, cutoffs = unit * block.n_rows, self._cutoff_table(encoded)
+        if count_relevance(block, encoded, table, units, self._symmetric, cutoffs, result):
+            self._look_up_cutoffs(result.cutoff, block, encoded)
         return result
 
-    def _level_table(self, target: Target) -> Floats:
+    def _cutoff_table(self, target: Target) -> Floats:
         """Levels for 0 to FEW levels; entry 0 says whether they are tests, entry 1 is not used."""
-        return _levels(self, target.n_rows, target.n_classes)
+        return _cutoffs(self, target.n_rows, target.n_classes)
 
-    def _look_up_many_levels(self, level: Floats, block: ColumnBlock, target: Target) -> None:
+    def _look_up_cutoffs(self, cutoff: Floats, block: ColumnBlock, target: Target) -> None:
         """Fill in levels that the kernel's table does not reach, where it left minus a number."""
-        many = np.flatnonzero(level < 0)
-        df = (-level[many] - 1) * (target.n_classes - 1)
-        level[many] = self._bits(df, block.n_rows)
+        many = np.flatnonzero(cutoff < 0)
+        df = (-cutoff[many] - 1) * (target.n_classes - 1)
+        cutoff[many] = self._bits(df, block.n_rows)
         if self._symmetric and self.alpha is not None:
             table, unit = table_of(block.n_rows)
             ready = self.panel(target).prepare(block, many)
             total = ready.entropies + (table[block.n_rows] - table[target.counts].sum())
-            level[many] *= 2.0 * unit * block.n_rows / total
+            cutoff[many] *= 2.0 * unit * block.n_rows / total
 
     def panel(self, target: Target) -> InformationPanel:
         """An empty panel of kept columns."""
@@ -176,12 +176,12 @@ class InformationPanel(RowListPanel):
         self._slot_cells = np.zeros(1, dtype=np.int64)
         self._cell_counts = np.zeros(0, dtype=np.int64)
         self._entropy = np.zeros(0, dtype=np.int64)
-        self._levels = np.zeros(0, dtype=np.int64)
+        self._n_levels = np.zeros(0, dtype=np.int64)
 
     @property
-    def mean_levels(self) -> float:
+    def mean_n_levels(self) -> float:
         """Different values of a kept column on average."""
-        return float(self._levels[self._live].mean()) if len(self) else np.nan
+        return float(self._n_levels[self._live].mean()) if len(self) else np.nan
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
         """Code the picked columns."""
@@ -241,9 +241,9 @@ class InformationPanel(RowListPanel):
             self._alive,
         )  # fmt: skip
 
-    def levels(self, column: CodedColumn) -> Floats:
+    def cutoffs(self, column: CodedColumn) -> Floats:
         """Level above which each strength counts as dependence."""
-        df = (self._levels[self._live] - 1) * (column.levels - 1)
+        df = (self._n_levels[self._live] - 1) * (column.n_levels - 1)
         bits = self.measure._bits(df, self.n_rows)
         if self.measure.alpha is None or not self.measure._symmetric:
             return bits
@@ -260,7 +260,7 @@ class InformationPanel(RowListPanel):
         self._slot_cells = np.append(self._slot_cells, first + width)
         self._cell_counts = np.append(self._cell_counts, column.level_counts[1:])
         self._entropy = np.append(self._entropy, column.entropy)
-        self._levels = np.append(self._levels, column.levels)
+        self._n_levels = np.append(self._n_levels, column.n_levels)
 
     def _forget_dead(self) -> npt.NDArray[np.int32]:
         widths = np.diff(self._slot_cells)
@@ -268,7 +268,7 @@ class InformationPanel(RowListPanel):
         self._slot_cells = np.concatenate([[0], np.cumsum(widths[self._live])])
         self._cell_counts = self._cell_counts[cell_lives]
         self._entropy = self._entropy[self._live]
-        self._levels = self._levels[self._live]
+        self._n_levels = self._n_levels[self._live]
         return np.where(cell_lives, np.cumsum(cell_lives) - 1, -1).astype(np.int32)
 
 
@@ -287,24 +287,22 @@ def count_relevance(
     table: Ints,
     units: float,
     symmetric: bool,
-    level_table: Floats,
+    cutoff_table: Floats,
     result: Strength,
 ) -> bool:
     """Information of every column with the class, divided by `units`, and its level.
 
-    Levels come from `level_table` by number of levels. True if a column has more levels than that:
+    Levels come from `cutoff_table` by number of levels. True if a column has more levels than that:
     its level is then minus their number.
     """
     assert target.codes is not None
     n, many = block.n_rows, np.zeros(1, dtype=np.bool_)
-    form = (target.codes, target.counts, table, units, symmetric, level_table)
-    into = (result.value, result.level, many)
+    form = (target.codes, target.counts, table, units, symmetric, cutoff_table)
+    into = (result.value, result.cutoff, many)
     if isinstance(block.values, Compressed):
         v = block.values
         over_columns(
-            lambda lo, hi: relevance_compressed(
-                v.indptr, v.indices, v.values, *form, lo, hi, *into
-            ),
+            lambda lo, hi: relevance_compressed(v.indptr, v.indices, v.data, *form, lo, hi, *into),
             v.indptr,
         )
     else:
@@ -325,8 +323,8 @@ def _quantiles(alpha: float) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _levels(measure: _Information, n_rows: int, n_classes: int) -> Floats:
-    """`_Information._level_table`, worked out once for all blocks."""
+def _cutoffs(measure: _Information, n_rows: int, n_classes: int) -> Floats:
+    """`_Information._cutoff_table`, worked out once for all blocks."""
     df = (np.arange(FEW) - 1) * (n_classes - 1)
     table = measure._bits(np.maximum(df, 0), n_rows)
     table[0] = 0.0 if measure.alpha is None else 1.0

@@ -119,15 +119,15 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         stop = meet_counts(
             columns.indptr, columns.rows, columns.codes, columns.level_pointers,
             columns.level_counts, columns.entropies, asks, lo, hi, *self._lists(),
-            self._cell_classes, self._rest, self._levels, self._codes, self._class_counts, table,
-            units, bias * float((self._levels[live] - 1).sum()), float(shifts.sum()),
-            float(len(live)) if self._form.mean else 1.0, self._levels_of_terms(columns, lo, hi),
+            self._cell_classes, self._rest, self._n_levels, self._codes, self._class_counts, table,
+            units, bias * float((self._n_levels[live] - 1).sum()), float(shifts.sum()),
+            float(len(live)) if self._form.mean else 1.0, self._cutoffs_of_terms(columns, lo, hi),
             gains, terms, pairs, counted,
         )  # fmt: skip
         last = min(stop, hi - 1)
         self.pairs += (last + 1 - lo) * len(live)
         mine: CodedColumn = columns[last]
-        each = bias * (mine.levels - 1) * (self._levels[live] - 1)
+        each = bias * (mine.n_levels - 1) * (self._n_levels[live] - 1)
         return Meeting(
             stop,
             gains[: last + 1 - lo],
@@ -135,7 +135,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
             self.measure._pair_values(pairs[live], self._entropy[live], mine.entropy, units),
         )
 
-    def _levels_of_terms(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
+    def _cutoffs_of_terms(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
         """What `counts_in` needs, n times in units; as much of it as these columns can ask for."""
         if self._form.correction != "significant" or self.measure.alpha is None:
             return self._significant
@@ -145,7 +145,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         widths = np.unique(np.diff(columns.level_pointers[lo : hi + 1])) - 1
         # A column may have one level that does not occur.
         mine = np.unique(np.concatenate([widths, widths - 1]))
-        freedom = np.unique(np.outer(mine, self._levels[self._live] - 1))
+        freedom = np.unique(np.outer(mine, self._n_levels[self._live] - 1))
         freedom = freedom[(freedom > 0) & (freedom < self.n_rows)]
         freedom = freedom[np.isnan(self._significant[0, freedom])]
         units = table_of(self.n_rows)[1] / (2 * math.log(2))
@@ -204,7 +204,7 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         self._shares = np.zeros((0, self._basis.shape[1]))
         self._form = form
         self._resolution = measure.resolution
-        self._counts_above = measure.target_level(target, given=1) if form.as_program else -1.0
+        self._counts_above = measure.target_cutoff(target, given=1) if form.as_program else -1.0
 
     def meet(self, columns: ReadyColumns, lo: int, hi: int, asks: Marks) -> Meeting:
         """Let ready columns lo..hi-1 meet the kept ones, up to the first to ask about."""

@@ -131,7 +131,7 @@ class Neighbourhoods:
             v = block.values
             over_columns(
                 lambda lo, hi: alone_compressed(
-                    v.indptr, v.indices, v.values, *self._form, *self._how, lo, hi, out
+                    v.indptr, v.indices, v.data, *self._form, *self._how, lo, hi, out
                 ),
                 # Few entries can mean many levels: their pairs are what costs.
                 8 * v.indptr,
@@ -148,7 +148,7 @@ class Neighbourhoods:
         """Make column j of a block, which must not be constant, ready to be added."""
         if isinstance(block.values, Compressed):
             one = block.values.part(j, j + 1)
-            rows, values = one.indices, one.values
+            rows, values = one.indices, one.data
         else:
             rows = np.flatnonzero(block.values[:, j]).astype(np.int32)
             values = np.ascontiguousarray(block.values[rows, j])

@@ -69,9 +69,9 @@ class PairwiseDeletion(Measure):
         """Say in a few words what the level is."""
         return self.measure.gate()
 
-    def words(self, target: Target) -> dict[str, str]:
+    def template_fields(self, target: Target) -> dict[str, str]:
         """The words of the measure itself."""
-        return self.measure.words(target)
+        return self.measure.template_fields(target)
 
     def check_target(self, target: Target) -> None:
         """Raise one sentence for a regression target."""
@@ -90,13 +90,13 @@ class PairwiseDeletion(Measure):
         table, _ = table_of(block.n_rows)
         over_columns(
             lambda lo, hi: relevance_gapped(
-                c.indptr, c.rows, c.codes, c.levels, c.gaps, encoded.codes, encoded.counts,
+                c.indptr, c.rows, c.codes, c.n_levels, c.gaps, encoded.codes, encoded.counts,
                 table, lo, hi, told,
             ),
             c.indptr,
         )  # fmt: skip
-        result.value[:], result.level[:] = self.values(told, block.n_rows)
-        result.level[told[:, kernel.LEVELS_X] < 2] = np.nan
+        result.value[:], result.cutoff[:] = self.values(told, block.n_rows)
+        result.cutoff[told[:, kernel.LEVELS_X] < 2] = np.nan
         return result
 
     def panel(self, target: Target) -> GappedPanel:
@@ -112,10 +112,10 @@ class PairwiseDeletion(Measure):
         value = information._pair_values(told[..., kernel.INFORMATION], x, y, unit * rows)
         df = (told[..., kernel.LEVELS_X] - 1) * (told[..., kernel.LEVELS_Y] - 1)
         shape = df.shape
-        level = information._bits(np.maximum(df.ravel(), 0), rows.ravel()).reshape(shape)
+        cutoff = information._bits(np.maximum(df.ravel(), 0), rows.ravel()).reshape(shape)
         if information.alpha is not None and information._symmetric:
-            level = level * 2.0 * unit * rows / np.maximum(x + y, 1)
-        return value, level
+            cutoff = cutoff * 2.0 * unit * rows / np.maximum(x + y, 1)
+        return value, cutoff
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,18 +125,18 @@ class GappedColumns(Prepared):
     arrays: ClassVar[Mapping[str, str | None]] = {
         "rows": "indptr",
         "codes": "indptr",
-        "levels": None,
+        "n_levels": None,
         "gaps": None,
     }
 
     indptr: Ints
     rows: npt.NDArray[np.int32]
     codes: npt.NDArray[np.int32]
-    levels: Ints
+    n_levels: Ints
     gaps: Ints
 
     def __len__(self) -> int:
-        return len(self.levels)
+        return len(self.n_levels)
 
     def __getitem__(self, i: Any) -> GappedColumns:
         return self.pick(np.array([i]))
@@ -144,17 +144,17 @@ class GappedColumns(Prepared):
     @property
     def widest(self) -> int:
         """Most codes of a column."""
-        return int(self.levels.max(initial=1))
+        return int(self.n_levels.max(initial=1))
 
 
 def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) -> GappedColumns:
     """Code the picked columns of a block."""
     v = compressed(block, picks)
-    codes = np.empty(len(v.values), dtype=np.int32)
-    levels, gaps = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
+    codes = np.empty(len(v.data), dtype=np.int32)
+    n_levels, gaps = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
     indptr = v.indptr.astype(np.int64, copy=False)
-    code_gapped(indptr, v.values, gap, codes, levels, gaps)
-    return GappedColumns(indptr, v.indices.astype(np.int32, copy=False), codes, levels, gaps)
+    code_gapped(indptr, v.data, gap, codes, n_levels, gaps)
+    return GappedColumns(indptr, v.indices.astype(np.int32, copy=False), codes, n_levels, gaps)
 
 
 class GappedPanel(Panel):
@@ -181,7 +181,7 @@ class GappedPanel(Panel):
         """Strength of coded columns lo..hi-1 with every kept column, oldest first."""
         return self._told(columns, lo, hi)[0]
 
-    def levels(self, column: GappedColumns) -> Floats:
+    def cutoffs(self, column: GappedColumns) -> Floats:
         """Level above which each strength counts as dependence."""
         before = self.pairs
         found = np.asarray(self._told(column, 0, 1)[1][0])
@@ -204,8 +204,8 @@ class GappedPanel(Panel):
         table, _ = table_of(self.n_rows)
         over_columns(
             lambda a, b: pairs_gapped(
-                c.indptr, c.rows, c.codes, c.levels, c.gaps, k.indptr, k.rows, k.codes,
-                k.levels, k.gaps, table, self.n_rows, lo, a, b, told,
+                c.indptr, c.rows, c.codes, c.n_levels, c.gaps, k.indptr, k.rows, k.codes,
+                k.n_levels, k.gaps, table, self.n_rows, lo, a, b, told,
             ),
             np.arange(hi - lo + 1) * int(k.indptr[-1] + 1),
         )  # fmt: skip

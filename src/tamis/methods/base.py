@@ -241,9 +241,9 @@ class ColumnSelector(Selector):
                 delattr(self, stale)
         self._begin()
 
-    def _new_log(self, words: Mapping[str, str]) -> None:
+    def _new_log(self, template_fields: Mapping[str, str]) -> None:
         """Begin the log, with the reasons of this selector."""
-        self.log_ = DecisionLog(self.reasons(), self._names, words)
+        self.log_ = DecisionLog(self.reasons(), self._names, template_fields)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
         """The block as measures and models want it, or one sentence about what is wrong."""
@@ -279,8 +279,8 @@ class ColumnSelector(Selector):
             column = block.column_of_entry(not_finite)
             gap = _of_gap(block, int(not_finite), self._name_of(block, column))
             raise self._in_the_way(block, column, gap)
-        if block.words is not None and block.words.any() and not self._takes_words():
-            column = block.first + int(np.argmax(block.words))
+        if block.is_text is not None and block.is_text.any() and not self._takes_words():
+            column = block.first + int(np.argmax(block.is_text))
             name = self._name_of(block, column)
             raise self._in_the_way(
                 block, column,

@@ -108,7 +108,7 @@ class Measured(ColumnSelector):
         self.measure_ = measure
         self.measure_reason_ = why
         self._kept = Kept(self._panel())
-        self._new_log(self._words(measure))
+        self._new_log(self._template_fields(measure))
 
     def _panel(self) -> Panel:
         """An empty panel that can compare what the rule compares."""
@@ -122,9 +122,9 @@ class Measured(ColumnSelector):
         """
         return True
 
-    def _words(self, measure: Measure) -> dict[str, str]:
+    def _template_fields(self, measure: Measure) -> dict[str, str]:
         """The words of the sentences."""
-        return measure.words(self._target)
+        return measure.template_fields(self._target)
 
     # --- the two halves of taking a block --------------------------------------------------
 
@@ -139,19 +139,19 @@ class Measured(ColumnSelector):
         strength = self._strengths(block)
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
-        found, level = sift(strength.value, strength.level, relevance, constant, survivors)
+        found, level = sift(strength.value, strength.cutoff, relevance, constant, survivors)
         survivors = survivors[:found].copy() if self._gated else np.flatnonzero(constant == 0)
         if not np.isfinite(level):  # else all share a level that can be reached
-            constant[np.isposinf(strength.level)] = UNTESTED
+            constant[np.isposinf(strength.cutoff)] = UNTESTED
         return ScoredBlock(
             block.first,
             block.names,
             relevance,
-            strength.level.copy() if np.isnan(level) else level,
+            strength.cutoff.copy() if np.isnan(level) else level,
             constant,
             survivors + block.first,
             strength.value[survivors],
-            strength.level[survivors],
+            strength.cutoff[survivors],
             self._kept.panel.prepare(block, survivors),
         )
 
@@ -249,7 +249,7 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
     def finish(self) -> None:
         """Say so if what was kept are no categories, where a measure for categories was given."""
         if hasattr(self, "_kept") and not self._picked_by_auto:
-            self._tell_of_levels(self._kept.panel.mean_levels, "kept")
+            self._tell_of_levels(self._kept.panel.mean_n_levels, "kept")
 
     def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
         """Let survivors first..last-1 meet the kept features."""

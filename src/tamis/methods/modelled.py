@@ -71,7 +71,7 @@ class Columns:
         """A block's values as (flat, pointers, places, values), whatever its layout."""
         if isinstance(block.values, Compressed):
             v = block.values
-            return np.empty(0), v.indptr, v.indices, v.values
+            return np.empty(0), v.indptr, v.indices, v.data
         return block.entries, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
 
     @property

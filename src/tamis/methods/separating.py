@@ -79,7 +79,7 @@ class Separating(Measured):
             f"{'redundant' if x == len(kept) else 'evicted'}, {why}",
             relevance[x],
             found.strength,
-            found.level,
+            found.cutoff,
             tuple(features[i] for i in found.given),
             evicts,
             {key: number for key, number in numbers.items() if not math.isnan(number)},
@@ -149,10 +149,10 @@ class Separating(Measured):
         assert isinstance(self.measure_, Conditional)
         return self.measure_.conditional_panel(self._target)
 
-    def _words(self, measure: Measure) -> dict[str, str]:
+    def _template_fields(self, measure: Measure) -> dict[str, str]:
         single = self.max_conditioning == 1
         return {
-            **super()._words(measure),
+            **super()._template_fields(measure),
             "up_to": "single" if single else f"{self.max_conditioning} or fewer",
             "features": "feature makes" if single else "features make",
         }

@@ -173,7 +173,7 @@ class AnnDataSource(Source):
             length = m.shape[0 if m.layout == "csr" else 1]
             whole = m.vectors(root, m.bounds(root), 0, length)
         make = csr_matrix if m.layout == "csr" else csc_matrix
-        return make((whole.values, whole.indices, whole.indptr), shape=m.shape), self._y
+        return make((whole.data, whole.indices, whole.indptr), shape=m.shape), self._y
 
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint."""

@@ -162,7 +162,7 @@ class BlocksSource(Source):
         for block in self._blocks():
             v = block.values
             if isinstance(v, Compressed):
-                arrays: tuple[Any, ...] = (np.diff(v.indptr), v.indices, v.values)
+                arrays: tuple[Any, ...] = (np.diff(v.indptr), v.indices, v.data)
             else:
                 arrays = (v.T if isinstance(block, ColumnBlock) else v,)
             for digest, array in zip(digests, arrays, strict=False):
@@ -328,7 +328,7 @@ def _width(block: Block) -> int:
 
 def _bytes(block: Block) -> int:
     v = block.values
-    arrays = (v.indptr, v.indices, v.values) if isinstance(v, Compressed) else (v,)
+    arrays = (v.indptr, v.indices, v.data) if isinstance(v, Compressed) else (v,)
     return sum(array.nbytes for array in arrays)
 
 
@@ -338,8 +338,8 @@ def _matrix(block: Block, shape: tuple[int, int]) -> Any:
     if not isinstance(v, Compressed):
         return v
     if isinstance(block, ColumnBlock):
-        return sp.csc_matrix((v.values, v.indices, v.indptr), (block.n_rows, len(v)))
-    return sp.csr_matrix((v.values, v.indices, v.indptr), (len(v), shape[1]))
+        return sp.csc_matrix((v.data, v.indices, v.indptr), (block.n_rows, len(v)))
+    return sp.csr_matrix((v.data, v.indices, v.indptr), (len(v), shape[1]))
 
 
 def _compressed(block: Block, shape: tuple[int, int]) -> Compressed:

@@ -153,7 +153,7 @@ class MemorySource(Source):
         """Return a scipy CSC matrix or an array, and the target."""
         if isinstance(self._matrix, Compressed):
             m = self._matrix
-            return sp.csc_matrix((m.values, m.indices, m.indptr), shape=self._shape), self._y
+            return sp.csc_matrix((m.data, m.indices, m.indptr), shape=self._shape), self._y
         return (self._matrix if self._frame is None else self.whole().values), self._y
 
     def info(self) -> SourceInfo:
@@ -163,7 +163,7 @@ class MemorySource(Source):
         # Blocks are widened: the same numbers in other types have the same fingerprint.
         for block in self.columns():
             v = block.values
-            arrays = (v.indptr, v.indices, v.values) if isinstance(v, Compressed) else (v.T,)
+            arrays = (v.indptr, v.indices, v.data) if isinstance(v, Compressed) else (v.T,)
             for array in arrays:
                 digest.update(np.ascontiguousarray(array).data)
         return SourceInfo(
@@ -183,10 +183,10 @@ class MemorySource(Source):
         if self._frame is not None:
             values, all_categories, words = _frame_values(self._frame, lo, hi)
             kind: Any = "discrete" if all_categories else "unknown"
-            return ColumnBlock(first, self.n_rows, values, names, kind, words=words)
+            return ColumnBlock(first, self.n_rows, values, names, kind, is_text=words)
         if isinstance(self._matrix, Compressed):
             part = self._matrix.part(lo, hi)
-            refuse_rounding(part.values, f"columns {lo} to {hi - 1}")
+            refuse_rounding(part.data, f"columns {lo} to {hi - 1}")
             return ColumnBlock(first, self.n_rows, part.widened(), names)
         refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")
         try:

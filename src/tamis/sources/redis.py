@@ -219,7 +219,7 @@ class RedisSource(Source):
             )
         rows = part.rows
         indices = rows.indices - self.name_base
-        values = Compressed(rows.indptr, indices, rows.values)
+        values = Compressed(rows.indptr, indices, rows.data)
         return RowBlock(first, self._width, values, part.labels, entries[-1].id)
 
     def _line(self, entry: Entry) -> str:

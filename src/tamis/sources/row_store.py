@@ -169,7 +169,7 @@ class RowStore(StoreFolder, Source):
         values, at = np.empty(self._stored), 0
         for _, rows in self._decoded(0, self.n_rows):
             end = at + len(rows.indices)
-            indices[at:end], values[at:end], at = rows.indices, rows.values, end
+            indices[at:end], values[at:end], at = rows.indices, rows.data, end
         indptr = self._part("pointers.npy").astype(indices.dtype)
         matrix = csr_matrix((values, indices, indptr), shape=(self.n_rows, self.n_columns))
         matrix.has_canonical_format = True

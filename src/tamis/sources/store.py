@@ -113,7 +113,7 @@ class ColumnStore(StoreFolder, Source):
         """Columns lo to hi - 1, without reading those before them."""
         words = self._part("words.npy", lo, hi) if "words.npy" in self.meta["files"] else None
         values, names = self._values(lo, hi), self._names(lo, hi)
-        block = ColumnBlock(lo, self.n_rows, values, names, words=words)
+        block = ColumnBlock(lo, self.n_rows, values, names, is_text=words)
         return block.without_zeros() if self.meta["stored_zeros"] else block
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ class ColumnStore(StoreFolder, Source):
             return np.array(values, order="F"), self.target()
         from scipy.sparse import csc_matrix
 
-        parts = (np.array(values.values), np.array(values.indices), values.indptr)
+        parts = (np.array(values.data), np.array(values.indices), values.indptr)
         matrix = csc_matrix(parts, shape=(self.n_rows, self.n_columns))
         matrix.has_canonical_format = True
         return matrix, self.target()

@@ -133,7 +133,7 @@ class SvmlightSource(Source):
         pieces = ((part.labels, part.rows) for part in self._parsed(self.chunk, report))
         for y, rows in rebatch(pieces, size):
             indices = np.subtract(rows.indices, base, out=rows.indices)  # parsed for us alone
-            yield RowBlock(first, n_columns, Compressed(rows.indptr, indices, rows.values), y)
+            yield RowBlock(first, n_columns, Compressed(rows.indptr, indices, rows.data), y)
             first += len(rows)
 
     def raw_rows(self, memory: int, report: Report) -> Iterator[RowBlock]:
@@ -174,7 +174,7 @@ class SvmlightSource(Source):
             part = parts[k].rows
             lo, hi, row = ends[k] - len(part.indices), ends[k], rows[k] + 1
             np.subtract(part.indices, base, out=indices[lo:hi], casting="unsafe")
-            values[lo:hi] = part.values
+            values[lo:hi] = part.data
             indptr[row - len(part) : row] = part.indptr[1:] + lo
 
         with ThreadPoolExecutor(thread_count()) as pool:

@@ -121,7 +121,7 @@ class SparseStream(Source):
 
         v = _joined([self._lot(lot) for lot in range(0, self.n_columns, LOT)])
         shape = (self.n_rows, self.n_columns)
-        return csc_matrix((v.values, v.indices, v.indptr), shape=shape), self._y
+        return csc_matrix((v.data, v.indices, v.indptr), shape=shape), self._y
 
     def info(self) -> SourceInfo:
         """Shape, layout, target; the fingerprint is the recipe."""
@@ -166,5 +166,5 @@ def _joined(parts: list[Compressed]) -> Compressed:
     return Compressed(
         np.concatenate([np.zeros(1, np.int64), *indptr]),
         np.concatenate([p.indices for p in parts]),
-        np.concatenate([p.values for p in parts]),
+        np.concatenate([p.data for p in parts]),
     )

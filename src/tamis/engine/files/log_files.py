@@ -161,7 +161,7 @@ def describe_log(log: DecisionLog) -> dict[str, Any]:
             "base": log.names.base,
             "numbered": log.names.numbered,
         },
-        "words": log.words,
+        "words": log.template_fields,
         "reasons": {
             key: {"verdict": reason.verdict.name.lower(), "sentence": reason.sentence}
             for key, reason in log.reasons.items()

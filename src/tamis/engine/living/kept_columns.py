@@ -97,8 +97,8 @@ def _nonzeros(block: ColumnBlock, j: int) -> tuple[npt.NDArray[np.int32], npt.ND
     """Rows and numbers of column j of a block that are not zero, copied."""
     if isinstance(block.values, Compressed):
         one = block.values.part(j, j + 1)
-        filled = one.values != 0
-        return one.indices[filled].astype(np.int32), one.values[filled].astype(np.float64)
+        filled = one.data != 0
+        return one.indices[filled].astype(np.int32), one.data[filled].astype(np.float64)
     column = block.values[:, j]
     rows = np.flatnonzero(column)
     return rows.astype(np.int32), column[rows].astype(np.float64)

@@ -23,7 +23,7 @@ def hashes_of(block: ColumnBlock) -> Hashes:
     out = np.empty(block.width, dtype=np.uint64)
     if isinstance(block.values, Compressed):
         v = block.values
-        bits = np.ascontiguousarray(v.values, dtype=np.float64).view(np.uint64)
+        bits = np.ascontiguousarray(v.data, dtype=np.float64).view(np.uint64)
         arrays = (np.empty(0, np.uint64), v.indptr, v.indices, bits)
         work = v.indptr
     else:

@@ -67,7 +67,7 @@ def rearranged(block: ColumnBlock, indices: Places | None) -> ColumnBlock:
     v, new_place = block.values, np.empty(len(indices), dtype=np.int32)
     new_place[indices] = np.arange(len(indices), dtype=np.int32)
     shape = (len(indices), block.width)
-    moved = sp.csc_matrix((v.values.copy(), new_place[v.indices], v.indptr), shape=shape)
+    moved = sp.csc_matrix((v.data.copy(), new_place[v.indices], v.indptr), shape=shape)
     moved.sort_indices()
     values = Compressed(moved.indptr, moved.indices, moved.data).widened()
     return replace(block, values=values, n_rows=len(indices))

@@ -106,7 +106,7 @@ class Consistency(MeasuredBatchSelector):
         added, left = patterns.forward(goal)
         members = patterns.pruned(added, goal)
         self.rate_ = patterns.inconsistent(np.array(members, np.int64)) / n
-        self.log_.words["goal"] = f"{goal / n:.6g}"
+        self.log_.template_fields["goal"] = f"{goal / n:.6g}"
         for turn, member in enumerate(members):
             at = added.index(member)
             self.log_.append(

@@ -119,11 +119,11 @@ class FCBF(MeasuredBatchSelector):
 
     def _strengths(self, block: ColumnBlock) -> Strength:
         strength = super()._strengths(block)
-        np.maximum(strength.level, self.threshold, out=strength.level)  # NaN, a constant, stays
+        np.maximum(strength.cutoff, self.threshold, out=strength.cutoff)  # NaN, a constant, stays
         return strength
 
-    def _words(self, measure: Measure) -> dict[str, str]:
-        words = super()._words(measure)
+    def _template_fields(self, measure: Measure) -> dict[str, str]:
+        words = super()._template_fields(measure)
         if self.threshold > 0 and words["gate"] != "the threshold":
             words["gate"] = f"the larger of the threshold and {words['gate']}"
         return words

@@ -128,7 +128,7 @@ class L1SVM(TabledBatchSelector):
             self.C_, weights = self._search(X, self.n_features)
         order = np.argsort(-weights, kind="stable")[: self.n_features]
         ranking = order[weights[order] > 0]
-        self.log_.words["model"] = f"C={self.C_:.3g}"
+        self.log_.template_fields["model"] = f"C={self.C_:.3g}"
         codes = np.where(weights > 0, self._code("below"), self._code("zero")).astype(np.uint8)
         return Found(ranking, weights, codes)
 

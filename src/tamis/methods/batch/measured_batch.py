@@ -78,7 +78,7 @@ class MeasuredBatchSelector(Measured, BatchSelector):
             return
         candidates = self._candidates(waiting)
         waiting.clear()
-        self._tell_of_levels(candidates.columns.mean_levels, "relevant")
+        self._tell_of_levels(candidates.columns.mean_n_levels, "relevant")
         self.ranking_ = self.decide(candidates)
 
     def _candidates(self, waiting: list[ScoredBlock]) -> Candidates:

@@ -191,8 +191,8 @@ class ReliefF(ScoredBatchSelector):
             np.arange(block.width + 1) * n,
         )
         discrete = np.full(block.width, self.values == "discrete")
-        if block.words is not None:
-            discrete |= block.words
+        if block.is_text is not None:
+            discrete |= block.is_text
         return (*arrays, n, lows, spans, discrete)
 
     def finish(self) -> None:

@@ -64,13 +64,13 @@ class ScoredBatchSelector(BatchSelector):
             ),
         }
 
-    def _words(self) -> Mapping[str, str]:
+    def _template_fields(self) -> Mapping[str, str]:
         """Fixed words of the sentences."""
         return {}
 
     def _begin(self) -> None:
         self._features, self._scores = np.zeros(0, np.int64), np.zeros(0)
-        self._new_log(self._words())
+        self._new_log(self._template_fields())
 
     def score(self, block: ColumnBlock) -> Scored:
         """Score a block: a pure function, in any order."""
@@ -107,7 +107,7 @@ def log_kept(selector: BatchSelector, ranking: Ints, scores: Floats) -> None:
     log.append_many("kept", ranking, scores, indices, np.full(len(ranking), np.nan))
     if len(ranking):
         last = log.names[int(ranking[-1])]
-        log.words["cut"] = f"that of {last} ({scores[-1]:.6g}), the last that is kept"
+        log.template_fields["cut"] = f"that of {last} ({scores[-1]:.6g}), the last that is kept"
 
 
 def constants(block: ColumnBlock) -> npt.NDArray[np.uint8]:

@@ -108,12 +108,12 @@ class TabledBatchSelector(BatchSelector):
     def _code(self, reason: str) -> int:
         return list(self.reasons()).index(reason)
 
-    def _words(self) -> Mapping[str, str]:
+    def _template_fields(self) -> Mapping[str, str]:
         """Fixed words of the sentences; `_find` may add to those of the log."""
         return {"target": "class" if self._target.is_classes else "target"}
 
     def _begin(self) -> None:
-        self._new_log(self._words())
+        self._new_log(self._template_fields())
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Gather the table and fit the model."""
@@ -167,7 +167,7 @@ def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ReadyColumns:
     """Columns as they are, by their nonzeros."""
     v = compressed(block, picks).widened()
     mean, squares = np.zeros(len(picks)), np.ones(len(picks))
-    return ReadyColumns(v.indptr, v.indices, v.values, mean, squares)
+    return ReadyColumns(v.indptr, v.indices, v.data, mean, squares)
 
 
 def weight_reasons(symbol: str) -> dict[str, Reason]:

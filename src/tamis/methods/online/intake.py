@@ -29,12 +29,12 @@ def of_block(block: RowBlock) -> Compressed:
     rows, stored = block.values, len(block.values.indices)
     starts = np.asarray(rows.indptr)
     in_order = len(starts) > 0 and starts[0] >= 0 and bool(np.all(starts[1:] >= starts[:-1]))
-    if not in_order or starts[-1] > stored or len(rows.values) != stored:
+    if not in_order or starts[-1] > stored or len(rows.data) != stored:
         raise InputError(
             "a RowBlock has pointers that do not fit its places and values; row r is "
             "places[pointers[r]:pointers[r + 1]]"
         )
-    return _typed(rows.indptr, rows.indices, rows.values)
+    return _typed(rows.indptr, rows.indices, rows.data)
 
 
 def of_sparse(matrix: Any) -> Compressed:
@@ -134,7 +134,7 @@ def signed(rows: Compressed, hashed: bool) -> Compressed:
     """The rows with signed numbers of features, unless they are to be hashed."""
     if hashed or rows.indices.dtype != np.uint64:
         return rows
-    return Compressed(rows.indptr, rows.indices.astype(np.int64), rows.values)
+    return Compressed(rows.indptr, rows.indices.astype(np.int64), rows.data)
 
 
 #: What can be wrong with a row, in the words of a count.
@@ -150,7 +150,7 @@ IN_WORDS = {
 def faults_of(rows: Compressed, n_columns: int, hashed: bool) -> npt.NDArray[np.uint8]:
     """What is wrong with each row, 0 for nothing."""
     faults = np.zeros(len(rows), dtype=np.uint8)
-    kernel.find_faults(rows.indptr, rows.indices, rows.values, n_columns, not hashed, faults)
+    kernel.find_faults(rows.indptr, rows.indices, rows.data, n_columns, not hashed, faults)
     return faults
 
 
@@ -173,13 +173,13 @@ def checked(
     """The rows if nothing is wrong with them, or one sentence; `mend` puts their order right."""
     rows = signed(rows, hashed)
     fault, row, entry = kernel.find_fault(
-        rows.indptr, rows.indices, rows.values, n_columns, not hashed
+        rows.indptr, rows.indices, rows.data, n_columns, not hashed
     )
     if fault == kernel.FINE:
         return rows
     if fault == kernel.NOT_RISING and mend is not None:
         return checked(mend(), said, n_columns, name_of, hashed)
-    place, value = int(rows.indices[entry]), float(rows.values[entry])
+    place, value = int(rows.indices[entry]), float(rows.data[entry])
     where = f"{said(row)}, column {name_of(place)}"
     if fault == kernel.NOT_FINITE:
         raise InputError(

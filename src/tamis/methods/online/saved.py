@@ -30,7 +30,7 @@ class ListedWeights:
     def scores(self, rows: Compressed) -> Floats:
         """One score a row and block."""
         found = np.zeros((len(rows), self.blocks))
-        data = (rows.indptr, rows.indices, rows.values)
+        data = (rows.indptr, rows.indices, rows.data)
         score_listed(*data, self._bits, self._keys, self._slots, self.weights, found)
         return found
 

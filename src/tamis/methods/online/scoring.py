@@ -134,9 +134,9 @@ class RowScorer(ClassifierMixin):  # type: ignore[misc]
     def _ready(self, rows: Compressed) -> Compressed:
         """Rows as the model takes them."""
         if self.n_bits is not None:
-            rows = Compressed(*hash_rows(rows.indptr, rows.indices, rows.values, self.n_bits))
+            rows = Compressed(*hash_rows(rows.indptr, rows.indices, rows.data, self.n_bits))
         if self.normalize:
-            scaled = unit_rows(rows.indptr, rows.values)
+            scaled = unit_rows(rows.indptr, rows.data)
             rows = Compressed(rows.indptr, rows.indices, scaled)
         return rows
 

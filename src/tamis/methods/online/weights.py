@@ -121,7 +121,7 @@ class KeptWeights:
             self.feature, self.order, self.where, self.bound, self.key, self.serial, self.counts,
             self.scale,
         )  # fmt: skip
-        data = (rows.indptr, rows.indices, rows.values, codes)
+        data = (rows.indptr, rows.indices, rows.data, codes)
         if self.blocks == 1:
             marks, weight = self.marks.view[:, 0], self.weight[:, 0]
             binary.learn_first_order(*data, eta, lam, marks, weight, *kept)
@@ -133,7 +133,7 @@ class KeptWeights:
         self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
     ) -> None:
         """Confidence-weighted steps."""
-        data = (rows.indptr, rows.indices, rows.values, codes)
+        data = (rows.indptr, rows.indices, rows.data, codes)
         tables = (self.marks.view, self.held, self.weight)
         kept = (self.feature, self.order, self.where, self.bound)
         if self.blocks == 1:
@@ -159,7 +159,7 @@ class KeptWeights:
         found = np.zeros((len(rows), self.blocks))
         # With the weights as they are shown and saved, so that a saved model gives the same bits.
         weight = self.weight if self.scale[0] == 1.0 else self.weight * self.scale[0]
-        score_kept(rows.indptr, rows.indices, rows.values, self.marks.view, weight, found)
+        score_kept(rows.indptr, rows.indices, rows.data, self.marks.view, weight, found)
         return found
 
     def _slots(self) -> Ints:
@@ -202,7 +202,7 @@ class FullWeights:
         self, rows: Compressed, codes: Ints, eta: float, decay: bool, uniform: bool
     ) -> None:
         """Gradient steps, at the rate eta/sqrt(t) with `decay`."""
-        data = (rows.indptr, rows.indices, rows.values, codes)
+        data = (rows.indptr, rows.indices, rows.data, codes)
         if self.blocks == 1:
             weight = self.weight.view[:, 0]
             binary.learn_full_first_order(*data, eta, decay, weight, self.counts)
@@ -216,7 +216,7 @@ class FullWeights:
     ) -> None:
         """Confidence-weighted steps."""
         assert self.held is not None
-        data = (rows.indptr, rows.indices, rows.values, codes)
+        data = (rows.indptr, rows.indices, rows.data, codes)
         tables = (self.weight.view, self.held.view)
         if self.blocks == 1:
             weight, held = (table[:, 0] for table in tables)
@@ -227,7 +227,7 @@ class FullWeights:
     def scores(self, rows: Compressed) -> Floats:
         """One score a row and block."""
         found = np.zeros((len(rows), self.blocks))
-        score_full(rows.indptr, rows.indices, rows.values, self.weight.view, found)
+        score_full(rows.indptr, rows.indices, rows.data, self.weight.view, found)
         return found
 
     @property

@@ -281,7 +281,7 @@ class GroupSAOLA(SAOLA):
         if hasattr(self, "_kept"):
             self._end_group()
             if not self._picked_by_auto:
-                self._tell_of_levels(self._earlier.panel.mean_levels, "kept")
+                self._tell_of_levels(self._earlier.panel.mean_n_levels, "kept")
 
     # --- putting a stream away, and going on -------------------------------------------------
 

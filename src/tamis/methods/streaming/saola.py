@@ -112,7 +112,7 @@ class SAOLA(MeasuredSelector):
         if self.variant == "paper":
             redundant = values >= bound - rounding
         else:
-            redundant = (values > bound + rounding) & (values > kept.panel.levels(arrival.column))
+            redundant = (values > bound + rounding) & (values > kept.panel.cutoffs(arrival.column))
         return values, bound, redundant
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:

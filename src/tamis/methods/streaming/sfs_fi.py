@@ -154,7 +154,7 @@ class SFSFI(MeasuredSelector):
             return Decision(feature, "interacts", relevance, gain, self.gamma, most, evidence=terms)
 
         bound = np.minimum(kept.relevance, relevance)
-        redundant = met.pairs > kept.panel.levels(arrival.column)
+        redundant = met.pairs > kept.panel.cutoffs(arrival.column)
         rounding = self.measure_.resolution
         if self.variant == "paper":
             redundant &= met.pairs >= bound - rounding

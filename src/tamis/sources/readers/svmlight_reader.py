@@ -189,7 +189,7 @@ class SvmlightReader(RowReader):
     def _part(self, chunk: Chunk, base: int, line: int, row: int) -> Part:
         rows = chunk.rows
         block = RowBlock(
-            row, None, Compressed(rows.indptr, rows.indices - base, rows.values), chunk.labels
+            row, None, Compressed(rows.indptr, rows.indices - base, rows.data), chunk.labels
         )
         return Part(block, lambda r: self._line(line + chunk.line_of_row(r)))
 

@@ -49,7 +49,7 @@ def row_blocks(
 
 
 def _as_float(part: Compressed) -> Compressed:
-    return Compressed(part.indptr, part.indices, part.values.astype(np.float64, copy=False))
+    return Compressed(part.indptr, part.indices, part.data.astype(np.float64, copy=False))
 
 
 def whole_numbers(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:

@@ -46,7 +46,7 @@ def join(pieces: list[Piece]) -> Piece:
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices = np.concatenate([piece.indices for piece in rows])
-    values = np.concatenate([piece.values for piece in rows])
+    values = np.concatenate([piece.data for piece in rows])
     targets = [y for y, _ in pieces if y is not None]
     y = np.concatenate(targets) if targets else None
     return y, Compressed(indptr, indices, values)

@@ -65,7 +65,7 @@ def write_block(
     units, far = np.empty(len(rows.indices), UNITS[width]), np.empty((2, n_far), np.int64)
     limit = 2 ** (8 * width) if width < 8 else np.iinfo(np.int64).max
     encode_gaps(rows.indptr, rows.indices, -1, limit, units, *far)
-    value_width, values = _narrowed(np.asarray(rows.values, dtype=np.float64), seen)
+    value_width, values = _narrowed(np.asarray(rows.data, dtype=np.float64), seen)
     gaps, numbers = files["gaps.npy"], files["values.npy"]
     line = [first_row, gaps.bytes, width, n_far, numbers.bytes, value_width]
     files["blocks.npy"].append(line)

@@ -44,13 +44,13 @@ class StoreWriter(FolderWriter):
         """Append the columns of a block."""
         if isinstance(block.values, Compressed):
             self._n_rows = block.n_rows
-            self.append_sparse(block.values.indptr, block.values.indices, block.values.values)
+            self.append_sparse(block.values.indptr, block.values.indices, block.values.data)
         else:
             self.append_dense(block.values)
         if block.names is not None:
             self.append_names(block.names)
-        if block.words is not None:
-            self.words[self.n_columns - block.width] = block.words
+        if block.is_text is not None:
+            self.words[self.n_columns - block.width] = block.is_text
 
     def append_sparse(
         self,

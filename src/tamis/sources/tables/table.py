@@ -108,7 +108,7 @@ class TableSource(Source):
         words = np.zeros(hi - lo, dtype=np.bool_)
         for j, name in enumerate(self._features[lo:hi]):
             values[:, j], words[j] = self._whole(table, name, lo + j)
-        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), words=words)
+        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), is_text=words)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it; a target from elsewhere goes along."""
