@@ -181,7 +181,7 @@ class RedisSource(Source):
         indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
         indices = np.concatenate([part.indices for part in parts] or [np.zeros(0, np.int64)])
-        values = np.concatenate([part.values for part in parts] or [np.zeros(0)])
+        values = np.concatenate([part.data for part in parts] or [np.zeros(0)])
         shape = (len(lengths), self.n_columns)
         return csr_matrix((values, indices, indptr), shape=shape), self.target()
 

@@ -70,7 +70,7 @@ class SparseRuns:
             self._spill()
         self._make_room(width)
         kernel.count_places(indices, self._counts)
-        if self._exact == np.float32 and not _fits_float32(rows.values):
+        if self._exact == np.float32 and not _fits_float32(rows.data):
             self._exact = np.dtype(np.float64)
         self._held.add(rows, int(_HELD * self.memory), wide=self._width >= 2**31)
         self.n_rows += len(rows)
@@ -228,7 +228,7 @@ class _Held:
         if hi > len(self.indices) or self.indices.dtype != place_type:
             self.indices = _moved(self.indices[:lo], max(memory // 4, hi), place_type)
         was_ones = not self.has_values
-        self.has_values = not (was_ones and np.all(rows.values == 1.0))
+        self.has_values = not (was_ones and np.all(rows.data == 1.0))
         if self.has_values:
             if hi > len(self.values):
                 self.values = _moved(self.values[:lo], max(memory // _ENTRY, hi), np.float64)
@@ -236,7 +236,7 @@ class _Held:
                 self.values[:lo] = 1.0
         self.indices[lo:hi] = rows.indices
         if self.has_values:
-            self.values[lo:hi] = rows.values
+            self.values[lo:hi] = rows.data
         bounds = rows.indptr - rows.indptr[0] + lo
         self.bounds.append((self.n_rows, bounds[:-1].copy(), bounds[1:]))
         self.n_rows += len(rows)
