@@ -162,7 +162,7 @@ def test_convert_writes_a_store_and_replaces_it_only_by_force(tamis, svm):
     stored = library.open(svm).load()[0].nnz
     assert done.out == f"wrote s.cols: 200 rows, 30 columns, {stored:,} stored values\n"
     said = tamis("convert", "t.svm", "s.cols").one_sentence()
-    assert said == "s.cols is there already; choose another name, or use --force"
+    assert said == "s.cols already exists; choose another name, or use --force (force=True)"
     assert tamis("convert", "t.svm", "s.cols", "--force").code == 0
     quiet = tamis("convert", "t.svm", "s.cols", "--force", "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")

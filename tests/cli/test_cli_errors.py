@@ -117,11 +117,11 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
         (["--out", "run", "--threads", "0"], "Invalid value for '--threads': 0 is not in the"),
         (["--out", "run", "--memory", "much"], "Invalid value for '--memory': 'much' is not a s"),
         (["--out", "run", "--format", "xls"], "Invalid value for '--format': 'xls' is not one o"),
-        (["--out", "a/b"], "there is no folder "),
-        (["--out", "t.svm"], "t.svm is there already; choose another folder, or use --force"),
-        (["--out", "t.svm", "--force"], "t.svm is there and is no run folder; it will not be re"),
+        (["--out", "a/b"], "the folder "),
+        (["--out", "t.svm"], "t.svm already exists; choose another name, or use --force"),
+        (["--out", "t.svm", "--force"], "t.svm exists and is not a run; it will not be replaced"),
         (["--out", "t.svm.cols"], "--out t.svm.cols is where the columns of t.svm go; choose an"),
-        (["--out", "t.svm/run"], "there is no folder "),
+        (["--out", "t.svm/run"], "the folder "),
         (["--out", "r" * 300], "cannot be written (File name too long)"),
     ],
 )  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_run_that_is_there_stays(refused, tamis, svm, tmp_path):
     tamis("select", "t.svm", "--out", "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
     said = refused("select", "t.svm", "--out", "run", "--threshold", "0")
-    assert said.startswith("run is there already; choose another folder, or use --force")
+    assert said.startswith("run already exists; choose another name, or use --force")
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
@@ -178,7 +178,7 @@ def test_why_names_the_feature_it_does_not_know(refused, tamis, svm):
 def test_why_needs_a_run(refused, svm, tmp_path):
     for place in ("nothing", ".", "t.svm"):
         said = refused("why", place, "1")
-        assert said == f"{place} is no run folder; it has no run.json written by tamis select"
+        assert said == f"{place} is not a run folder; it has no run.json written by tamis select"
     assert refused("why") == "Missing argument 'RUN'; see tamis why --help"
     assert "Missing argument 'FEATURE...'" in refused("why", "run")
 
@@ -214,7 +214,7 @@ def test_convert_needs_a_place(refused, svm):
     assert "the folder " in refused("convert", "t.svm", "a/b.cols")
     assert refused("convert", "t.svm") == "Missing argument 'STORE'; see tamis convert --help"
     said = refused("convert", "t.svm", "t.svm", "--force")
-    assert said == "t.svm exists and is not a column store; give another name"
+    assert said == "t.svm exists and is not a column store; it will not be replaced"
 
 
 def test_demo_needs_a_folder_to_write_to(refused, svm):

@@ -90,7 +90,7 @@ def test_asking_about_a_run_is_light(after, run):
         "status batch": "batch cannot go on: fcbf decides when it has seen every column, so",
         "drop batch Good": "batch cannot go on: fcbf decides when it has seen every column, so",
         "log nowhere": "nowhere is no selection; make one with tamis select",
-        "why nowhere a": "nowhere is no run folder",
+        "why nowhere a": "nowhere is not a run folder",
         "report nowhere": "nowhere: there is no such folder",
     }
     for command, (code, heavy, said) in zip(

@@ -230,9 +230,9 @@ def test_what_cannot_be_done_is_said_before_anything_is_read(tmp_path):
         ParameterError, match=r"checkpoint=-1\.0 is not a number of seconds above 0"
     ):
         learn(data, "pet", checkpoint=-1.0, out=tmp_path / "m")
-    with pytest.raises(OutputError, match="is there already; choose another folder"):
+    with pytest.raises(OutputError, match="already exists; choose another name"):
         learn(data, "pet", out=tmp_path)
-    with pytest.raises(OutputError, match="is there and is no model; it will not be replaced"):
+    with pytest.raises(OutputError, match="exists and is not a model; it will not be replaced"):
         learn(data, "pet", out=tmp_path, force=True)
     with pytest.raises(SourceError, match="does not exist"):
         learn(data, "pet", out=tmp_path / "m", test=tmp_path / "absent.svm")

@@ -98,14 +98,14 @@ def test_classes_come_back_as_they_were(tmp_path, table, classes):
 def test_a_model_is_replaced_only_if_asked(tmp_path, table):
     clf = tamis.PET(3).fit(*table)
     tamis.save_model(clf, tmp_path / "m")
-    with pytest.raises(OutputError, match=r"is there already; choose another folder, or use --f"):
+    with pytest.raises(OutputError, match=r"already exists; choose another name, or use --f"):
         tamis.save_model(clf, tmp_path / "m")
     tamis.save_model(tamis.SOFS(4).fit(*table), tmp_path / "m", force=True)
     assert tamis.open_model(tmp_path / "m").record["method"] == "SOFS"
     assert os.listdir(tmp_path) == ["m"]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
-    with pytest.raises(OutputError, match="is there and is no model; it will not be replaced"):
+    with pytest.raises(OutputError, match="exists and is not a model; it will not be replaced"):
         tamis.save_model(clf, tmp_path / "other", force=True)
 
 
@@ -147,7 +147,7 @@ def test_a_damaged_folder_is_one_sentence(tmp_path, table, harm):
 
 
 def test_what_is_no_model_of_ours_is_told(tmp_path, table):
-    with pytest.raises(SourceError, match=r"is no model; it has no model\.json written by tamis"):
+    with pytest.raises(SourceError, match=r"is not a model; it has no model\.json written by"):
         tamis.open_model(tmp_path)
     tamis.save_model(tamis.PET(3).fit(*table), tmp_path / "m")
     change(tmp_path / "m", format_version=9)

@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from sample_runs import ODD, REASONS, a_run, names_in, told
 
+from tamis.core import files
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import OutputError
+from tamis.core.files import check_folder
 from tamis.engine.files import log_files, record
-from tamis.engine.files.record import check_free, open_run, save_run
+from tamis.engine.files.record import open_run, save_run
 from tamis.engine.select import select
 
 FILES = ["events.parquet", "log.parquet", "run.json", "selected.csv"]
@@ -108,7 +110,7 @@ def test_run_json_says_what_a_person_wants_to_know(tmp_path):
 def test_a_folder_that_is_there_is_not_overwritten(tmp_path):
     save_run(a_run(), tmp_path / "run")
     before = told(open_run(tmp_path / "run"))
-    with pytest.raises(OutputError, match=r"run is there already; choose another folder, or use"):
+    with pytest.raises(OutputError, match=r"run already exists; choose another name, or use"):
         save_run(a_run(shift=0.05), tmp_path / "run")
     assert told(open_run(tmp_path / "run")) == before
     save_run(a_run(shift=0.05), tmp_path / "run", force=True)
@@ -128,7 +130,7 @@ def test_what_is_no_run_is_never_replaced(tmp_path, kind):
         if kind == "link":
             place.symlink_to(real)
     before = names_in(tmp_path)
-    with pytest.raises(OutputError, match="is no run folder; it will not be replaced"):
+    with pytest.raises(OutputError, match="exists and is not a run; it will not be replaced"):
         save_run(a_run(), place, force=True)
     assert names_in(tmp_path) == before
 
@@ -151,10 +153,10 @@ def test_the_current_folder_can_be_the_run(tmp_path, monkeypatch):
 
 
 def test_a_missing_parent_is_told_and_not_made(tmp_path):
-    with pytest.raises(OutputError, match=r"^there is no folder .*/a/b to write to; make it first"):
-        check_free(tmp_path / "a" / "b" / "run")
+    with pytest.raises(OutputError, match=r"^the folder .*/a/b does not exist; make it first"):
+        check_folder(tmp_path / "a" / "b" / "run", "run")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r"^there is no folder .*/file to write to"):
+    with pytest.raises(OutputError, match=r"^the folder .*/file does not exist"):
         save_run(a_run(), tmp_path / "file" / "run")
     assert names_in(tmp_path) == ["file"]
 
@@ -165,14 +167,14 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(tmp_path, monke
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(OutputError, match=r"run cannot be written \(Permission denied\)$"):
-        check_free(tmp_path / "run")
+        check_folder(tmp_path / "run", "run")
     monkeypatch.undo()
     with pytest.raises(OutputError, match=r"cannot be written \(File name too long\)$"):
-        check_free(tmp_path / ("r" * 300))
+        check_folder(tmp_path / ("r" * 300), "run")
 
 
 def test_checking_leaves_nothing_behind(tmp_path):
-    check_free(tmp_path / "run")
+    check_folder(tmp_path / "run", "run")
     assert names_in(tmp_path) == []
 
 
@@ -195,7 +197,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, f
     with pytest.raises(kind) as caught:
         save_run(a_run(shift=0.05), tmp_path / "run", force=True)
     if fail is no_space:
-        assert str(caught.value).endswith("(No space left on device); nothing was kept")
+        assert str(caught.value).endswith("(No space left on device); nothing was written")
     assert names_in(tmp_path) == before
     if there:
         assert told(open_run(tmp_path / "run")) == told(a_run())
@@ -227,7 +229,8 @@ def test_a_move_that_fails_loses_no_run(tmp_path, monkeypatch, which, late, kind
         if hit:
             raise kind
 
-    monkeypatch.setattr(record.os, "rename", fails)
+    monkeypatch.setattr(files, "exchange", lambda *_: False)
+    monkeypatch.setattr(os, "rename", fails)
     with pytest.raises((OutputError, KeyboardInterrupt)):
         save_run(a_run(shift=0.05), tmp_path / "run", force=True)
     monkeypatch.undo()

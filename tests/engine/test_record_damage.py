@@ -83,4 +83,4 @@ def test_a_run_json_that_is_something_else_is_told(tmp_path, content):
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.mkdir(), lambda p: p.write_text("")])
 def test_what_is_no_run_folder_is_told(tmp_path, make):
     make(tmp_path / "run")
-    assert "is no run folder; it has no run.json" in one_sentence(tmp_path / "run")
+    assert "is not a run folder; it has no run.json" in one_sentence(tmp_path / "run")

@@ -313,7 +313,7 @@ def test_what_can_go_on_and_what_cannot_is_told(tmp_path):
     with pytest.raises(SourceError, match=r"holds no state to go on from \(an older tamis wrote"):
         Selection.open(tmp_path / "old")
     fresh(tmp_path)
-    with pytest.raises(OutputError, match="run is there already; choose another folder"):
+    with pytest.raises(OutputError, match="run already exists; choose another name"):
         fresh(tmp_path)
     assert fresh(tmp_path, force=True).kept == []
 

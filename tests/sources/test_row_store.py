@@ -449,11 +449,11 @@ def test_verify_finds_one_changed_byte(tmp_path, name):
 def test_nothing_is_overwritten_unasked_and_an_interruption_leaves_what_was(tmp_path):
     rows = [[(0, 1.0)]]
     write(tmp_path / "a.rows", rows)
-    with pytest.raises(OutputError, match="exists; give another name"):
+    with pytest.raises(OutputError, match="already exists; choose another name"):
         write(tmp_path / "a.rows", rows)
 
     def interrupted():
-        with RowWriter(str(tmp_path / "a.rows"), overwrite=True) as writer:
+        with RowWriter(str(tmp_path / "a.rows"), force=True) as writer:
             writer.append(RowBlock(0, None, compressed([[(5, 2.0)]] * 3)))
             raise KeyboardInterrupt
 
@@ -462,8 +462,9 @@ def test_nothing_is_overwritten_unasked_and_an_interruption_leaves_what_was(tmp_
     assert os.listdir(tmp_path) == ["a.rows"]
     assert pairs(RowStore(tmp_path / "a.rows").rows()) == expected(rows)
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(OutputError, match="is not a row store"):
-        RowWriter(str(tmp_path / "mine"), overwrite=True)
+        RowWriter(str(tmp_path / "mine"), force=True)
 
 
 def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -21,17 +19,16 @@ from tamis.core.errors import InputError, OutputError, ParameterError, SourceErr
 from tamis.core.names import Names
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
-from tamis.sources.stores.folder_writer import _mark
 from tamis.sources.stores.store_files import HEADER, npy_header
 from tamis.sources.stores.store_writer import StoreWriter
 from tamis.sources.stores.transpose import write_store
 
 
-def write(path, matrix, y=None, *, cuts=(), names=None, overwrite=False, **more):
+def write(path, matrix, y=None, *, cuts=(), names=None, force=False, **more):
     """Write a CSC matrix or an array as a store, cut into blocks before the given columns."""
     n_rows, n_columns = matrix.shape
     bounds = [0, *cuts, n_columns]
-    with StoreWriter(str(path), overwrite=overwrite) as writer:
+    with StoreWriter(str(path), force=force) as writer:
         for lo, hi in pairwise(bounds):
             part = matrix[:, lo:hi]
             if sp.issparse(part):
@@ -232,15 +229,15 @@ def test_info_and_naming(tmp_path):
 def test_nothing_is_overwritten_unasked(tmp_path):
     first, second = (random_csc(np.random.default_rng(s)) for s in (0, 1))
     write(tmp_path / "a.cols", first)
-    with pytest.raises(OutputError, match="exists; give another name"):
+    with pytest.raises(OutputError, match="already exists; choose another name"):
         write(tmp_path / "a.cols", second)
     assert np.array_equal(collect(ColumnStore(tmp_path / "a.cols")), first.toarray())
-    write(tmp_path / "a.cols", second, overwrite=True)
+    write(tmp_path / "a.cols", second, force=True)
     assert np.array_equal(collect(ColumnStore(tmp_path / "a.cols")), second.toarray())
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(OutputError, match="is not a column store"):
-        write(tmp_path / "mine", second, overwrite=True)
+        write(tmp_path / "mine", second, force=True)
     with pytest.raises(OutputError, match="does not exist"):
         write(tmp_path / "absent" / "a.cols", second)
     assert sorted(os.listdir(tmp_path)) == ["a.cols", "mine"]
@@ -252,7 +249,7 @@ def test_an_interrupted_writer_leaves_what_was_there(tmp_path, error):
     write(tmp_path / "a.cols", matrix)
 
     def interrupted():
-        with StoreWriter(str(tmp_path / "a.cols"), overwrite=True) as writer:
+        with StoreWriter(str(tmp_path / "a.cols"), force=True) as writer:
             writer.append_sparse(np.array([0, 1]), np.array([2]), np.array([0.3]))
             raise error
 
@@ -359,14 +356,11 @@ def test_wrong_requests(tmp_path):
             writer.append_dense(np.ones((4, 2)))
 
 
-def test_what_a_killed_writer_left_is_cleared_away_and_a_living_one_is_left_alone(tmp_path):
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    left = tmp_path / f"{_mark('x.cols')}{dead.pid}-0000"
-    mine = tmp_path / f"{_mark('x.cols')}{os.getpid()}-0000"
-    for folder in (left, mine):
-        folder.mkdir()
-        (folder / "places.npy").write_bytes(b"half")
-    write_store(tmp_path / "x.cols", MemorySource(np.eye(3), [0, 1, 1]))
-    assert not left.exists()
-    assert mine.exists()
+def test_two_writers_of_one_store_do_not_disturb_each_other(tmp_path):
+    with StoreWriter(str(tmp_path / "x.cols")) as writer:
+        writer.append_dense(np.ones((3, 2)))
+        write_store(tmp_path / "x.cols", MemorySource(np.eye(3), [0, 1, 1]))
+        with pytest.raises(OutputError, match=r"x\.cols was made by another process"):
+            writer.commit(n_rows=3)
+    assert os.listdir(tmp_path) == ["x.cols"]
+    assert ColumnStore(tmp_path / "x.cols").n_columns == 3

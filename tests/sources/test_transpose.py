@@ -216,9 +216,9 @@ def test_an_error_leaves_nothing_behind(tmp_path, error, is_dense):
 def test_refusals(tmp_path):
     matrix = random_rows(0)
     write_store(tmp_path / "a.cols", Rows(matrix))
-    with pytest.raises(OutputError, match="overwrite=True"):
+    with pytest.raises(OutputError, match="force=True"):
         write_store(tmp_path / "a.cols", Rows(matrix))
-    write_store(tmp_path / "a.cols", Rows(matrix[:, :9]), overwrite=True)
+    write_store(tmp_path / "a.cols", Rows(matrix[:, :9]), force=True)
     with pytest.raises(SourceError, match="holds no rows"):
         write_store(tmp_path / "b.cols", Rows(matrix[:0]))
     wide = sp.csr_matrix(([1.0], ([0], [10**6])), (1, 10**6 + 1))

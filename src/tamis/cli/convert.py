@@ -9,7 +9,6 @@ import click
 
 from tamis.cli.options import Size, open_data, source_options
 from tamis.cli.progress import progress
-from tamis.core.errors import OutputError
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
@@ -44,17 +43,15 @@ def command(
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
       tamis convert clicks.svm.zst clicks.rows
     """  # noqa: D301  (click wants the backspace itself)
-    if os.path.lexists(store) and not force:
-        raise OutputError(f"{store} is there already; choose another name, or use --force")
     from tamis.sources.stores.row_writer import write_rows
     from tamis.sources.stores.transpose import write_store
 
     source = open_data(data, reading, memory)
     with progress(quiet) as report:
         if os.path.normpath(store).endswith(".rows"):
-            made: Source = write_rows(store, source, report=report, overwrite=force)
+            made: Source = write_rows(store, source, report=report, force=force)
         else:
-            made = write_store(store, source, memory=memory, report=report, overwrite=force)
+            made = write_store(store, source, memory=memory, report=report, force=force)
     if quiet:
         return
     info = made.info()

@@ -11,7 +11,7 @@ import click
 from tamis.cli.options import open_data, source_options
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
-from tamis.engine.files.folders import kind_of
+from tamis.core.files import kind_of
 
 
 @click.command("info")

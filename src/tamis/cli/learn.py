@@ -16,6 +16,7 @@ from tamis.cli.progress import progress, short
 from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
+from tamis.core.files import check_folder
 from tamis.core.sentences import counted
 from tamis.core.words import LEARNERS
 
@@ -109,7 +110,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.engine.learning.learn import learn, make_learner
     from tamis.engine.learning.learn_shards import learn_shards
-    from tamis.engine.learning.model import check_free, snapshot
+    from tamis.engine.learning.model import snapshot
     from tamis.engine.learning.tune import tune
     from tamis.report.learned import page_of_model, page_so_far
 
@@ -133,7 +134,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
 
         if given["tune_rows"] is not None:
             if given["out"] is not None:
-                check_free(given["out"], force=given["force"])  # before the rows are gone over
+                check_folder(given["out"], "model", force=given["force"])
             tuned = tune(
                 learner, list(data), rows=_rows(given["tune_rows"]), grid=_left(learner, given),
                 report=report, **{n: options[n] for n in ("classes", "skip_bad_lines")},

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -16,7 +14,8 @@ from tamis.cli.learn import tested
 from tamis.cli.options import source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import one_line
-from tamis.core.errors import OutputError, ParameterError
+from tamis.core.errors import ParameterError
+from tamis.core.files import atomic_file
 
 if TYPE_CHECKING:
     from tamis.engine.learning.predict import Predictions, Tally
@@ -104,21 +103,9 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
         yield lambda found: _write(printed, found, columns)
         printed.flush()
         return
-    part = f"{out}.part-{secrets.token_hex(4)}"
-    try:
-        with open(part, "wb") as file:
-            file.write(heading)
-            yield lambda found: _write(file, found, columns)
-        os.replace(part, out)
-    except OSError as error:
-        if error.filename not in (part, out, None):
-            raise
-        from tamis.engine.files.folders import reason
-
-        raise OutputError(f"{out} cannot be written ({reason(error)})") from error
-    finally:
-        with suppress(OSError):
-            os.unlink(part)
+    with atomic_file(out) as file:
+        file.write(heading)
+        yield lambda found: _write(file, found, columns)
 
 
 def _write(file: IO[bytes], found: Predictions, columns: list[str]) -> None:

@@ -127,9 +127,9 @@ def command(
       tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
       tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.core.files import check_folder
     from tamis.encode import resolve as resolve_encoder
     from tamis.engine.axis import as_columns
-    from tamis.engine.files.record import check_free
     from tamis.engine.living.resuming import begin, refuse_unfinished, resume
     from tamis.engine.wrappers.groups import read_groups
     from tamis.report.stream_run import page_of_run
@@ -137,7 +137,7 @@ def command(
 
     begun = time.perf_counter()
     refuse_unfinished(out, force=force)
-    check_free(out, force=force)
+    check_folder(out, "run", force=force)
     selector, encode = selector_of(method, params, measure, alpha, threshold)
     if encode is not None:
         encoding["encode"] = resolve_encoder(encode)

@@ -40,7 +40,7 @@ def as_columns(
             f"{cache} is in the way: the columns of {name} would be kept there, and it is no "
             "column store; move it, or write to another folder"
         )
-    store = write_store(cache, source, memory=memory, report=report, overwrite=True)
+    store = write_store(cache, source, memory=memory, report=report, force=True)
     say(
         f"{name} is stored by rows, so it was turned into the column store {cache}, which is kept "
         "for next time"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
-from tamis.core.errors import OutputError
+from tamis.core.files import atomic_file, make_folder
 from tamis.evaluate.cells import MEMORY_CAP, OK, TIME_CAP, Caps, Cell, judge_key
 
 
@@ -20,11 +19,7 @@ class CellCache:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{folder} cannot be written ({error.strerror})") from error
+        self.folder = make_folder(folder)
 
     def path(self, cell: Cell) -> Path:
         """Where a cell is kept."""
@@ -46,17 +41,10 @@ class CellCache:
     def save(self, cell: Cell, record: dict[str, Any]) -> None:
         """Keep what is known about a cell."""
         path = self.path(cell)
-        work = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         text = json.dumps({"identity": cell.identity, **record}, ensure_ascii=False)
-        try:
-            path.parent.mkdir(exist_ok=True)
-            work.write_text(text, encoding="utf-8")
-            os.replace(work, path)
-        except OSError as error:
-            work.unlink(missing_ok=True)
-            raise OutputError(
-                f"{self.folder} cannot be written ({error.strerror}); finished cells are kept"
-            ) from error
+        make_folder(path.parent)
+        with atomic_file(path, hint="finished cells are kept") as file:
+            file.write(text.encode())
 
 
 def finished(step: dict[str, Any] | None, caps: Caps) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from tamis._version import __version__
-from tamis.core.errors import OutputError, ParameterError
+from tamis.core.errors import ParameterError
+from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
 from tamis.core.params import Nothing, Number, OneOf, check
 from tamis.evaluate.cache import CellCache, missing
@@ -306,32 +306,8 @@ def _work_folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="tamis-compare-") as folder:
             yield Path(folder)
         return
-    place = Path(os.path.abspath(out))  # workers may have another folder to be in
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        for old in place.glob(".work-*"):
-            if not _is_running(old.name.removeprefix(".work-")):
-                shutil.rmtree(old, ignore_errors=True)
-        work = place / f".work-{os.getpid()}"
-        work.mkdir()
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written ({error.strerror})") from error
-    try:
+    with scratch_folder(make_folder(out)) as work:
         yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _is_running(process: str) -> bool:
-    if not process.isdigit():
-        return False
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return int(process) != os.getpid()
 
 
 def _about(one: DataSet, folds: list[Fold]) -> dict[str, Any]:

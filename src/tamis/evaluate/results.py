@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -25,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.errors import OutputError, ParameterError, SourceError
+from tamis.core.files import atomic_file, make_folder
 from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
 from tamis.evaluate.stability import Stability, stability
@@ -230,29 +230,16 @@ class Results:
         return f"<b>Mean accuracy with {escape(judge)}</b><table>{heads}{''.join(rows)}</table>"
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write everything to a folder; each file is moved into place when it is whole."""
-        place = Path(folder)
+        """Write everything to a folder; a file is replaced when the new one is complete."""
+        path = Path(folder)
         record = {"format_version": FORMAT_VERSION, **self.asked}
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            put(
-                place / "results.parquet",
-                lambda p: pq.write_table(self.rows, p, compression="zstd"),
-            )
-            put(
-                place / "selections.parquet",
-                lambda p: pq.write_table(self.selections, p, compression="zstd"),
-            )
-            put(place / "summary.json", lambda p: p.write_text(_json(self.summary()), "utf-8"))
-            put(place / "summary.md", lambda p: p.write_text(self.to_markdown(), "utf-8"))
-            # Last, because it is what makes the folder a folder of results.
-            put(place / "compare.json", lambda p: p.write_text(_json(record), "utf-8"))
-        except (OSError, pa.ArrowException) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise OutputError(
-                f"{folder} cannot be written ({reason}); finished cells are kept"
-            ) from error
-        return place
+        put(path / "results.parquet", self.rows)
+        put(path / "selections.parquet", self.selections)
+        put(path / "summary.json", _json(self.summary()))
+        put(path / "summary.md", self.to_markdown())
+        # Last, because it is what makes the folder a folder of results.
+        put(path / "compare.json", _json(record))
+        return path
 
 
 def open_results(folder: str | os.PathLike[str]) -> Results:
@@ -300,11 +287,11 @@ def _json(thing: Any) -> str:
     return json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def put(path: Path, write: Any) -> None:
-    """Write a file beside, then move it into place."""
-    work = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        write(work)
-        os.replace(work, path)
-    finally:
-        work.unlink(missing_ok=True)
+def put(path: Path, content: str | pa.Table) -> None:
+    """Write a text or a table to a file, completely or not at all."""
+    make_folder(path.parent)
+    with atomic_file(path, hint="finished cells are kept") as file:
+        if isinstance(content, str):
+            file.write(content.encode())
+        else:
+            pq.write_table(content, file, compression="zstd")

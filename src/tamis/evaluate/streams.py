@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.errors import OutputError, ParameterError, SourceError
+from tamis.core.errors import ParameterError, SourceError
 from tamis.core.markup import cell
 from tamis.core.params import Number, check
 from tamis.evaluate.comparison import compare
@@ -134,15 +134,10 @@ class Curves:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write over_KIND.parquet, .json and .md into a folder."""
-        place, name = Path(folder), f"over_{self.kind}"
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            put(place / f"{name}.parquet", lambda p: pq.write_table(self.points, p))
-            record = json.dumps(self.asked, indent=1, ensure_ascii=False) + "\n"
-            put(place / f"{name}.json", lambda p: p.write_text(record, "utf-8"))
-            put(place / f"{name}.md", lambda p: p.write_text(self.to_markdown(), "utf-8"))
-        except OSError as error:
-            raise OutputError(f"{folder} cannot be written ({error.strerror})") from error
+        path = Path(folder) / f"over_{self.kind}"
+        put(path.with_suffix(".parquet"), self.points)
+        put(path.with_suffix(".json"), json.dumps(self.asked, indent=1, ensure_ascii=False) + "\n")
+        put(path.with_suffix(".md"), self.to_markdown())
 
 
 def open_curves(folder: str | os.PathLike[str], kind: Kind) -> Curves:

@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 
 from tamis.core.errors import SourceError
-from tamis.engine.files.folders import kind_of
+from tamis.core.files import kind_of
 from tamis.engine.files.record import open_run
 from tamis.report.history import history_of
 from tamis.report.page import Page

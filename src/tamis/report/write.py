@@ -1,14 +1,13 @@
-"""Write a page to a file, all or nothing."""
+"""Write a page to a file."""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from tamis.core.errors import OutputError
+from tamis.core.files import atomic_file
 from tamis.report.html import as_html
 from tamis.report.markdown import as_markdown
 from tamis.report.page import Page
@@ -23,14 +22,7 @@ FORMS: dict[str, Callable[[Page], str]] = {"html": as_html, "md": as_markdown, "
 
 
 def write_page(page: Page, path: str | os.PathLike[str], form: str = "html") -> Path:
-    """Write the page beside its place and move it there with one rename."""
-    target = Path(path)
-    work = target.with_name(f".{target.name}.partial-{secrets.token_hex(4)}")
-    try:
-        work.write_bytes(FORMS[form](page).encode("utf-8", "backslashreplace"))
-        work.replace(target)
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written ({error.strerror})") from error
-    finally:
-        work.unlink(missing_ok=True)
-    return target
+    """Write a page to a file, completely or not at all."""
+    with atomic_file(path) as file:
+        file.write(FORMS[form](page).encode("utf-8", "backslashreplace"))
+    return Path(path)

@@ -13,28 +13,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 
 from tamis.core.errors import SourceError
-from tamis.engine.files.folders import put_in_place, reason, refuse_taken
+from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.engine.files.log_files import read_log, write_events, write_log
 from tamis.engine.files.views import FORMAT_VERSION, RUN_FIELDS, run_json, write_selected
 from tamis.engine.living.record import is_living, read_living_run
 from tamis.engine.run import Run
 
 
-def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise one sentence if a run cannot be written to `folder`."""
-    refuse_taken(folder, _is_run, "run folder", force=force)
-
-
 def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write a run: into a hidden folder beside, then into place with one rename."""
-
-    def write(work: Path) -> None:
+    """Write a run to a folder, completely or not at all."""
+    with atomic_folder(folder, "run", force=force) as work:
         write_selected(run, work / "selected.csv")
         if run.stock is not None:
             from tamis.engine.living.archive import add_state  # reading a run needs no selector
@@ -45,23 +38,15 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
             write_events(run.log, work / "events.parquet")
             more = {}
         (work / "run.json").write_bytes(run_json(run, **more))
-
-    return publish(write, folder, force=force)
-
-
-def publish(
-    write: Callable[[Path], None], folder: str | os.PathLike[str], *, force: bool = False
-) -> Path:
-    """Let a run be written into a hidden folder, which is then moved into place."""
-    check_free(folder, force=force)
-    return put_in_place(write, folder)
+    return Path(folder)
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:
     """Read a run that `save_run` wrote."""
     path = Path(folder)
-    if not _is_run(path):
-        raise SourceError(f"{path} is no run folder; it has no run.json written by tamis select")
+    recover_missing(path)
+    if not (path / MARKERS["run"]).is_file():
+        raise SourceError(f"{path} is not a run folder; it has no run.json written by tamis select")
     try:
         if is_living(path):
             return read_living_run(path)
@@ -77,7 +62,3 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
         f"{path} was written in format {record['format_version']!r} and this tamis reads format "
         f"{FORMAT_VERSION}; use the tamis that wrote it"
     )
-
-
-def _is_run(path: Path) -> bool:
-    return os.path.isfile(path / "run.json")

@@ -11,17 +11,15 @@ import json
 import os
 import zipfile
 import zlib
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tamis.core.errors import OutputError, SourceError
+from tamis.core.errors import SourceError
+from tamis.core.files import atomic_file, reason
 from tamis.core.masking import without_secrets
-from tamis.engine.files.durable import sync_folder
-from tamis.engine.files.folders import reason
 from tamis.engine.learning.model import classes_in, classes_out
 from tamis.methods.online.curve import Curve
 from tamis.methods.online.state import arrays_of, restore
@@ -50,18 +48,8 @@ def write_checkpoint(path: Path, training: Training, asked: dict[str, Any], seco
         "seconds": seconds,
     }
     text = np.frombuffer(json.dumps(record).encode(), dtype=np.uint8)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, record=text, curve=training.curve.state(), **arrays_of(learner._model))  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise OutputError(f"{path} cannot be written ({reason(error)}); make room") from error
+    with atomic_file(path, hint="make room") as file:
+        np.savez(file, record=text, curve=training.curve.state(), **arrays_of(learner._model))  # type: ignore[arg-type]
 
 
 def read_checkpoint(path: Path, training: Training, asked: dict[str, Any]) -> float:

@@ -15,10 +15,11 @@ from typing import Any, Literal
 from sklearn.base import clone
 
 from tamis.core.errors import ParameterError, SourceError
+from tamis.core.files import check_folder
 from tamis.core.memory import peak_megabytes
 from tamis.core.sentences import counted
 from tamis.engine.learning.checkpoint import place_of, read_checkpoint, write_checkpoint
-from tamis.engine.learning.model import check_free, plain, save_model
+from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
 from tamis.methods.online.arow import AROW
 from tamis.methods.online.fofs import FOFS
@@ -209,7 +210,7 @@ def tested(
 def _prepare(out: str | Path | None, checkpoint: float | None, force: bool) -> Path | None:
     """Check where things will be written; give the place of the checkpoint, if there is to be."""
     if out is not None:
-        check_free(out, force=force)
+        check_folder(out, "model", force=force)
     if checkpoint is None:
         if out is not None and place_of(out).exists():
             raise SourceError(

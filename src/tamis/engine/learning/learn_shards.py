@@ -18,9 +18,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.files import check_folder
 from tamis.core.params import Number, check
 from tamis.engine.learning.learn import Learned, facts_of, tested
-from tamis.engine.learning.model import check_free, plain, save_model
+from tamis.engine.learning.model import plain, save_model
 from tamis.engine.workers.executors import process_count, workers
 from tamis.kernels.threads import threads
 from tamis.methods.online.learner import InstanceLearner
@@ -101,7 +102,7 @@ def learn_shards(
         raise ParameterError("standard input cannot be read elsewhere; give files with --cluster")
     begun, paths = time.perf_counter(), [os.path.abspath(path) for path in data]
     if out is not None:
-        check_free(out, force=force)
+        check_folder(out, "model", force=force)
     merged_learner(learner, 1)._check_parameters()  # what is wrong is told before files are opened
     reading = {"format": format, "zero_based": zero_based, **options}
     readers = open_rows(paths, **reading)

@@ -21,26 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
+from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import without_secrets
-from tamis.engine.files.folders import put_in_place, reason, refuse_taken
 from tamis.engine.select import versions
 from tamis.methods.online.learner import InstanceLearner
 from tamis.methods.online.saved import SavedModel
 
 FORMAT_VERSION = 1
-MODEL = "model.json"
+MODEL = MARKERS["model"]
 
 _ARRAYS = ("features", "weights", "confidence")
-
-
-def check_free(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise one sentence if a model cannot be written to `folder`."""
-    refuse_taken(folder, is_model, "model", force=force)
-
-
-def is_model(folder: str | os.PathLike[str]) -> bool:
-    """True for a folder that `save_model` wrote."""
-    return os.path.isfile(os.path.join(folder, MODEL))
 
 
 def save_model(
@@ -50,7 +40,7 @@ def save_model(
     force: bool = False,
     **facts: Any,
 ) -> Path:
-    """Write what a learner has learned: into a hidden folder beside, then into place.
+    """Write what a learner has learned to a folder, completely or not at all.
 
     Parameters
     ----------
@@ -72,10 +62,8 @@ def save_model(
     >>> bool((model.predict(X) == clf.predict(X)).all()), 7 in model.kept_
     (True, True)
     """
-    check_free(folder, force=force)
     record, arrays, names = _content(learner)
-
-    def write(work: Path) -> None:
+    with atomic_folder(folder, "model", force=force) as work:
         sums = {}
         for name, array in arrays.items():
             np.save(work / f"{name}.npy", array, allow_pickle=False)
@@ -84,15 +72,15 @@ def save_model(
             (work / "names.json").write_bytes(_json(names))
             sums["names.json"] = _sum(work / "names.json")
         (work / MODEL).write_bytes(_json({**record, **facts, "crc32": sums}))
-
-    return put_in_place(write, folder)
+    return Path(folder)
 
 
 def open_model(folder: str | os.PathLike[str]) -> SavedModel:
     """Read a model that `save_model` or `tamis learn` wrote; it predicts as the learner did."""
     path = Path(folder)
-    if not is_model(path):
-        raise SourceError(f"{path} is no model; it has no {MODEL} written by tamis learn")
+    recover_missing(path)
+    if not (path / MODEL).is_file():
+        raise SourceError(f"{path} is not a model; it has no {MODEL} written by tamis learn")
     try:
         record = json.loads((path / MODEL).read_text(encoding="utf-8"))
         version = record["format_version"]

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import ParameterError, SourceError, TamisError
+from tamis.core.files import reason
 from tamis.core.log_arrays import append_names, extend
 from tamis.core.sentences import counted
 from tamis.core.words import BATCH_METHODS, STREAM_METHODS
@@ -31,7 +32,6 @@ from tamis.engine.files.durable import (
     read_lines,
     unpack,
 )
-from tamis.engine.files.folders import reason
 from tamis.engine.files.log_files import read_log
 from tamis.engine.files.views import RUN_FIELDS
 from tamis.engine.run import Run, encoded_how

@@ -26,12 +26,12 @@ from tamis.core.errors import (
     SourceError,
     TamisError,
 )
+from tamis.core.files import atomic_folder
 from tamis.core.masking import MASK
 from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.files.durable import Record
-from tamis.engine.files.record import publish
 from tamis.engine.living.archive import Archive, new_archive
 from tamis.engine.living.archive_reader import Given
 from tamis.engine.living.opening import known_encoding
@@ -123,7 +123,7 @@ def begin(
         asked["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
     line = _line(name, info.fingerprint, 0) | {"asked": asked}
 
-    def write(work: Path) -> None:
+    with atomic_folder(folder, "run", force=force) as work:
         # The log begins with the first column; until then there is nothing in it.
         facts = asdict(info) | encoding.record() | {"name": name}
         empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
@@ -132,8 +132,6 @@ def begin(
         )
         archive.commit(line, last=True)
         archive.refresh()
-
-    publish(write, folder, force=force)
 
 
 def _asked(source: Source, reading: dict[str, Any]) -> dict[str, Any]:

@@ -14,12 +14,11 @@ from sklearn.base import clone
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
+from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.axis import columns_for_now
 from tamis.engine.files.durable import Record, clear_others, locked, read_head
-from tamis.engine.files.folders import reason
-from tamis.engine.files.record import publish
 from tamis.engine.known_selectors import make_selector
 from tamis.engine.living.archive import Archive, names_in, new_archive
 from tamis.engine.living.archive_reader import Given
@@ -145,7 +144,7 @@ class Selection:
         if is_series(y) and y.name:
             stock.target_name = str(y.name)
 
-        def write(work: Path) -> None:
+        with atomic_folder(folder, "run", force=force) as work:
             log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
             source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                       "name": "columns that are fed", "fingerprint": "",
@@ -153,8 +152,6 @@ class Selection:
             archive = new_archive(work, chosen, stock, describe_run(chosen, log, source, target))
             archive.commit({"action": "create"}, last=True)
             archive.refresh()
-
-        publish(write, folder, force=force)
         return cls.open(folder, None if BY_METHOD.get(chosen.method) is type(chosen) else chosen)
 
     @classmethod
@@ -165,6 +162,7 @@ class Selection:
         name, so that a folder from someone else can run no code.
         """
         path = Path(folder)
+        recover_missing(path)
         if not is_living(path):
             raise SourceError(no_selection(path))
         found = cls(read(path, selector), selector)

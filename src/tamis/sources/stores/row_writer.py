@@ -31,7 +31,7 @@ def write_rows(
     source: Source,
     *,
     report: Report = silent,
-    overwrite: bool = False,
+    force: bool = False,
 ) -> RowStore:
     """Write all rows of a source as a row store and open it.
 
@@ -43,7 +43,7 @@ def write_rows(
         Where the rows come from; a source of columns is turned first.
     report : callable
         Called as report(what, done, total).
-    overwrite : bool
+    force : bool
         Replace a row store of that name.
 
     Raises
@@ -51,7 +51,7 @@ def write_rows(
     OutputError
         If `path` exists, or cannot be written; nothing is left behind.
     """
-    with RowWriter(as_path(path), overwrite=overwrite) as writer:
+    with RowWriter(as_path(path), force=force) as writer:
         is_late = isinstance(source, LateBase)
         if isinstance(source, LateBase):
             blocks = source.raw_rows(MEMORY, report)
@@ -77,8 +77,8 @@ class RowWriter(FolderWriter):
 
     KIND: ClassVar[str] = "row store"
 
-    def __init__(self, path: str, *, overwrite: bool = False) -> None:
-        super().__init__(path, overwrite=overwrite)
+    def __init__(self, path: str, *, force: bool = False) -> None:
+        super().__init__(path, force=force)
         self.n_rows = self.stored = 0
         self._highest = -1
         self._width: int | None = None  # of dense rows

@@ -64,8 +64,6 @@ class GrowingFile:
             record |= {"dtype": self.dtype.str, "shape": list(shape)}
             self._file.seek(0)
             self._file.write(npy_header(self.dtype, shape))
-        self._file.flush()
-        os.fsync(self._file.fileno())
         self._file.close()
         return record
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
+from tamis.core.files import recover_missing
 from tamis.core.memory import reuse_freed
 from tamis.sources.base import Report, silent
 from tamis.sources.shared.addresses import Place, is_address, place
@@ -41,6 +42,8 @@ class StoreFolder:
 
     def _open_folder(self, path: str) -> None:
         """Read meta.json and see that every file is there and as long as it says."""
+        if not is_address(path):
+            recover_missing(path)
         self.path = path
         self.meta = self._read_meta()
         for name, record in self.meta["files"].items():

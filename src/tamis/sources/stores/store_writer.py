@@ -22,8 +22,8 @@ class StoreWriter(FolderWriter):
 
     KIND: ClassVar[str] = "column store"
 
-    def __init__(self, path: str, *, overwrite: bool = False) -> None:
-        super().__init__(path, overwrite=overwrite)
+    def __init__(self, path: str, *, force: bool = False) -> None:
+        super().__init__(path, force=force)
         self.n_columns = self.stored = 0
         self._n_rows: int | None = None
         self._values: Values | None = None

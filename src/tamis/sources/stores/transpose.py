@@ -46,7 +46,7 @@ def write_store(
     *,
     memory: int = MEMORY,
     report: Report = silent,
-    overwrite: bool = False,
+    force: bool = False,
 ) -> ColumnStore:
     """Write all of a source as a column store and open it.
 
@@ -60,7 +60,7 @@ def write_store(
         Bytes that may be used for it, about.
     report : callable
         Called as report(what, done, total).
-    overwrite : bool
+    force : bool
         Replace a column store of that name.
 
     Raises
@@ -69,7 +69,7 @@ def write_store(
         If `path` exists, or cannot be written; nothing is left behind.
     """
     check("write_store", "memory", memory, Number(1, integer=True))
-    with StoreWriter(as_path(path), overwrite=overwrite) as writer:
+    with StoreWriter(as_path(path), force=force) as writer:
         if source.axis == "columns":
             for block in source.columns(report=report):
                 writer.append(block)
