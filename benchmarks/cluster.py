@@ -168,7 +168,7 @@ def _few(store: ColumnStore) -> ColumnStore:
     """The first columns of a store in a store beside it."""
     path = f"{store.path}.few.cols"
     if not Path(path).exists():
-        first = store.between(0, min(2_000, store.n_columns))
+        first = next(store.columns(2_000))
         write_store(path, BlocksSource(lambda: iter([first]), store.target()))
     return ColumnStore(path)
 

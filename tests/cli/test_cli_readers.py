@@ -151,4 +151,4 @@ def test_the_checksums_of_a_store_are_compared_when_asked(tamis, table, tmp_path
     assert said.startswith("a.cols")
     assert file.name in said
     said = tamis("info", "a.csv", "--verify").one_sentence()
-    assert said == "a.csv is no store, so it has no checksums to --verify"
+    assert said == "a.csv is not a store, so it has no checksums to verify"

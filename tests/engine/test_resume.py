@@ -19,10 +19,8 @@ from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.engine.files.record import open_run
 from tamis.engine.living.resuming import begin, can_resume, refuse_unfinished, resume
-from tamis.engine.wrappers.rest import rest_of
 from tamis.methods import BY_METHOD
 from tamis.sources import open_source
-from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
 
@@ -87,15 +85,15 @@ def test_columns_that_must_be_read_from_the_start(tmp_path):
     np.savez(tmp_path / "X.npz", **_csc(case.X))
     np.save(tmp_path / "X.y.npy", case.y)
     source = open_source(tmp_path / "X.npz")
-    assert not isinstance(source, Ranged)
+    assert not source.portable
     begin(tmp_path / "run", source, BY_METHOD["saola"](), name="X.npz")
     with pytest.raises(DiedError):
         resume(tmp_path / "run", width=10, every=1e-9, report=dies_after(4), n_threads=1)
     assert Selection.open(tmp_path / "run").status()["features"] > 0
     run = resume(tmp_path / "run", width=7)
     assert_same_log(run.log, tamis.select(source, "saola").log, "from a matrix file")
-    left = [(b.first, b.width) for b in rest_of(source, 13).columns(10)]
-    assert left[0] == (13, 7)
+    left = [(b.first, b.width) for b in source.columns(10, 13)]
+    assert left[0] == (13, 10)
     assert sum(width for _, width in left) == source.n_columns - 13
 
 

@@ -43,10 +43,10 @@ class Moving(MemorySource):
         super().__init__(first)
         self._second, self._passes = MemorySource(second), 0
 
-    def columns(self, width=None, report=lambda *_: None):
+    def columns(self, width=None, start=0, stop=None, progress=lambda *_: None):
         self._passes += width is not None  # not when its fingerprint is taken
         source = self._second if self._passes > 1 else super()
-        return source.columns(width, report)
+        return source.columns(width, start, stop, progress)
 
 
 def changed(data: pd.DataFrame, how: str) -> pd.DataFrame:

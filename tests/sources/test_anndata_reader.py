@@ -80,7 +80,7 @@ def test_turning_more_than_the_memory_goes_by_way_of_the_disk(tmp_path):
     for layer in ("rows", "dense"):
         source = AnnDataSource(tmp_path / "cells.h5ad", layer=layer, memory=2000)
         said: list[str] = []
-        blocks = list(source.columns(6, lambda *words, said=said: said.append(words[0])))
+        blocks = list(source.columns(6, progress=lambda *words, said=said: said.append(words[0])))
         assert [name for b in blocks for name in b.names] == list(source.names())
         found = np.hstack([_dense(block) for block in blocks])
         assert np.array_equal(found, LAYERS[layer][1] * CELLS["X"])

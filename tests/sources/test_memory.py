@@ -268,8 +268,8 @@ def test_everything_at_once_is_the_data_and_canonical_columns_are_shared():
 def test_progress_is_reported_in_columns_and_in_rows():
     steps = []
     source = MemorySource(TABLE, np.arange(23) % 2)
-    list(source.columns(4, report=lambda *step: steps.append(step)))
-    list(source.rows(10, report=lambda *step: steps.append(step)))
+    list(source.columns(4, progress=lambda *step: steps.append(step)))
+    list(source.rows(10, progress=lambda *step: steps.append(step)))
     assert steps == [
         ("reading columns", 4, 11), ("reading columns", 8, 11), ("reading columns", 11, 11),
         ("reading rows", 10, 23), ("reading rows", 20, 23), ("reading rows", 23, 23),

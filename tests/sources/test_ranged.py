@@ -12,7 +12,6 @@ import scipy.sparse as sp
 import tamis
 from tamis.checks.data import assert_same_log
 from tamis.sources import open_source
-from tamis.sources.base import Ranged
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
 
@@ -94,7 +93,7 @@ def same(a, b):
 
 
 def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
-    assert isinstance(source, Ranged)
+    assert source.portable
     told = pickle.dumps(source)
     assert len(told) < 5_000  # the way to it, and a target at most
     blocks, target = list(source.columns(90)), source.target()
@@ -102,7 +101,8 @@ def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
     there = pickle.loads(told)
     assert there.usual_width == source.usual_width
     for block in reversed(blocks):
-        same(there.between(block.first, block.first + block.width), block)
+        (found,) = there.columns(None, block.first, block.first + block.width)
+        same(found, block)
     assert np.array_equal(there.target(), target)
 
 

@@ -187,7 +187,7 @@ def test_rows_go_through_memory_and_say_so(tmp_path):
     y = np.arange(30)
     store = write(tmp_path / "a.cols", matrix, y)
     calls = []
-    blocks = list(store.rows(7, report=lambda *call: calls.append(call[0])))
+    blocks = list(store.rows(7, progress=lambda *call: calls.append(call[0])))
     assert any("transposing" in what for what in calls)
     assert [b.first for b in blocks] == [0, 7, 14, 21, 28]
     assert np.concatenate([b.y for b in blocks]).tolist() == y.tolist()

@@ -357,7 +357,7 @@ def test_info(tmp_path):
 def test_progress_ends_at_the_size_of_the_file(tmp_path):
     path = write(tmp_path, gzip.compress(PLAIN * 50))
     calls = []
-    list(SvmlightSource(path, chunk=100).rows(report=lambda *call: calls.append(call)))
+    list(SvmlightSource(path, chunk=100).rows(progress=lambda *call: calls.append(call)))
     size = path.stat().st_size
     assert calls[-1] == ("reading rows", size, size)
     assert all(total == size and 0 <= done <= size for _, done, total in calls)
@@ -367,7 +367,7 @@ def test_a_closed_stream_of_columns_leaves_nothing_behind(tmp_path):
     path = write(tmp_path, PLAIN)
     calls = []
     source = SvmlightSource(path, memory=1_000)
-    blocks = source.columns(1, report=lambda *call: calls.append(call[0]))
+    blocks = source.columns(1, progress=lambda *call: calls.append(call[0]))
     next(blocks)
     assert len(os.listdir(tmp_path)) == 2
     assert any("transposing" in what for what in calls)

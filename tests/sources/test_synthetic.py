@@ -98,7 +98,7 @@ def test_info_tells_the_recipe():
 
 def test_progress_is_reported_up_to_the_end():
     seen = []
-    list(SparseStream(50, 1000).columns(300, lambda *args: seen.append(args)))
+    list(SparseStream(50, 1000).columns(300, progress=lambda *args: seen.append(args)))
     assert [done for _, done, _ in seen] == [300, 600, 900, 1000]
 
 

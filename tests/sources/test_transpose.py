@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.sources.base import Source, SourceInfo, silent
+from tamis.sources.base import Source, silent
 from tamis.sources.npz import NpzSource
 from tamis.sources.shared.text import TextFile
 from tamis.sources.stores.sparse_runs import SparseRuns
@@ -39,10 +39,10 @@ class Rows(Source):
     def target(self):
         return self.y
 
-    def columns(self, width=None, report=silent):
+    def columns(self, width=None, start=0, stop=None, progress=silent):
         raise AssertionError("rows are to be read")
 
-    def rows(self, size=None, report=silent):
+    def rows(self, size=None, progress=silent):
         for lo in range(0, self.n_rows, self.step):
             if self.fail_at is not None and lo >= self.fail_at:
                 raise self.error
@@ -54,8 +54,8 @@ class Rows(Source):
     def load(self):
         return self.matrix, self.y
 
-    def info(self):
-        return SourceInfo("test", "rows", 0, 0, None, "dense", "none", "0" * 16)
+    def fingerprint(self):
+        return "0" * 16
 
 
 def random_rows(seed, n_rows=200, n_columns=50, values=None):
@@ -161,7 +161,10 @@ def test_svmlight_is_parsed_once_and_shifted_late(tmp_path, monkeypatch, memory,
     monkeypatch.setattr(TextFile, "chunks", lambda t, size: passes.append(size) or chunks(t, size))
     calls = []
     store = write_store(
-        tmp_path / "a.cols", SvmlightSource(path), memory=memory, report=lambda *c: calls.append(c)
+        tmp_path / "a.cols",
+        SvmlightSource(path),
+        memory=memory,
+        progress=lambda *c: calls.append(c),
     )
     assert len(passes) == 1
     assert_same(store, matrix)
@@ -201,8 +204,8 @@ def test_an_error_leaves_nothing_behind(tmp_path, error, is_dense):
     seen = []
 
     class Watched(Rows):
-        def rows(self, size=None, report=silent):
-            for block in super().rows(size, report):
+        def rows(self, size=None, progress=silent):
+            for block in super().rows(size, progress):
                 yield block
                 seen.append(sum(len(files) for _, _, files in os.walk(tmp_path)))
 

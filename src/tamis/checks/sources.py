@@ -83,7 +83,7 @@ def blocks_hold_what_kernels_take(source: Source) -> None:
 def reading_reports_how_far_it_is(source: Source) -> None:
     """The last report of a stream says that it is done."""
     said: list[tuple[str, int, int | None]] = []
-    for _ in source.columns(3, lambda *words: said.append(words)):
+    for _ in source.columns(3, progress=lambda *words: said.append(words)):
         pass
     assert said, "nothing was reported"
     what, done, total = said[-1]

@@ -49,9 +49,9 @@ def command(
     source = open_data(data, reading, memory)
     with progress(quiet) as report:
         if os.path.normpath(store).endswith(".rows"):
-            made: Source = write_rows(store, source, report=report, force=force)
+            made: Source = write_rows(store, source, progress=report, force=force)
         else:
-            made = write_store(store, source, memory=memory, report=report, force=force)
+            made = write_store(store, source, memory=memory, progress=report, force=force)
     if quiet:
         return
     info = made.info()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import click
 
 from tamis.cli.options import open_data, source_options
 from tamis.cli.text import one_line
-from tamis.core.errors import ParameterError
 from tamis.core.files import kind_of
 
 
@@ -46,11 +44,8 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
 def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, Any]:
     source = open_data(data, reading)
     if verify:
-        check = getattr(source, "verify", None)
-        if check is None:
-            raise ParameterError(f"{data} is no store, so it has no checksums to --verify")
-        check()
-    facts = asdict(source.info())
+        source.verify()
+    facts = source.info().record()
     details = facts.pop("details")
     verified = {"verified": True} if verify else {}
     return {"name": Path(data).name, **facts, **details, **verified}

@@ -112,7 +112,7 @@ def open_data(data: str, reading: dict[str, Any], memory: int | None = None) -> 
     from tamis.sources import open_source
 
     source = open_source(data, **reading)
-    if memory is not None and hasattr(source, "memory"):
+    if memory is not None:
         source.memory = memory
     return source
 
@@ -121,9 +121,7 @@ def data_name(data: str, source: Source) -> str:
     """How DATA is called in a file's name: a file by its name, an address by what it leads to."""
     if "://" not in data:
         return os.path.basename(os.path.normpath(data))
-    path = getattr(source, "path", None)
-    name = os.path.basename(path) if path else getattr(source, "label", source.format)
-    return re.sub(r"[^\w.-]+", "_", name)
+    return re.sub(r"[^\w.-]+", "_", source.label)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def command(
                 page.offer(lambda: page_of_run(_named(so_far(), name), out))
 
         columns = as_columns(
-            source, cache, memory=memory, report=report,
+            source, cache, memory=memory, progress=report,
             say=lambda sentence: None if quiet else click.echo(one_line(sentence), err=True),
         )  # fmt: skip
         converted = time.perf_counter()
@@ -225,7 +225,7 @@ def _commits_every(
         return checkpoint
     from tamis.engine.living.resuming import can_resume
 
-    return COMMIT_EVERY if can_resume(selector) and hasattr(columns, "path") else None
+    return COMMIT_EVERY if can_resume(selector) and columns.path is not None else None
 
 
 def _named(run: Run, name: str) -> Run:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tamis.core.errors import OutputError, SourceError
-from tamis.sources.base import Report, Source, silent
+from tamis.sources.base import MEMORY, Progress, Source, silent
 from tamis.sources.store import ColumnStore
 from tamis.sources.stores.store_files import META
-from tamis.sources.stores.transpose import MEMORY, write_store
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.stores.transpose import write_store
 
 
 def as_columns(
@@ -20,7 +19,7 @@ def as_columns(
     cache: str | os.PathLike[str],
     *,
     memory: int = MEMORY,
-    report: Report = silent,
+    progress: Progress = silent,
     say: Callable[[str], object] = lambda sentence: None,
 ) -> Source:
     """Give a source that streams columns, and say in a sentence what that took, if anything.
@@ -30,7 +29,7 @@ def as_columns(
     """
     if source.axis == "columns":
         return source
-    name = os.path.basename(getattr(source, "path", source.format))
+    name = source.label
     kept = _same_store(source, os.fspath(cache))
     if kept is not None:
         say(f"using the column store {cache}, made from {name} before")
@@ -40,7 +39,7 @@ def as_columns(
             f"{cache} is in the way: the columns of {name} would be kept there, and it is no "
             "column store; move it, or write to another folder"
         )
-    store = write_store(cache, source, memory=memory, report=report, force=True)
+    store = write_store(cache, source, memory=memory, progress=progress, force=True)
     say(
         f"{name} is stored by rows, so it was turned into the column store {cache}, which is kept "
         "for next time"
@@ -49,7 +48,7 @@ def as_columns(
 
 
 @contextmanager
-def columns_for_now(source: Source, report: Report = silent) -> Iterator[Source]:
+def columns_for_now(source: Source, progress: Progress = silent) -> Iterator[Source]:
     """Give a source that streams columns as often as needed; what is made for it goes afterwards.
 
     Rows are turned into a column store in a hidden folder beside the file.
@@ -57,16 +56,14 @@ def columns_for_now(source: Source, report: Report = silent) -> Iterator[Source]
     if source.axis == "columns":
         yield source
         return
-    own_folder = getattr(source, "work_folder", None)
-    folder = own_folder() if callable(own_folder) else os.getcwd()
-    with tempfile.TemporaryDirectory(prefix=".tamis-", dir=folder) as work:
-        memory = getattr(source, "memory", MEMORY)
-        yield write_store(os.path.join(work, "now.cols"), source, memory=memory, report=report)
+    with tempfile.TemporaryDirectory(prefix=".tamis-", dir=source.work_folder()) as work:
+        store = os.path.join(work, "now.cols")
+        yield write_store(store, source, memory=source.memory, progress=progress)
 
 
 def _same_store(source: Source, cache: str) -> ColumnStore | None:
     """The store at `cache` if it was made from this very file, read in the same way."""
-    path = getattr(source, "path", None)
+    path = source.path
     if path is None or not os.path.exists(cache):
         return None
     try:
@@ -79,9 +76,8 @@ def _same_store(source: Source, cache: str) -> ColumnStore | None:
         made_from.get("path") == os.path.basename(os.path.normpath(path))
         and made_from.get("size") == status.st_size
         and made_from.get("mtime_ns") == status.st_mtime_ns
-        and made_from.get("zero_based") == getattr(source, "zero_based", None)
+        and all(made_from.get(key) == value for key, value in source.reading().items())
     )
-    if not isinstance(source, SvmlightSource):  # the target or the query may be another one
-        own = getattr(source, "fingerprint", None)
-        same = same and callable(own) and made_from.get("fingerprint") == own()
+    if not source.reading():  # the target or the query may be another one
+        same = same and made_from.get("fingerprint") == source.fingerprint()
     return store if same else None

@@ -6,7 +6,6 @@ import contextlib
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -31,7 +30,6 @@ from tamis.methods import ColumnSelector
 from tamis.methods.telling import SETTLED
 from tamis.sources import open_source
 from tamis.sources.base import (
-    Ranged,
     Report,
     Source,
     describe_target,
@@ -130,11 +128,11 @@ def select(
         scoring = stack.enter_context(examiner(cluster))
         stock = stock_for(chosen, source, target, encoding)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
-        at_hand = cluster is None or not isinstance(columns, Ranged)
+        at_hand = cluster is None or not columns.portable
         if stock is not None:
             scoring = stock.filled(chosen, scoring, at_hand=at_hand)
         chosen.run(columns, target, scoring, width, watched(report, watch, so_far))
-        if stock is not None and isinstance(columns, Ranged) and not at_hand:
+        if stock is not None and not at_hand:
             stock.fetch(chosen, columns)
         if stock is not None:
             stock.tell_of_leaks(chosen.log_.names)
@@ -145,7 +143,7 @@ def select(
     info = source.info()
     finished = time.perf_counter()
     seconds = {"select": selected - begun, "fingerprint": finished - selected}
-    run = _run(chosen, asdict(info) | done, target, seconds, command)
+    run = _run(chosen, info.record() | done, target, seconds, command)
     run.stock = stock
     return run
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -214,34 +215,18 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     stops = [max(1, math.ceil(share * p - 1e-9)) for share in shares]
     seen: dict[int, Ints] = {}
 
-    def watched(selector: Any, source: Any, width: int | None, report: Any) -> Iterator[Any]:
-        """Note what is kept whenever a block has been absorbed that ends at a stop."""
-        for block in source.columns(width, report):
-            yield selector.score(block)
-            if selector.n_features_in_ in stops:
-                seen[selector.n_features_in_] = np.asarray(selector.kept_).copy()
+    def watched(
+        selector: Any, source: Any, width: int | None, progress: Any, start: int
+    ) -> Iterator[Any]:
+        """Note what is kept whenever all columns before a stop have been taken."""
+        for lo, hi in pairwise([start, *sorted({*stops, source.n_columns})]):
+            for block in source.columns(width, lo, hi):
+                yield selector.score(block)
+            if hi in stops:
+                seen[hi] = np.asarray(selector.kept_).copy()
 
-    # Blocks must end where the stops are: a block is a prefetch, so any cut gives the same answer.
-    selector.run(_CutSource(X, y, stops), y, watched)
+    selector.run(MemorySource(X, y), y, watched)
     return [np.sort(seen[stop]) for stop in stops]
-
-
-class _CutSource(MemorySource):
-    """Columns in blocks that end at given places."""
-
-    def __init__(self, X: Any, y: Ints, stops: Iterable[int]) -> None:
-        super().__init__(X, y)
-        self._stops = sorted({*stops, self.n_columns})
-
-    def columns(self, width: int | None = None, report: Any = None) -> Iterator[Any]:
-        """Stream blocks, cut at the stops."""
-        lo = 0
-        for stop in self._stops:
-            step = width or max(1, 1_000_000 // max(self.n_rows, 1))
-            while lo < stop:
-                hi = min(lo + step, stop)
-                yield self._block(lo, hi)
-                lo = hi
 
 
 def _arrival(method: Method, n_features: int) -> Ints | None:

@@ -159,7 +159,7 @@ def _open(path: str, reading: Mapping[str, Any]) -> Source:
 
 
 def _of_source(source: Source, name: str) -> DataSet:
-    if hasattr(source, "path"):
+    if source.path is not None:
         refuse_without_target(source)  # before it is read
     names, prefix, base = _names(source, name)
     X, y = source.load()

@@ -86,14 +86,14 @@ class Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 #: Gives the blocks of a source, so wide, as the selector examines them, in order, telling progress:
 #: one after the other here (`in_turn`), ahead in a thread, or on other machines.
-Scoring = Callable[["ColumnSelector", Source, int | None, Report], Iterable[Any]]
+Scoring = Callable[["ColumnSelector", Source, int | None, Report, int], Iterable[Any]]
 
 
 def in_turn(
-    selector: ColumnSelector, source: Source, width: int | None, report: Report
+    selector: ColumnSelector, source: Source, width: int | None, report: Report, start: int = 0
 ) -> Iterable[Any]:
     """Examine each block when it is wanted."""
-    return map(selector.score, source.columns(width, report))
+    return map(selector.score, source.columns(width, start, progress=report))
 
 
 class ColumnSelector(Selector):
@@ -206,12 +206,13 @@ class ColumnSelector(Selector):
         scoring: Scoring = in_turn,
         width: int | None = None,
         report: Report = silent,
+        start: int = 0,
     ) -> Self:
-        """Take all blocks of a source, which come examined, in order."""
+        """Take the blocks of a source from column `start` on, which come scored, in order."""
         if source.n_columns is not None:
             self.log_.reserve(source.n_columns)
         # What examines is this selector as it is now, which is small: it has seen nothing yet.
-        blocks = scoring(self, source, width, report)
+        blocks = scoring(self, source, width, report, start)
         self._tell = Telling(report, source.n_columns)
         try:
             for block in blocks:

@@ -20,20 +20,11 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources import _anndata_file as file
-from tamis.sources.base import (
-    Report,
-    Source,
-    SourceInfo,
-    as_path,
-    default_width,
-    describe_target,
-    silent,
-)
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
 from tamis.sources.shared.addresses import AddressedFile, from_here, is_address
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
-from tamis.sources.shared.matrix import block_ranges, column_blocks, row_blocks
+from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.shared.matrix import block_ranges, row_blocks
 from tamis.sources.shared.text import TextFile
-from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.roles import name_one
 
 
@@ -59,6 +50,8 @@ class AnnDataSource(Source):
 
     format: ClassVar[str] = "anndata"
 
+    path: str
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -69,6 +62,7 @@ class AnnDataSource(Source):
     ) -> None:
         self.path = as_path(path)
         self.layer, self.memory, self._column = layer, memory, target
+        self.target_name = target
         if is_address(self.path) and self.path.rstrip("/").endswith(".zarr"):
             raise SourceError(
                 f"{self.path}: a .zarr folder is not read at an address; write it as .h5ad or "
@@ -126,30 +120,24 @@ class AnnDataSource(Source):
         """Names of the columns."""
         return self._names
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; a matrix that lies by rows is turned first."""
         if self._matrix.layout == "csc":
-            yield from self._stored_columns(width, report)
-        elif self._bytes() * 3 > self.memory:
-            folder = work_folder(self.path, None)
-            yield from columns_by_disk(self, folder, self.memory, width, report)
-        else:
-            report("transposing rows to columns in memory", 0, None)
-            matrix = self.load()[0]
-            if self._matrix.layout == "csr":
-                for block in column_blocks(matrix.tocsc(), width, report):
-                    yield self._named(block.first, block.values)
-                return
-            for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-                yield self._named(lo, np.asfortranarray(matrix[:, lo:hi]))
-                report("reading columns", hi, self.n_columns)
+            return self._in_blocks(self._read, width, start, stop, progress)
+        return columns_by_disk(self, width, start, stop, progress)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; a matrix in CSC layout is turned in memory first."""
         matrix, y = self._matrix, self._y
         if matrix.layout == "csc":
-            report("transposing columns to rows in memory", 0, None)
-            yield from row_blocks(self.load()[0].tocsr(), y, size, report)
+            progress("transposing columns to rows in memory", 0, None)
+            yield from row_blocks(self.load()[0].tocsr(), y, size, progress)
             return
         with file.opened(self.path) as root:
             indptr = matrix.bounds(root) if matrix.layout == "csr" else None
@@ -160,7 +148,7 @@ class AnnDataSource(Source):
                     else matrix.vectors(root, indptr, lo, hi)
                 )
                 yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-                report("reading rows", hi, self.n_rows)
+                progress("reading rows", hi, self.n_rows)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSR or CSC matrix or an array, float64; and the target."""
@@ -175,14 +163,14 @@ class AnnDataSource(Source):
         make = csr_matrix if m.layout == "csr" else csc_matrix
         return make((whole.data, whole.indices, whole.indptr), shape=m.shape), self._y
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        details = {"kept_by": self._matrix.layout, "matrix": self._matrix.where}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, self._matrix.stored,
-            "dense" if self._matrix.layout == "dense" else "sparse",
-            describe_target(self._y), self.fingerprint(), details,
-        )  # fmt: skip
+    @property
+    def stored(self) -> int | None:
+        """Number of stored values."""
+        return self._matrix.stored
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {"kept_by": self._matrix.layout, "matrix": self._matrix.where}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk, the layer and the target's name."""
@@ -196,37 +184,23 @@ class AnnDataSource(Source):
         return digest.hexdigest()
 
     @property
-    def usual_width(self) -> int:
-        """Columns in a block that fits well in memory."""
-        return default_width(self.n_rows, self.n_columns, self._matrix.stored)
+    def portable(self) -> bool:  # type: ignore[override]
+        """Whether a worker can read its own columns."""
+        return self._matrix.layout == "csc"
 
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        """Columns lo to hi - 1 of a matrix in CSC layout, without reading others."""
+    def _read(self, lo: int, hi: int) -> ColumnBlock:
+        """Read columns lo to hi - 1 of a matrix in CSC layout, without others."""
         with file.opened(self.path) as root:
             if self._pointers is None:
                 self._pointers = self._matrix.bounds(root)
             vectors = self._matrix.vectors(root, self._pointers, lo, hi)
-        return self._named(lo, vectors.widened().without_zeros())
+        values = vectors.widened().without_zeros()
+        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it."""
         how = partial(type(self), memory=self.memory)
         return how, (from_here(self.path), self._column, self.layer)
-
-    def _stored_columns(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
-        width = width or self.usual_width
-        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-            yield self.between(lo, hi)
-            report("reading columns", hi, self.n_columns)
-
-    def _named(self, lo: int, values: Any) -> ColumnBlock:
-        hi = lo + (values.shape[1] if isinstance(values, np.ndarray) else len(values))
-        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi))
-
-    def _bytes(self) -> int:
-        """What the matrix takes in memory."""
-        stored = self._matrix.stored
-        return 8 * self.n_rows * self.n_columns if stored is None else 16 * stored
 
     def _find_target(self, root: Any, name: str) -> npt.NDArray[Any]:
         there = file.column_names(root["obs"])

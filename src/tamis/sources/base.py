@@ -1,7 +1,7 @@
-"""Where columns or rows come from: one small interface, and the readers found by name or extension.
+"""The two kinds of source, and how a source describes itself.
 
-A source knows its own axis. Reading along the other axis costs a pass over the data; a source that
-must pay it says so through `report` and keeps what it built.
+A `ColumnSource` yields blocks of columns, a `RowSource` yields blocks of rows. What both share is
+their description (`Source`): shape, target, names, where the data is and how it is recognised.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
+from tamis.core.params import Number, check
 
-#: Called as report(what, done, total): what is being done, how far it is, and how far it goes
+#: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
 #: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
-Report = Callable[[str, int, int | None], None]
+Progress = Callable[[str, int, int | None], None]
+Report = Progress
 
-#: A block holds about this many numbers unless the caller asks for a width.
+#: A block holds about this many numbers unless the caller gives a width.
 #: Small enough that a block's numbers and results stay in the processor's cache.
 BLOCK_ENTRIES = 1_000_000
+
+#: Bytes that turning rows into columns may use by default.
+MEMORY = 2_000_000_000
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -35,7 +40,23 @@ def silent(what: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True)
 class SourceInfo:
-    """What `tamis info` prints and `run.json` records about a source."""
+    """Everything about a source but its data.
+
+    Attributes
+    ----------
+    format, axis, layout : str
+        Name of the format; "columns" or "rows"; "dense" or "sparse".
+    n_rows, n_columns, stored : int or None
+        The shape, and the number of stored values where that is known.
+    target : str
+        The target in a few words.
+    fingerprint : str
+        A short hash of the data and of how they are read.
+    details : dict
+        What else `tamis info` prints.
+    path, target_name, name_prefix, name_base
+        As attributes of the source.
+    """
 
     format: str
     axis: Literal["columns", "rows"]
@@ -46,27 +67,43 @@ class SourceInfo:
     target: str
     fingerprint: str
     details: dict[str, Any] = field(default_factory=dict)
+    path: str | None = None
+    target_name: str | None = None
+    name_prefix: str = "x"
+    name_base: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """Return what `run.json` records and `tamis info` prints."""
+        aside = ("path", "target_name", "name_prefix", "name_base")
+        return {name: value for name, value in vars(self).items() if name not in aside}
 
 
 class Source(ABC):
-    """Data that can be loaded whole, or streamed by columns or by rows.
+    """What both kinds of source share: their description.
 
     Attributes
     ----------
     format : str
         The name used by ``tamis.open(path, format=...)``.
     axis : {"columns", "rows"}
-        The axis along which streaming costs no extra pass.
+        Whether the data is stored by columns or by rows.
+    path : str or None
+        The file, folder or address, if there is one.
     name_prefix, name_base : str, int
         How features without a name are called: prefix + (arrival number + base).
+    target_name : str or None
+        Name of the column that is the target, where it has one.
     """
 
     format: ClassVar[str]
     axis: ClassVar[Literal["columns", "rows"]]
+    path: str | None = None
     name_prefix: str = "x"
     name_base: int = 0
-    #: The first column that `columns` gives; another than 0 where those before it are done.
-    first_column: int = 0
+    target_name: str | None = None
+    #: Bytes that turning rows into columns may use, and the folder for what does not fit.
+    memory: int = MEMORY
+    work: str | os.PathLike[str] | None = None
 
     @property
     @abstractmethod
@@ -78,68 +115,139 @@ class Source(ABC):
     def n_columns(self) -> int | None:
         """Number of columns, or None while unknown."""
 
+    @property
+    def stored(self) -> int | None:
+        """Number of stored values of a sparse source, where that is known."""
+        return None
+
+    @property
+    def layout(self) -> Literal["dense", "sparse"]:
+        """Whether blocks are dense or sparse."""
+        return "dense" if self.stored is None else "sparse"
+
+    @property
+    def label(self) -> str:
+        """A short name: that of the file, or the format."""
+        return os.path.basename(os.path.normpath(self.path)) if self.path else self.format
+
     @abstractmethod
     def target(self) -> npt.NDArray[Any] | None:
-        """The target stored with the data, or None."""
+        """Return the target stored with the data, or None."""
 
     def missing_target(self) -> str | None:
-        """How to give a target, where none was given and that is known before anything is read."""
+        """Say how to give a target, if none was given and that is known before reading."""
         return None
 
     def names(self) -> Names | None:
-        """Names of all columns, for a source of rows that has them; None: columns tell their own.
-
-        Blocks of columns bring their names along, blocks of rows cannot.
-        """
+        """Return the names of all columns, or None if only the blocks of columns know them."""
         return None
 
     def words(self) -> npt.NDArray[np.bool_] | None:
-        """Which columns are codes of three or more words, for a source of rows that knows."""
+        """Return which columns are codes of three or more words, for a source that knows."""
         return None
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
-        """Name and values of the column that names the rows, for a source that was given one."""
+        """Return name and values of the column that names the rows, if there is one."""
         return None
 
     @abstractmethod
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns in order; the default width fits well in memory."""
+    def fingerprint(self) -> str:
+        """Return a short hash of the data and of how they are read."""
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {}
+
+    def reading(self) -> dict[str, Any]:
+        """Return how the file is read, where a fingerprint of its bytes does not tell."""
+        return {}
+
+    def verify(self, progress: Progress = silent) -> None:
+        """Compare the data with checksums stored beside them."""
+        called = self.path or self.label
+        raise SourceError(f"{called} is not a store, so it has no checksums to verify")
+
+    def work_folder(self) -> str:
+        """Return a folder for temporary files: `work`, that of the data, or the current one."""
+        if self.work is not None:
+            return as_path(self.work)
+        beside = [] if self.path is None else [os.path.dirname(os.path.abspath(self.path))]
+        for folder in (*beside, os.getcwd()):
+            if os.access(folder, os.W_OK):
+                return folder
+        raise SourceError(
+            f"reading {self.path or self.label} by columns needs a folder to write to; name one "
+            "with work="
+        )
+
+    def info(self) -> SourceInfo:
+        """Describe the source; this may need a pass over the data."""
+        return SourceInfo(
+            self.format, self.axis, self.n_rows, self.n_columns, self.stored, self.layout,
+            describe_target(self.target()), self.fingerprint(), self.details(),
+            self.path, self.target_name, self.name_prefix, self.name_base,
+        )  # fmt: skip
 
     @abstractmethod
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows in order; the default size fits comfortably in memory."""
 
     @abstractmethod
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a scipy CSR/CSC matrix or an array, and the target."""
 
-    @abstractmethod
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
+    # --- columns ---------------------------------------------------------------------------------
 
-
-def refuse_without_target(source: Source) -> None:
-    """Raise one sentence, before any long work, if nobody said what the target is."""
-    hint = source.missing_target()
-    if hint is not None:
-        called = masked(getattr(source, "path", "the data"), whole=True)
-        raise InputError(f"{called} has no target; {hint}")
-
-
-@runtime_checkable
-class Ranged(Protocol):
-    """A source any of whose columns can be read without those before them.
-
-    Such a source can be opened by many workers, each reading its own ranges: pickled, it is no more
-    than the way to open it.
-    """
+    #: Whether other processes can open it: pickled, it is only the way to open it.
+    portable: bool = False
 
     @property
     def usual_width(self) -> int:
-        """Columns in a block that fits well in memory."""
+        """Number of columns in a block that fits well in memory."""
+        return default_width(self.n_rows, self.n_columns or 0, self.stored)
 
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        """Columns lo to hi - 1."""
+    @abstractmethod
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
+        """Stream columns `start` to `stop` - 1 in blocks of `width` columns, in order.
+
+        By default all columns, in blocks that fit well in memory.
+        """
+
+    def _in_blocks(
+        self,
+        read: Callable[[int, int], ColumnBlock],
+        width: int | None,
+        start: int,
+        stop: int | None,
+        progress: Progress,
+    ) -> Iterator[ColumnBlock]:
+        """Cut a range into blocks and read each with `read(lo, hi)`."""
+        if width is not None:
+            check("columns", "width", width, Number(1, integer=True))
+        total = self.n_columns or 0
+        last, step = total if stop is None else min(stop, total), width or self.usual_width
+        for lo in range(start, last, step):
+            hi = min(lo + step, last)
+            yield read(lo, hi)
+            progress("reading columns", hi, total)
+
+
+def refuse_without_target(source: Source) -> None:
+    """Raise one sentence, before any long work, if no target was named."""
+    hint = source.missing_target()
+    if hint is not None:
+        called = masked(source.path or "the data", whole=True)
+        raise InputError(f"{called} has no target; {hint}")
+
+
+#: A source whose data is stored by columns, and one whose data is stored by rows.
+ColumnSource = RowSource = Source
 
 
 @runtime_checkable
@@ -151,7 +259,7 @@ class Resumable(Protocol):
     """
 
     def rows_after(
-        self, mark: str | None, size: int | None = None, report: Report = silent
+        self, mark: str | None, size: int | None = None, progress: Progress = silent
     ) -> Iterator[RowBlock]:
         """Stream the rows after a mark (None: from the start); every block has a mark."""
 
@@ -168,7 +276,7 @@ class RangedRows(Protocol):
         """Number of rows."""
 
     def rows_between(
-        self, first: int, last: int, size: int | None = None, report: Report = silent
+        self, first: int, last: int, size: int | None = None, progress: Progress = silent
     ) -> Iterator[RowBlock]:
         """Stream rows first to last - 1."""
 

@@ -19,14 +19,14 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.base import MEMORY, Progress, Source, silent
 from tamis.sources.memory import MemorySource
 from tamis.sources.shared.by_columns import columns_by_disk
 from tamis.sources.shared.matrix import row_blocks
 from tamis.sources.shared.rebatch import rebatch
 from tamis.sources.shared.rows_of_columns import rows_of_columns
 from tamis.sources.stores.row_writer import write_rows
-from tamis.sources.stores.transpose import MEMORY, write_store
+from tamis.sources.stores.transpose import write_store
 
 Block = ColumnBlock | RowBlock
 #: Blocks of an iterator are held up to this part of the memory, then all go to disk.
@@ -108,12 +108,18 @@ class BlocksSource(Source):
             self._y = np.concatenate([np.asarray(y) for y in labels])
         return self._y
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream the blocks of columns, cut where they are wider than `width`."""
         if width is not None:
             check("columns", "width", width, Number(1, integer=True))
         if isinstance(self._first, RowBlock):
-            yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
+            yield from columns_by_disk(self, width, start, stop, progress)
             return
         first = 0
         for block in self._blocks():
@@ -125,26 +131,28 @@ class BlocksSource(Source):
                     "give columns of the same rows"
                 )
             step = width or max(1, block.width)
-            for lo in range(0, block.width, step):
-                part = block.part(lo, min(lo + step, block.width)).without_zeros()
-                yield replace(part, first=first)
-                first += part.width
-                report("reading columns", first, None)
+            for lo in range(max(start - first, 0), block.width, step):
+                hi = min(lo + step, block.width if stop is None else stop - first)
+                if lo >= hi:
+                    return
+                yield replace(block.part(lo, hi).without_zeros(), first=first + lo)
+                progress("reading columns", first + hi, None)
+            first += block.width
         self._known = (self._first.n_rows, first)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream the blocks of rows in pieces of `size` (default: as they come)."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
         if isinstance(self._first, ColumnBlock):
-            yield from self._rows_of_columns(size, report)
+            yield from self._rows_of_columns(size, progress)
             return
         (n_rows, n_columns), y, first = self._shape(), self.target(), 0
         for values in self._row_values(size):
             target = None if y is None else y[first : first + len(values)]
             yield RowBlock(first, n_columns, values, target)
             first += len(values)
-            report("reading rows", first, n_rows)
+            progress("reading rows", first, n_rows)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a scipy matrix or an array, and the target."""
@@ -155,9 +163,13 @@ class BlocksSource(Source):
             return join(parts), self.target()
         return join_sparse([sp.csc_matrix(part) for part in parts], format="csc"), self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target, and a hash of the numbers that does not depend on the cuts."""
-        n_rows, n_columns = self._shape()
+    @property
+    def layout(self) -> Literal["dense", "sparse"]:
+        """Whether the first block is dense or sparse."""
+        return "sparse" if self._first.is_sparse else "dense"
+
+    def fingerprint(self) -> str:
+        """Return a hash of the numbers that does not depend on how they are cut into blocks."""
         digests = [hashlib.blake2b(digest_size=8) for _ in range(3)]
         for block in self._blocks():
             v = block.values
@@ -168,15 +180,7 @@ class BlocksSource(Source):
             for digest, array in zip(digests, arrays, strict=False):
                 digest.update(np.ascontiguousarray(array).tobytes())
         mark = "".join(digest.hexdigest() for digest in digests)
-        return SourceInfo(
-            self.format, self.axis, n_rows, n_columns, None,
-            "sparse" if self._first.is_sparse else "dense", describe_target(self.target()),
-            hashlib.blake2b(mark.encode(), digest_size=8).hexdigest(),
-        )  # fmt: skip
-
-    def work_folder(self) -> str:
-        """Where stores are kept while they are needed."""
-        return os.getcwd() if self.work is None else as_path(self.work)
+        return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()
 
     def _blocks(self) -> Iterator[Block]:
         return map(_as_block, self._make())
@@ -196,12 +200,12 @@ class BlocksSource(Source):
         assert self._known is not None
         return self._known
 
-    def _rows_of_columns(self, size: int | None, report: Report) -> Iterator[RowBlock]:
+    def _rows_of_columns(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         if not self._first.is_sparse:
-            yield from rows_of_columns(self, self.memory, self.work_folder, size, report)
+            yield from rows_of_columns(self, self.memory, self.work_folder, size, progress)
             return
-        report("transposing columns to rows in memory", 0, None)
-        yield from row_blocks(self.load()[0].tocsr(), self.target(), size, report)
+        progress("transposing columns to rows in memory", 0, None)
+        yield from row_blocks(self.load()[0].tocsr(), self.target(), size, progress)
 
     def _row_values(self, size: int | None) -> Iterator[Any]:
         """The numbers of the rows in pieces of `size`, sparse or dense as the first block is."""
@@ -273,14 +277,20 @@ class _Once(Source):
     def target(self) -> None:
         """Nothing: rows bring their own."""
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """The blocks of columns."""
         for block in self._given:
             if not isinstance(block, ColumnBlock):
                 raise InputError("a block of rows came among blocks of columns; give one kind")
             yield block.without_zeros()
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """The blocks of rows."""
         for block in self._given:
             if not isinstance(block, RowBlock):
@@ -289,10 +299,6 @@ class _Once(Source):
             yield block
 
     def load(self) -> tuple[Any, None]:
-        """Never asked for."""
-        raise NotImplementedError
-
-    def info(self) -> SourceInfo:
         """Never asked for."""
         raise NotImplementedError
 

@@ -15,10 +15,9 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
+from tamis.sources.shared.by_columns import columns_by_disk
 from tamis.sources.shared.matrix import whole_numbers
-from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.roles import Roles, name_one, names_of, row_labels
 from tamis.sources.tables.table import TableSource, key_values, of_height, refuse_rounding
 from tamis.sources.tables.table_files import MemoryTable
@@ -59,6 +58,8 @@ class CsvSource(Source):
 
     format: ClassVar[str] = "csv"
 
+    path: str
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -85,6 +86,7 @@ class CsvSource(Source):
         self.memory, self.work = memory, work
         self._text = CsvText(self.path, delimiter, header, names_of(na), longest_line)
         self._roles = Roles.of(target, key, ignore, categorical)
+        self.target_name = target
         self._how = repr((self._roles.options(), delimiter, header, names_of(na)))
         self._row_labels = row_labels(self._text.names)
         names = self._text.names
@@ -141,21 +143,26 @@ class CsvSource(Source):
         words = [key_values(batch.column(key)) for batch in batches]
         return key, np.concatenate([np.zeros(0, "U1"), *words])
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; a file that does not fit is transposed on disk."""
-        self._learn(report)
+        self._learn(progress)
         if self._held is not None:
-            yield from self._held.columns(width, report)
-        else:
-            yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
+            return self._held.columns(width, start, stop, progress)
+        return columns_by_disk(self, width, start, stop, progress)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows (default: a piece of the text)."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
-        self._learn(report)
+        self._learn(progress)
         if self._held is not None:
-            yield from self._held.rows(size, report)
+            yield from self._held.rows(size, progress)
             return
         done = 0
         for batch in of_height(self._batches(self._features), size):
@@ -167,7 +174,7 @@ class CsvSource(Source):
             y = None if self._y is None else self._y[done : done + len(values)]
             yield RowBlock(done, self.n_columns, values, y)
             done += len(values)
-            report("reading rows", self._text.file.done, self._text.file.size)
+            progress("reading rows", self._text.file.done, self._text.file.size)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array in Fortran order, and the target."""
@@ -179,27 +186,19 @@ class CsvSource(Source):
             values[block.first : block.first + block.height] = np.asarray(block.values)
         return values, self._y
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
         self._learn()
         file = self._text.file
         details = {"bytes": file.size, "compression": file.compression}
         details |= {"columns_of_words": len(self._words)}
-        details |= self._roles.passed_over(self._row_labels)
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
-            describe_target(self._y), self.fingerprint(), details,
-        )  # fmt: skip
+        return details | self._roles.passed_over(self._row_labels)
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of how it is read."""
         digest = hashlib.blake2b(self._text.file.fingerprint().encode(), digest_size=8)
         digest.update(self._how.encode())
         return digest.hexdigest()
-
-    def work_folder(self) -> str:
-        """Where columns may be kept while they are needed: given, beside the file, or here."""
-        return work_folder(self.path, self.work)
 
     def _where(self) -> str:
         """The path, with a hint where the delimiter looks wrong."""
@@ -217,7 +216,7 @@ class CsvSource(Source):
     def _batches(self, names: list[str]) -> Iterator[Any]:
         return self._text.batches({name: self._types[name] for name in names}, names)
 
-    def _learn(self, report: Report = silent) -> None:
+    def _learn(self, progress: Progress = silent) -> None:
         """Read the file once: rows, words and the target; hold it if it is small."""
         if self._n_rows is not None:
             return
@@ -228,7 +227,7 @@ class CsvSource(Source):
         self._types = {name: self._guess(name) for name in names}
         while True:
             try:
-                self._pass(names, report)
+                self._pass(names, progress)
                 return
             except NotANumberError as found:  # not numbers after all, and not in the first lines
                 self._types[found.name] = pa.large_string()
@@ -250,7 +249,7 @@ class CsvSource(Source):
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         return pa.float64() if is_number or pa.types.is_null(kind) else pa.large_string()
 
-    def _pass(self, names: list[str], report: Report) -> None:
+    def _pass(self, names: list[str], progress: Progress) -> None:
         import pyarrow as pa
 
         in_words = [n for n in self._features if self._types[n] == pa.large_string()]
@@ -269,7 +268,7 @@ class CsvSource(Source):
                 labels.append(batch.column(self._roles.target))
             room -= batch.nbytes
             held = [*held, batch] if room > 0 else []
-            report("reading rows", self._text.file.done, self._text.file.size)
+            progress("reading rows", self._text.file.done, self._text.file.size)
         if n_rows == 0:
             raise SourceError(f"{self.path} has a header and no rows; give at least one row")
         for name in in_words:

@@ -15,10 +15,8 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.shared.by_columns import work_folder
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
 from tamis.sources.shared.rows_of_columns import rows_of_columns
-from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.roles import Roles, name_one, no_such
 from tamis.sources.tables.table import TableSource, key_values
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
@@ -54,6 +52,8 @@ class DailySource(Source):
     format: ClassVar[str] = "daily"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
+    path: str
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -72,6 +72,7 @@ class DailySource(Source):
                 f"{self.path} is a folder of tables; name the column that tells their rows apart "
                 "with key= (--key)"
             )
+        self.target_name = target
         self._key, self._roles = key, Roles.of(target, key, ignore, categorical)
         self._parts = [self._part(file) for file in _files(self.path)]
         self._check_names()
@@ -120,22 +121,31 @@ class DailySource(Source):
                 self._y = y
         return self._y
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of at most `width` columns, file after file."""
-        first, total = 0, self.n_columns
+        before, total = 0, self.n_columns
+        last = total if stop is None else min(stop, total)
         for part, in_order in zip(self._parts, self._in_order, strict=True):
-            day = os.path.basename(part.path)
-            order = None if in_order else self._order(part)
-            for block in part.columns(width):
-                values = np.asarray(block.values)
-                values = values if order is None else np.asfortranarray(values[order])
-                yield replace(block, first=first, values=values, group=day)
-                first += block.width
-                report("reading columns", first, total)
+            lo, hi = max(start - before, 0), min(last - before, part.n_columns)
+            if lo < hi:
+                order = None if in_order else self._order(part)
+                for block in part.columns(width, lo, hi):
+                    values = np.asarray(block.values)
+                    values = values if order is None else np.asfortranarray(values[order])
+                    first = before + block.first
+                    yield replace(block, first=first, values=values, group=part.label)
+                    progress("reading columns", first + block.width, total)
+            before += part.n_columns
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, in memory or by way of a column store that goes."""
-        yield from rows_of_columns(self, self.memory, self.work_folder, size, report)
+        yield from rows_of_columns(self, self.memory, self.work_folder, size, progress)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array in Fortran order, and the target."""
@@ -144,25 +154,17 @@ class DailySource(Source):
             values[:, block.first : block.first + block.width] = np.asarray(block.values)
         return values, self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        details = {"files": len(self._parts), "first": os.path.basename(self._parts[0].path)}
-        details |= {"last": os.path.basename(self._parts[-1].path)}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        first, last = self._parts[0].label, self._parts[-1].label
+        return {"files": len(self._parts), "first": first, "last": last}
 
     def fingerprint(self) -> str:
         """Return a short hash of every file and of the roles of columns."""
         digest = hashlib.blake2b(repr(self._roles.options()).encode(), digest_size=8)
         for part in self._parts:
-            digest.update(f"{os.path.basename(part.path)} {part.fingerprint()}\n".encode())
+            digest.update(f"{part.label} {part.fingerprint()}\n".encode())
         return digest.hexdigest()
-
-    def work_folder(self) -> str:
-        """Where columns may be kept while they are needed: given, beside the folder, or here."""
-        return work_folder(os.path.normpath(self.path), self.work)
 
     def _part(self, file: TableFile) -> TableSource:
         """One file, with the roles that its columns have."""

@@ -14,14 +14,7 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
-from tamis.sources.base import (
-    Report,
-    Source,
-    SourceInfo,
-    default_width,
-    describe_target,
-    silent,
-)
+from tamis.sources.base import Progress, Source, default_width, silent
 from tamis.sources.tables.roles import row_labels
 from tamis.sources.tables.words import as_words, coded, sorted_words
 
@@ -120,20 +113,21 @@ class MemorySource(Source):
         """The target given."""
         return self._y
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of columns; compressed blocks share the matrix's memory."""
-        stored = self._matrix.stored if isinstance(self._matrix, Compressed) else None
-        step = width or default_width(self.n_rows, self.n_columns, stored)
-        for lo in range(0, self.n_columns, step):
-            hi = min(lo + step, self.n_columns)
-            yield self._block(lo, hi)
-            report("reading columns", hi, self.n_columns)
+        return self._in_blocks(self._block, width, start, stop, progress)
 
     def whole(self) -> ColumnBlock:
         """Everything as one block."""
         return self._block(0, self.n_columns)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of rows."""
         step = size or default_width(self.n_columns, self.n_rows, None)
         matrix = self.load()[0]
@@ -147,7 +141,7 @@ class MemorySource(Source):
             )
             y = None if self._y is None else self._y[lo : lo + step]
             yield RowBlock(lo, self.n_columns, values, y)
-            report("reading rows", min(lo + step, self.n_rows), self.n_rows)
+            progress("reading rows", min(lo + step, self.n_rows), self.n_rows)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return a scipy CSC matrix or an array, and the target."""
@@ -156,9 +150,13 @@ class MemorySource(Source):
             return sp.csc_matrix((m.data, m.indices, m.indptr), shape=self._shape), self._y
         return (self._matrix if self._frame is None else self.whole().values), self._y
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        m = self._matrix
+    @property
+    def stored(self) -> int | None:
+        """Number of stored values of a sparse matrix."""
+        return self._matrix.stored if isinstance(self._matrix, Compressed) else None
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the shape and the values."""
         digest = hashlib.blake2b(repr(self._shape).encode(), digest_size=8)
         # Blocks are widened: the same numbers in other types have the same fingerprint.
         for block in self.columns():
@@ -166,16 +164,7 @@ class MemorySource(Source):
             arrays = (v.indptr, v.indices, v.data) if isinstance(v, Compressed) else (v.T,)
             for array in arrays:
                 digest.update(np.ascontiguousarray(array).data)
-        return SourceInfo(
-            self.format,
-            self.axis,
-            self.n_rows,
-            self.n_columns,
-            m.stored if isinstance(m, Compressed) else None,
-            "sparse" if isinstance(m, Compressed) else "dense",
-            describe_target(self._y),
-            digest.hexdigest(),
-        )
+        return digest.hexdigest()
 
     def _block(self, lo: int, hi: int) -> ColumnBlock:
         names = None if self._names is None else self._names.part(lo, hi)

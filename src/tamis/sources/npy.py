@@ -14,20 +14,17 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.params import Number, check
 from tamis.sources.base import (
-    Report,
+    MEMORY,
+    Progress,
     Source,
-    SourceInfo,
     as_path,
-    default_width,
-    describe_target,
     silent,
 )
 from tamis.sources.memory import refuse_rounding
 from tamis.sources.shared.beside import TargetBeside
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.shared.by_columns import columns_by_disk
 from tamis.sources.shared.matrix import block_ranges
 from tamis.sources.shared.text import TextFile
-from tamis.sources.stores.transpose import MEMORY
 
 
 class NpySource(Source):
@@ -46,6 +43,9 @@ class NpySource(Source):
     """
 
     format: ClassVar[str] = "npy"
+    portable = True
+
+    path: str
 
     def __init__(
         self,
@@ -97,22 +97,20 @@ class NpySource(Source):
         """Return the target given or found beside the file, or None."""
         return self._beside.values()
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns."""
         if self.axis == "rows":
-            yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
-            return
-        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-            yield self.between(lo, hi)
-            report("reading columns", hi, self.n_columns)
+            return columns_by_disk(self, width, start, stop, progress)
+        return self._in_blocks(self._read, width, start, stop, progress)
 
-    @property
-    def usual_width(self) -> int:
-        """Columns in a block that fits well in memory."""
-        return default_width(self.n_rows, self.n_columns, None)
-
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        """Columns lo to hi - 1, without reading others."""
+    def _read(self, lo: int, hi: int) -> ColumnBlock:
+        """Read columns lo to hi - 1, without others."""
         values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
         return ColumnBlock(lo, self.n_rows, values)
 
@@ -121,35 +119,27 @@ class NpySource(Source):
         how = partial(type(self), y=self.target(), memory=self.memory, work=self.work)
         return how, (os.path.abspath(self.path),)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
         y = self.target()
         for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
             values = np.array(self._part(slice(lo, hi), slice(None)), np.float64, order="C")
             yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-            report("reading rows", hi, self.n_rows)
+            progress("reading rows", hi, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array, and the target."""
         whole = slice(None)
         return np.array(self._part(whole, whole), np.float64), self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
         order = "Fortran" if self._array.flags.f_contiguous else "C"
-        details = {"bytes": self._bytes.size, "values": str(self._array.dtype), "order": order}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+        return {"bytes": self._bytes.size, "values": str(self._array.dtype), "order": order}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of the target."""
         return self._beside.added_to(self._bytes.fingerprint())
-
-    def work_folder(self) -> str:
-        """Where columns may be kept while they are needed: given, beside the file, or here."""
-        return work_folder(self.path, self.work)
 
     def _part(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
         """Some of the array; whole numbers that floats cannot tell apart are refused."""

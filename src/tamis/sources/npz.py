@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.base import Progress, Source, as_path, silent
 from tamis.sources.shared.beside import TargetBeside
-from tamis.sources.shared.matrix import column_blocks, row_blocks
+from tamis.sources.shared.matrix import matrix_columns, row_blocks
 from tamis.sources.shared.text import TextFile
 
 
@@ -33,6 +33,8 @@ class NpzSource(Source):
 
     format: ClassVar[str] = "npz"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
+
+    path: str
 
     def __init__(self, path: str | os.PathLike[str], y: Any = None) -> None:
         self.path = as_path(path)
@@ -71,33 +73,40 @@ class NpzSource(Source):
         """Return the target given or found beside the file, or None."""
         return self._beside.values()
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; a matrix kept by rows is turned in memory first."""
         matrix = self._read()
         if matrix.format != "csc":
-            report("transposing rows to columns in memory", 0, None)
+            progress("transposing rows to columns in memory", 0, None)
             matrix = matrix.tocsc()
-        yield from column_blocks(matrix, width, report)
+        return self._in_blocks(matrix_columns(matrix), width, start, stop, progress)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; a matrix kept by columns is turned in memory first."""
         matrix = self._read()
         if matrix.format != "csr":
-            report("transposing columns to rows in memory", 0, None)
+            progress("transposing columns to rows in memory", 0, None)
             matrix = matrix.tocsr()
-        yield from row_blocks(matrix, self.target(), size, report)
+        yield from row_blocks(matrix, self.target(), size, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: the CSR or CSC matrix as float64, and the target."""
         return self._read(), self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        details = {"bytes": self._bytes.size, "kept_by": self._layout}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, int(self._read().nnz), "sparse",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self._read().nnz)
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {"bytes": self._bytes.size, "kept_by": self._layout}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of the target."""

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.sources.base import Source, as_path
-from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.base import MEMORY, Source, as_path
 from tamis.sources.tables.long import LongSource
 from tamis.sources.tables.roles import Roles, names_of
 from tamis.sources.tables.table import TableSource

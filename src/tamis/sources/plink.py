@@ -19,7 +19,7 @@ from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
 from tamis.sources._phenotype import phenotype, read_phenotypes
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
+from tamis.sources.base import Progress, Source, as_path, silent
 from tamis.sources.shared.matrix import block_ranges
 from tamis.sources.shared.text import TextFile
 
@@ -51,6 +51,8 @@ class PlinkSource(Source):
 
     format: ClassVar[str] = "plink"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
+
+    path: str
 
     def __init__(
         self, path: str | os.PathLike[str], y: Any = None, target: str | None = None
@@ -95,15 +97,23 @@ class PlinkSource(Source):
             self._y = self._find_target()
         return self._y
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` SNPs."""
         with self._opened() as bed:
-            for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-                calls = self._calls(bed, np.s_[:, lo:hi], "float64")
-                yield ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
-                report("reading columns", hi, self.n_columns)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+            def read(lo: int, hi: int) -> ColumnBlock:
+                calls = self._calls(bed, np.s_[:, lo:hi], "float64")
+                return ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
+
+            yield from self._in_blocks(read, width, start, stop, progress)
+
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` individuals; a pass over the file for each 256 MB of calls."""
         y = self.target()
         held = np.empty((0, self.n_columns), dtype=np.int8)
@@ -118,20 +128,16 @@ class PlinkSource(Source):
                 calls = np.where(part == _NO_CALL, np.nan, part.astype(np.float64))
                 values = np.ascontiguousarray(calls)
                 yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-                report("reading rows across columns", hi, self.n_rows)
+                progress("reading rows across columns", hi, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array in Fortran order, and the target."""
         with self._opened() as bed:
             return self._calls(bed, None, "float64"), self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        details = {"bytes": self._parts[0].size}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {"bytes": self._parts[0].size}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the three files and of the target."""

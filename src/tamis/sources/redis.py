@@ -10,7 +10,6 @@ the model comes once more.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -25,15 +24,12 @@ from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._redis_stream import Entry, Stream, id_key
 from tamis.sources._svmlight_text import parse_chunk
-from tamis.sources.base import Report, Source, SourceInfo, describe_target, silent
+from tamis.sources.base import Progress, Source, silent
 from tamis.sources.shared.by_columns import columns_by_disk
-from tamis.sources.shared.matrix import column_blocks, whole_numbers
-from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.shared.matrix import whole_numbers
 
 #: Entries in a block unless the caller asks for a number.
 _BLOCK = 1000
-#: Stored numbers that are turned into columns in memory; more are turned on disk.
-_IN_MEMORY = 20_000_000
 
 
 class RedisSource(Source):
@@ -85,7 +81,6 @@ class RedisSource(Source):
         wait: float = 0.0,
     ) -> None:
         self._stream = Stream(server, stream, group, consumer, wait)
-        self.label = self._stream.name
         self._target = target
         self._names = None if columns is None else Names.of(columns)
         self._numbers = None if columns is None else {c: j for j, c in enumerate(columns)}
@@ -126,17 +121,17 @@ class RedisSource(Source):
             self._width = width if self._width is None else self._width
         return self._y
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` of the entries that were there, and acknowledge nothing."""
         size = self._checked(size)
         first = 0
         for entries in self._stream.between("-", self._end, size):
             yield self._block(entries, first)
             first += len(entries)
-            report("reading rows", first, max(first, self._length))
+            progress("reading rows", first, max(first, self._length))
 
     def rows_after(
-        self, mark: str | None, size: int | None = None, report: Report = silent
+        self, mark: str | None, size: int | None = None, progress: Progress = silent
     ) -> Iterator[RowBlock]:
         """Stream the entries after a mark through the group; they stay pending until committed.
 
@@ -150,7 +145,7 @@ class RedisSource(Source):
             self._waiting.extend(entry.id for entry in entries)
             yield self._block(entries, first)
             first += len(entries)
-            report("reading rows", first, None)
+            progress("reading rows", first, None)
 
     def committed(self, mark: str) -> None:
         """Acknowledge the entries up to a mark, which are safe in a checkpoint now."""
@@ -159,18 +154,15 @@ class RedisSource(Source):
             safe.append(self._waiting.popleft())
         self._stream.acknowledge(safe)
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns of the entries that were there."""
-        matrix = self.load()[0] if self._length <= _IN_MEMORY // 20 else None
-        if matrix is None or matrix.nnz > _IN_MEMORY:
-            yield from columns_by_disk(self, os.getcwd(), MEMORY, width, report)
-            return
-        report("transposing rows to columns in memory", 0, None)
-        for block in column_blocks(matrix.tocsc(), width, report):
-            names = None if self._names is None else self._names.part(
-                block.first, block.first + block.width
-            )  # fmt: skip
-            yield ColumnBlock(block.first, block.n_rows, block.values, names)
+        return columns_by_disk(self, width, start, stop, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
         """Everything that was there: a CSR matrix, and the target."""
@@ -185,14 +177,23 @@ class RedisSource(Source):
         shape = (len(lengths), self.n_columns)
         return csr_matrix((values, indices, indptr), shape=shape), self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        stored = int(self.load()[0].nnz)
-        details = {"stream": self._stream.name, "group": self._stream.group, "last": self._end}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, stored, "sparse",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self.load()[0].nnz)
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {"stream": self._stream.name, "group": self._stream.group, "last": self._end}
+
+    def reading(self) -> dict[str, Any]:
+        """Return what feature numbers count from."""
+        return {"zero_based": self.zero_based}
+
+    @property
+    def label(self) -> str:
+        """Name of the stream."""
+        return self._stream.name
 
     def fingerprint(self) -> str:
         """Return a short hash of the entries that were there."""

@@ -26,7 +26,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,13 +35,12 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
-from tamis.sources.shared.matrix import block_ranges, column_blocks
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
+from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.shared.matrix import block_ranges
 from tamis.sources.shared.rebatch import Piece, rebatch
 from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
 from tamis.sources.stores.store_reader import OpenFiles, StoreFolder
-from tamis.sources.stores.transpose import MEMORY
 
 FORMAT, VERSION = "tamis-rows", 2
 
@@ -68,6 +66,7 @@ class RowStore(StoreFolder, Source):
 
     format: ClassVar[str] = "rows"
     axis: ClassVar[Literal["columns", "rows"]] = "rows"
+    path: str
     EXTENSIONS: ClassVar[tuple[str, ...]] = (".rows",)
     KIND: ClassVar[str] = "row store"
     STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
@@ -120,19 +119,19 @@ class RowStore(StoreFolder, Source):
         with open(os.path.join(self.path, "names.bin"), "rb") as file:
             return Names(file.read(), np.array(self._part("names_offsets.npy")))
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows (default: as they are stored, some 130,000 entries)."""
-        return self.rows_after(None, size, report)
+        return self.rows_after(None, size, progress)
 
     def rows_after(
-        self, mark: str | None, size: int | None = None, report: Report = silent
+        self, mark: str | None, size: int | None = None, progress: Progress = silent
     ) -> Iterator[RowBlock]:
         """Stream the rows after a mark, which is the number of rows before; None: all."""
         first = 0 if mark is None else self._row_of(mark)
-        return self.rows_between(first, self.n_rows, size, report)
+        return self.rows_between(first, self.n_rows, size, progress)
 
     def rows_between(
-        self, first: int, last: int, size: int | None = None, report: Report = silent
+        self, first: int, last: int, size: int | None = None, progress: Progress = silent
     ) -> Iterator[RowBlock]:
         """Stream rows first to last - 1, which are decoded with the blocks that hold them."""
         if size is not None:
@@ -145,18 +144,21 @@ class RowStore(StoreFolder, Source):
             for y, values in read if dense else rebatch(read, size):
                 end = first + len(values)
                 yield RowBlock(first, self.n_columns, values, y, mark=str(end))
-                report("reading rows", end, self.n_rows)
+                progress("reading rows", end, self.n_rows)
                 first = end
 
     def committed(self, mark: str) -> None:
         """Hear that rows are safe in a checkpoint; nothing needs to be done about it here."""
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns, after a pass that transposes the rows."""
-        names = self.names()
-        for block in self._turned(width, report):
-            part = None if names is None else names.part(block.first, block.first + block.width)
-            yield replace(block, names=part)
+        return columns_by_disk(self, width, start, stop, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSR matrix, or an array in C order; and the target."""
@@ -175,8 +177,13 @@ class RowStore(StoreFolder, Source):
         matrix.has_canonical_format = True
         return matrix, self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
+    @property
+    def stored(self) -> int | None:
+        """Number of stored values."""
+        return self._stored
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
         keys = (
             "values",
             "integer_values",
@@ -188,10 +195,7 @@ class RowStore(StoreFolder, Source):
         )
         details = {key: self.meta[key] for key in keys}
         details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, self._stored, self.meta["layout"],
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+        return details
 
     # --- small steps ---------------------------------------------------------------------------
 
@@ -229,22 +233,6 @@ class RowStore(StoreFolder, Source):
             part = slice(first + lo, first + hi)
             y = self._part("y.npy", part.start, part.stop) if self._has("y.npy") else None
             yield y, self._part("dense.npy", part.start, part.stop).astype(np.float64, copy=False)
-
-    def _turned(self, width: int | None, report: Report) -> Iterator[ColumnBlock]:
-        """Columns without names: by way of memory where that suffices, else by way of the disk."""
-        stored = self.n_rows * self.n_columns if self._stored is None else self._stored
-        if 40 * stored + 16 * self.n_columns > self.memory:
-            folder = work_folder(self.path, self.work)
-            yield from columns_by_disk(self, folder, self.memory, width, report)
-            return
-        report("transposing rows to columns in memory", 0, self.n_rows)
-        whole = self.load()[0]
-        if self._stored is not None:
-            yield from column_blocks(whole.tocsc(), width, report)
-            return
-        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-            yield ColumnBlock(lo, self.n_rows, np.asfortranarray(whole[:, lo:hi]))
-            report("reading columns", hi, self.n_columns)
 
     def _has(self, name: str) -> bool:
         return name in self.meta["files"]

@@ -17,18 +17,9 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._database import IN_MEMORY, ask, connected, told
-from tamis.sources.base import (
-    Report,
-    Source,
-    SourceInfo,
-    as_path,
-    default_width,
-    describe_target,
-    silent,
-)
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
+from tamis.sources.base import MEMORY, Progress, Source, as_path, default_width, silent
+from tamis.sources.shared.by_columns import columns_by_disk
 from tamis.sources.shared.text import TextFile
-from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.roles import name_one
 
 
@@ -88,6 +79,7 @@ class SqlSource(Source):
         if not query or not query.strip(" ;\n\t"):
             raise SourceError(f"{self._where} is a database; say what to read from it with query=")
         self.query, self._column = query.strip(" ;\n\t"), target
+        self.target_name = target
         with connected(database, self._library) as connection:
             # First inside another SELECT, where nothing but a SELECT can stand.
             count = ask(connection, f"select count(*) from ({self.query}\n) as q", self._where)
@@ -122,7 +114,7 @@ class SqlSource(Source):
             self._y = np.concatenate(labels) if labels else np.zeros(0)
         return self._y
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, in the order of the answer."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
@@ -137,12 +129,17 @@ class SqlSource(Source):
                     values = self._numbers(block, first)
                     yield RowBlock(first, self.n_columns, values, y)
                     first += len(values)
-                    report("reading rows", first, self.n_rows)
+                    progress("reading rows", first, self.n_rows)
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns, by way of a column store that goes afterwards."""
-        folder = work_folder(getattr(self, "path", os.curdir), None)
-        yield from columns_by_disk(self, folder, self.memory, width, report)
+        return columns_by_disk(self, width, start, stop, progress)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array, and the target."""
@@ -153,20 +150,15 @@ class SqlSource(Source):
             self._y = np.concatenate([np.asarray(block.y) for block in blocks])
         return np.concatenate([np.asarray(block.values) for block in blocks]), self._y
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        details = {"query": masked(self.query), "columns": len(self._all)}
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {"query": masked(self.query), "columns": len(self._all)}
 
     def fingerprint(self) -> str:
         """Return a short hash of the database file, or of the answer without one, and the query."""
         digest = hashlib.blake2b(f"{self.query!r} {self._column!r}".encode(), digest_size=8)
-        path = getattr(self, "path", None)
-        if path is not None:
-            digest.update(TextFile(path).fingerprint().encode())
+        if self.path is not None:
+            digest.update(TextFile(self.path).fingerprint().encode())
             return digest.hexdigest()
         for block in self.rows():
             digest.update(np.ascontiguousarray(block.values).data)

@@ -30,15 +30,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.sources.base import (
-    Report,
-    Source,
-    SourceInfo,
-    as_path,
-    default_width,
-    describe_target,
-    silent,
-)
+from tamis.sources.base import Progress, Source, as_path, silent
 from tamis.sources.shared.addresses import from_here
 from tamis.sources.shared.matrix import block_ranges, row_blocks
 from tamis.sources.stores.store_reader import StoreFolder
@@ -66,6 +58,8 @@ class ColumnStore(StoreFolder, Source):
 
     format: ClassVar[str] = "cols"
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
+    path: str
+    portable = True
     KIND: ClassVar[str] = "column store"
     STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
     KEYS: ClassVar[frozenset[str]] = _KEYS
@@ -98,19 +92,18 @@ class ColumnStore(StoreFolder, Source):
         """Return the target stored with the data, or None."""
         return np.array(self._part("y.npy")) if "y.npy" in self.meta["files"] else None
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; row numbers are a view of the file."""
-        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, self._stored):
-            yield self.between(lo, hi)
-            report("reading columns", hi, self.n_columns)
+        return self._in_blocks(self._read, width, start, stop, progress)
 
-    @property
-    def usual_width(self) -> int:
-        """Columns in a block that fits well in memory."""
-        return default_width(self.n_rows, self.n_columns, self._stored)
-
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        """Columns lo to hi - 1, without reading those before them."""
+    def _read(self, lo: int, hi: int) -> ColumnBlock:
+        """Read columns lo to hi - 1, without those before them."""
         words = self._part("words.npy", lo, hi) if "words.npy" in self.meta["files"] else None
         values, names = self._values(lo, hi), self._names(lo, hi)
         block = ColumnBlock(lo, self.n_rows, values, names, is_text=words)
@@ -120,20 +113,20 @@ class ColumnStore(StoreFolder, Source):
         """Pickle the way to it, not its columns: workers open the folder themselves."""
         return type(self), (from_here(self.path),)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; a sparse store is transposed in memory first."""
         y = self.target()
         if self._stored is not None:
-            report("transposing columns to rows in memory", 0, self.n_columns)
+            progress("transposing columns to rows in memory", 0, self.n_columns)
             matrix = self.load()[0].tocsr()
-            report("transposing columns to rows in memory", self.n_columns, self.n_columns)
-            yield from row_blocks(matrix, y, size, report)
+            progress("transposing columns to rows in memory", self.n_columns, self.n_columns)
+            yield from row_blocks(matrix, y, size, progress)
             return
         columns = self._part("dense.npy")
         for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
             values = np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
             yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-            report("reading rows across columns", hi, self.n_rows)
+            progress("reading rows across columns", hi, self.n_rows)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSC matrix, or an array in Fortran order; and the target."""
@@ -147,15 +140,17 @@ class ColumnStore(StoreFolder, Source):
         matrix.has_canonical_format = True
         return matrix, self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
+    @property
+    def stored(self) -> int | None:
+        """Number of stored values."""
+        return self._stored
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
         keys = ("values", "integer_values", "lowest", "highest", "stored_zeros", "source")
         details = {key: self.meta[key] for key in keys}
         details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, self._stored, self.meta["layout"],
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+        return details
 
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self._stored is None:

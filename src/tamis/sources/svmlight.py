@@ -23,12 +23,11 @@ from tamis.core.params import Number, check
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.threads import thread_count
 from tamis.sources._svmlight_text import Chunk, parse_all, sentence
-from tamis.sources.base import Report, Source, SourceInfo, as_path, describe_target, silent
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
-from tamis.sources.shared.matrix import column_blocks, whole_numbers
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
+from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.shared.matrix import whole_numbers
 from tamis.sources.shared.rebatch import rebatch
 from tamis.sources.shared.text import TextFile
-from tamis.sources.stores.transpose import MEMORY
 
 #: Bytes of text that a thread parses at a time.
 CHUNK = 1 << 20
@@ -76,6 +75,8 @@ class SvmlightSource(Source):
     axis: ClassVar[Literal["columns", "rows"]] = "rows"
     name_prefix: str = ""
 
+    path: str
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -122,7 +123,7 @@ class SvmlightSource(Source):
             self._labels = whole_numbers(np.concatenate(labels))
         return self._labels
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows (default: a chunk of text); the same rows for every size."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
@@ -130,32 +131,30 @@ class SvmlightSource(Source):
         base = self.name_base
         n_columns = self.n_columns if self._known else None
         first = 0
-        pieces = ((part.labels, part.rows) for part in self._parsed(self.chunk, report))
+        pieces = ((part.labels, part.rows) for part in self._parsed(self.chunk, progress))
         for y, rows in rebatch(pieces, size):
             indices = np.subtract(rows.indices, base, out=rows.indices)  # parsed for us alone
             yield RowBlock(first, n_columns, Compressed(rows.indptr, indices, rows.data), y)
             first += len(rows)
 
-    def raw_rows(self, memory: int, report: Report) -> Iterator[RowBlock]:
+    def raw_rows(self, memory: int, progress: Progress) -> Iterator[RowBlock]:
         """Stream rows whose places are the indices in the file, for `write_store`."""
         first = 0
         # A chunk in flight takes some ten times its length, and there are a few of them.
         chunk = max(1, min(self.chunk, memory // 100))
-        for part in self._parsed(chunk, report):
+        for part in self._parsed(chunk, progress):
             yield RowBlock(first, None, part.rows, part.labels)
             first += len(part.rows)
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns, after a pass that transposes the file."""
-        longest = self._text.size * (1 if self._text.compression == "none" else 8)
-        # A byte of text makes some 2 bytes of numbers, held three times while they are turned.
-        if longest * 8 <= self.memory:
-            report("transposing rows to columns in memory", 0, self._text.size)
-            matrix = self.load()[0].tocsc()
-            report("transposing rows to columns in memory", self._text.size, self._text.size)
-            yield from column_blocks(matrix, width, report)
-            return
-        yield from columns_by_disk(self, self.work_folder(), self.memory, width, report)
+        return columns_by_disk(self, width, start, stop, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
         """Everything at once: a CSR matrix, float64 with int32 indices if they fit; the labels."""
@@ -184,18 +183,22 @@ class SvmlightSource(Source):
         matrix.has_canonical_format = True
         return matrix, self._labels
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        target = describe_target(self.target())
-        details = {
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return self._facts().stored
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {
             "zero_based": self.name_base == 0,
             "bytes": self._text.size,
             "compression": self._text.compression,
         }
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, self._facts().stored, "sparse",
-            target, self.fingerprint(), details,
-        )  # fmt: skip
+
+    def reading(self) -> dict[str, Any]:
+        """Return what the user says about the base of indices."""
+        return {"zero_based": self.zero_based}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file."""
@@ -236,11 +239,7 @@ class SvmlightSource(Source):
             raise SourceError(f"{self.path} holds no rows; give a file with at least one")
         self._known = facts
 
-    def work_folder(self) -> str:
-        """Where columns may be kept while they are needed: given, beside the file, or here."""
-        return work_folder(self.path, self.work)
-
-    def _parsed(self, chunk: int, report: Report) -> Iterator[Chunk]:
+    def _parsed(self, chunk: int, progress: Progress) -> Iterator[Chunk]:
         """Parse the file with threads, in order; a pass to the end also learns its shape."""
         least = 1 if self.zero_based is False else 0
         facts, lines = _Facts(), 0
@@ -249,6 +248,6 @@ class SvmlightSource(Source):
                 raise SourceError(sentence(self.path, part, part.fault, lines))
             facts = facts.plus(part.found)
             lines += int(part.found[kernel.LINES])
-            report("reading rows", self._text.done, self._text.size)
+            progress("reading rows", self._text.done, self._text.size)
             yield part
         self._learn(facts)

@@ -14,14 +14,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.params import Nothing, Number, check
-from tamis.sources.base import (
-    Report,
-    Source,
-    SourceInfo,
-    default_width,
-    describe_target,
-    silent,
-)
+from tamis.sources.base import Progress, Source, default_width, silent
 from tamis.sources.memory import MemorySource
 
 #: Columns drawn together; part of what defines a stream, never to be changed.
@@ -93,27 +86,42 @@ class SparseStream(Source):
         """The classes, 0 and 1."""
         return self._y
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream the columns; nothing is kept."""
         check("columns", "width", width, (Number(1, integer=True), Nothing()))
-        stored = int(self.nonzeros * self.n_columns)
-        step = width or default_width(self.n_rows, self.n_columns, stored)
+        last = self.n_columns if stop is None else min(stop, self.n_columns)
+        step, first = width or self.usual_width, start
         waiting: list[Compressed] = []
-        have = first = 0
-        for lot in range(0, self.n_columns, LOT):
-            waiting.append(self._lot(lot))
+        have = 0
+        for lot in range(start - start % LOT, last, LOT):
+            part = self._lot(lot)
+            waiting.append(part.part(max(start - lot, 0), min(len(part), last - lot)))
             have += len(waiting[-1])
-            while have >= step or (lot + LOT >= self.n_columns and have):
+            while have >= step or (lot + LOT >= last and have):
                 whole = _joined(waiting)
                 width_now = min(step, have)
                 yield ColumnBlock(first, self.n_rows, whole.part(0, width_now))
                 first, have = first + width_now, have - width_now
                 waiting = [whole.part(width_now, len(whole))]
-                report("reading columns", first, self.n_columns)
+                progress("reading columns", first, self.n_columns)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    @property
+    def usual_width(self) -> int:
+        """Number of columns in a block that fits well in memory."""
+        stored = int(self.nonzeros * self.n_columns)
+        return default_width(self.n_rows, self.n_columns, stored)
+
+    layout: ClassVar[Literal["dense", "sparse"]] = "sparse"
+
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream the rows, by way of memory."""
-        yield from MemorySource(*self.load()).rows(size, report)
+        yield from MemorySource(*self.load()).rows(size, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
         """Everything as a scipy CSC matrix, and the classes."""
@@ -123,13 +131,13 @@ class SparseStream(Source):
         shape = (self.n_rows, self.n_columns)
         return csc_matrix((v.data, v.indices, v.indptr), shape=shape), self._y
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target; the fingerprint is the recipe."""
-        recipe = f"{self.n_rows}-{self.n_columns}-{len(self.planted)}-{self.nonzeros:g}-{self.seed}"
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "sparse",
-            describe_target(self._y), recipe, {"planted": self.planted.tolist()},
-        )  # fmt: skip
+    def fingerprint(self) -> str:
+        """Return the recipe."""
+        return f"{self.n_rows}-{self.n_columns}-{len(self.planted)}-{self.nonzeros:g}-{self.seed}"
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return {"planted": self.planted.tolist()}
 
     def _lot(self, first: int) -> Compressed:
         """Columns first..first + LOT - 1, whatever block they will be read in."""

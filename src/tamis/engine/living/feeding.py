@@ -33,7 +33,7 @@ from tamis.engine.workers.prefetch import ahead
 from tamis.engine.wrappers.groups import Labels, labels_of
 from tamis.kernels.threads import thread_count
 from tamis.methods.telling import SETTLED
-from tamis.sources.base import Report, Source
+from tamis.sources.base import Report, Source, silent
 
 #: Seconds between two commits.
 COMMIT_EVERY = 1.0
@@ -101,7 +101,7 @@ class Feeding:
         self.labels: Labels | None = None
         #: A hash of each column, its name and its values, as it was when it was looked at.
         self.looked_at: list[Hashes] = []
-        self.fingerprint = self.facts.get("fingerprint") or self.source.info().fingerprint
+        self.fingerprint = self.facts.get("fingerprint") or self.source.fingerprint()
         mine = [line for line in self.archive.history if line.get("source") == self.name
                 and line.get("fingerprint") == self.fingerprint and "columns" in line]  # fmt: skip
         #: Columns of this very source that an earlier feed, which was stopped, had taken.
@@ -169,8 +169,7 @@ class Feeding:
 
     def _blocks(self, report: Report | None = None) -> Iterator[ColumnBlock]:
         """The blocks of the source with our rows."""
-        told = () if report is None else (report,)
-        for block in self.source.columns(self.width, *told):
+        for block in self.source.columns(self.width, progress=report or silent):
             yield rearranged(block, self.indices)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:

@@ -74,8 +74,8 @@ def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
 
 def name_of(data: Any) -> str:
     """What to call what is fed."""
-    path = data if isinstance(data, str | os.PathLike) else getattr(data, "path", None)
-    if path is None:
+    path = data.path if isinstance(data, Source) else data
+    if not isinstance(path, str | os.PathLike):
         return "the data"
     name = masked(os.fspath(path), whole=True)
     return name if "://" in name else os.path.basename(os.path.normpath(name))

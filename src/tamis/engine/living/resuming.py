@@ -12,7 +12,6 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +42,11 @@ from tamis.engine.select import Watch, describe_run, watched
 from tamis.engine.workers.executors import examiner
 from tamis.engine.wrappers.encoded import EncodedSource
 from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups, refuse_groups
-from tamis.engine.wrappers.rest import rest_of
 from tamis.kernels.threads import threads
 from tamis.methods import FeatureStreamSelector
 from tamis.methods.base import ColumnSelector, Scoring
 from tamis.sources import open_source
-from tamis.sources.base import Ranged, Report, Source, silent
+from tamis.sources.base import Report, Source, silent
 from tamis.sources.shared.addresses import from_here
 
 #: Seconds between two commits.
@@ -125,7 +123,7 @@ def begin(
 
     with atomic_folder(folder, "run", force=force) as work:
         # The log begins with the first column; until then there is nothing in it.
-        facts = asdict(info) | encoding.record() | {"name": name}
+        facts = info.record() | encoding.record() | {"name": name}
         empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
         archive = new_archive(
             work, chosen, stock, describe_run(chosen, empty, facts, target, seconds, command)
@@ -136,7 +134,7 @@ def begin(
 
 def _asked(source: Source, reading: dict[str, Any]) -> dict[str, Any]:
     """Where the columns are, so that another process finds them from wherever it is started."""
-    path = getattr(source, "path", None)
+    path = source.path
     if path is None:
         raise InputError(
             "only columns in a file or a folder can be selected from resumably; write them to one "
@@ -197,7 +195,7 @@ def resume(
             f"the password of {place} was not recorded; give the whole address with --data (data=)"
         )
     source = open_source(place, **asked["reading"])
-    if source.info().fingerprint != line["fingerprint"]:
+    if source.fingerprint() != line["fingerprint"]:
         raise SourceError(
             f"{place} is not what it was when {folder} was begun; run tamis select again"
         )
@@ -286,18 +284,18 @@ class _Going:
         """Take all columns that are left."""
         archive, done = self._archive, self._last["columns"]
         selector, stock = archive.selector, archive.stock
-        source, rest = self._encoded(self._source), self._encoded(rest_of(self._source, done))
+        source = self._encoded(self._source)
         # Workers get a selector that has seen nothing: examining depends on no more than that.
         blank = clone(selector).start(
             stock.target, name_prefix=source.name_prefix, name_base=source.name_base
         )
         blank.prepare(source.columns(), source.n_columns)
         selector.prepare(source.columns(), source.n_columns)
-        at_hand = not (elsewhere and isinstance(source, Ranged))
+        at_hand = not (elsewhere and source.portable)
         noted = stock.filled(
             selector, self._committing(scoring, at_hand), blank=blank, at_hand=at_hand
         )
-        selector.go_on(rest, noted, width, watched(report, watch, archive.run))
+        selector.go_on(source, noted, width, watched(report, watch, archive.run), done)
         self._fetch(at_hand)
 
     def _encoded(self, source: Source) -> Source:
@@ -311,10 +309,14 @@ class _Going:
         """The same examining; what was taken of it is committed now and then."""
 
         def committed(
-            selector: ColumnSelector, source: Source, width: int | None, report: Report
+            selector: ColumnSelector,
+            source: Source,
+            width: int | None,
+            report: Report,
+            start: int = 0,
         ) -> Iterator[Any]:
             last = time.monotonic()
-            for scored in scoring(selector, source, width, report):
+            for scored in scoring(selector, source, width, report, start):
                 yield scored
                 # The reader comes back for the next one when it has taken this one in.
                 if time.monotonic() - last >= self._every:
@@ -327,7 +329,6 @@ class _Going:
     def _fetch(self, at_hand: bool) -> None:
         """Have the values of what is kept, which workers have read and not sent."""
         if not at_hand:
-            assert isinstance(self._source, Ranged)
             self._archive.stock.fetch(self._archive.selector, self._source)
 
     def line(self, *, done: bool = False) -> Record:

@@ -245,7 +245,7 @@ class Selection:
         """Feed a source that is open."""
         with self._writing(wait, say), columns_for_now(source, report) as by_columns:
             if by_columns is not source:
-                facts = {"fingerprint": source.info().fingerprint, **facts}
+                facts = {"fingerprint": source.fingerprint(), **facts}
             archive = self._archive
             refuse_feed(self.folder, archive.history)
             how: Any = {"width": width, "report": report, "facts": facts, **leave}

@@ -22,7 +22,7 @@ from tamis.engine.wrappers.encoded import EncodedBlock, EncodedSoFar, Encoding
 from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
 from tamis.methods.base import ColumnSelector, FeatureStreamSelector, Scoring
-from tamis.sources.base import Ranged, Report, Source
+from tamis.sources.base import Report, Source
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Stock:
         named = source.keys()
         if named is not None:
             self.key, self.keys = named[0], as_keys(named[1], self.target.n_rows, named[0])
-        self.target_name = getattr(getattr(source, "_roles", None), "target", self.target_name)
+        self.target_name = source.target_name or self.target_name
 
     def filled(
         self,
@@ -77,10 +77,10 @@ class Stock:
         """
 
         def examining_and_taking(
-            _: ColumnSelector, source: Source, width: int | None, report: Report
+            _: ColumnSelector, source: Source, width: int | None, report: Report, start: int = 0
         ) -> Iterator[Any]:
             noting: Any = _Noting(blank or selector, at_hand, selector)
-            for noted in scoring(noting, source, width, report):
+            for noted in scoring(noting, source, width, report, start):
                 yield noted.scored
                 # The reader comes back for the next one when it has taken this one in.
                 self._know(noted.first, noted.names, noted.hashes)
@@ -89,12 +89,12 @@ class Stock:
 
         return examining_and_taking
 
-    def fetch(self, selector: FeatureStreamSelector, source: Ranged) -> None:
+    def fetch(self, selector: FeatureStreamSelector, source: Source) -> None:
         """Read those kept columns that are not held yet, each by itself: they are few."""
         kept = selector.kept_
         for feature in kept.tolist():
             if feature not in self.columns:
-                self.columns.take(source.between(feature, feature + 1), kept)
+                self.columns.take(next(source.columns(1, feature, feature + 1)), kept)
 
     @staticmethod
     def hashes(block: ColumnBlock) -> Hashes | None:

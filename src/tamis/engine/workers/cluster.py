@@ -20,7 +20,7 @@ from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.methods.base import ColumnSelector, Scoring
-from tamis.sources.base import Report, Source
+from tamis.sources.base import Progress, Source
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
 PATIENCE = 30
@@ -35,14 +35,18 @@ def on_cluster(cluster: Any) -> Iterator[Scoring]:
         check_workers(client)
 
         def scoring(
-            selector: ColumnSelector, source: Source, width: int | None, report: Report
+            selector: ColumnSelector,
+            source: Source,
+            width: int | None,
+            report: Progress,
+            start: int = 0,
         ) -> Generator[Any]:
             # A task, not scattered data: what is lost with a worker is made again. Workers pass it
             # on to each other packed, as each of them has to open the source itself.
             told = client.submit(bytes, packed(selector, source), pure=False)
             news, ours = News(selector, lambda what: _broadcast(client, what)), versions()
             done = in_order(
-                tasks(source, width, report),
+                tasks(source, width, report, start),
                 lambda task: _Answer(client, _examine, task, told, news.latest(), ours),
                 2 * sum(client.nthreads().values()) + 2,
                 lambda task: report("examining columns", task.last, source.n_columns),

@@ -15,7 +15,7 @@ from tamis.core.errors import ParameterError
 from tamis.engine.workers.prefetch import ahead
 from tamis.kernels.threads import thread_count
 from tamis.methods.base import ColumnSelector, Scoring, in_turn
-from tamis.sources.base import Report, Source
+from tamis.sources.base import Progress, Source
 
 
 @contextlib.contextmanager
@@ -58,10 +58,16 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
 def _here(stack: contextlib.ExitStack) -> Scoring:
     """Examine a little ahead of the rule where there are threads for it."""
 
-    def scoring(selector: ColumnSelector, source: Source, width: int | None, report: Report) -> Any:
+    def scoring(
+        selector: ColumnSelector,
+        source: Source,
+        width: int | None,
+        report: Progress,
+        start: int = 0,
+    ) -> Any:
         if thread_count() == 1:
-            return in_turn(selector, source, width, report)
-        blocks = ahead(selector.score, source.columns(width, report))
+            return in_turn(selector, source, width, report, start)
+        blocks = ahead(selector.score, source.columns(width, start, progress=report))
         return stack.enter_context(contextlib.closing(blocks))
 
     return scoring

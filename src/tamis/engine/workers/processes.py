@@ -22,7 +22,7 @@ from typing import Any
 from tamis.core.errors import ClusterError
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.methods.base import ColumnSelector, Scoring
-from tamis.sources.base import Report, Source
+from tamis.sources.base import Progress, Source
 
 #: Processes are begun anew so many times without a result in between.
 LOSSES = 2
@@ -37,14 +37,18 @@ def processes(count: int) -> Iterator[Scoring]:
     with contextlib.ExitStack() as stack:
 
         def scoring(
-            selector: ColumnSelector, source: Source, width: int | None, report: Report
+            selector: ColumnSelector,
+            source: Source,
+            width: int | None,
+            report: Progress,
+            start: int = 0,
         ) -> Generator[Any]:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="tamis-")))
             crew = _Crew(count, packed(selector, source), folder)
             stack.enter_context(contextlib.closing(crew))
             news = News(selector, _Files(folder))
             done = in_order(
-                tasks(source, width, report),
+                tasks(source, width, report, start),
                 lambda task: crew.submit(_examine, task, news.latest()),
                 2 * count + 2,
                 lambda task: report("examining columns", task.last, source.n_columns),

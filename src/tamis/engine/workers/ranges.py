@@ -21,7 +21,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
 from tamis.kernels.threads import threads
 from tamis.methods.base import ColumnSelector
-from tamis.sources.base import Ranged, Report, Source
+from tamis.sources.base import Progress, Source
 
 #: Columns in the first task.
 FIRST = 256
@@ -74,7 +74,7 @@ class Task:
         with _telling(who, self):
             return self.score(selector, source, kept)
 
-    def score(self, selector: ColumnSelector, source: Ranged | None, kept: Any = None) -> list[Any]:
+    def score(self, selector: ColumnSelector, source: Source | None, kept: Any = None) -> list[Any]:
         """Work the blocks out; one thread, as there are as many workers as there should be.
 
         `kept` is what the selector had to tell about what it keeps, when the task was given out.
@@ -85,13 +85,12 @@ class Task:
                 for block in self._blocks(source)
             ]
 
-    def _blocks(self, source: Ranged | None) -> Iterator[ColumnBlock]:
+    def _blocks(self, source: Source | None) -> Iterator[ColumnBlock]:
         if self.block is not None:
             yield self.block
             return
         assert source is not None
-        for lo in range(self.first, self.last, self.width):
-            yield source.between(lo, min(lo + self.width, self.last))
+        yield from source.columns(self.width, self.first, self.last)
 
 
 class News:
@@ -123,7 +122,7 @@ class News:
 def packed(selector: ColumnSelector, source: Source) -> bytes:
     """What a worker needs to know: who examines, and where columns are, if it can read them."""
     try:
-        return pickle.dumps((selector, source if isinstance(source, Ranged) else None))
+        return pickle.dumps((selector, source if source.portable else None))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InputError(
             f"the selector cannot be sent to workers ({error}); run it without cluster="
@@ -131,9 +130,9 @@ def packed(selector: ColumnSelector, source: Source) -> bytes:
 
 
 @functools.lru_cache(maxsize=2)
-def opened(what: bytes) -> tuple[ColumnSelector, Ranged | None]:
+def opened(what: bytes) -> tuple[ColumnSelector, Source | None]:
     """What was packed, opened once for many tasks; a worker may serve two runs in turn."""
-    found: tuple[ColumnSelector, Ranged | None] = pickle.loads(what)
+    found: tuple[ColumnSelector, Source | None] = pickle.loads(what)
     return found
 
 
@@ -152,15 +151,15 @@ def _telling(who: str, task: Task) -> Iterator[None]:
         ) from error
 
 
-def tasks(source: Source, width: int | None, report: Report) -> Iterator[Task]:
-    """Cut a source into tasks."""
-    if not isinstance(source, Ranged) or source.n_columns is None:
-        for block in source.columns(width, report):
+def tasks(source: Source, width: int | None, progress: Progress, start: int = 0) -> Iterator[Task]:
+    """Cut the columns of a source from `start` on into tasks."""
+    if not source.portable or source.n_columns is None:
+        for block in source.columns(width, start, progress=progress):
             yield Task(block.first, block.first + block.width, block=block)
         return
     narrow = width or source.usual_width
     most = width or max(narrow, min(ROUND, BLOCKS * narrow))
-    step, lo = width or min(FIRST, most), source.first_column
+    step, lo = width or min(FIRST, most), start
     while lo < source.n_columns:
         hi = min(lo + step, source.n_columns)
         yield Task(lo, hi, narrow)

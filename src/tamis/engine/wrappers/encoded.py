@@ -27,7 +27,7 @@ from tamis.measures.auto import as_asked
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import ColumnSelector, FeatureStreamSelector
-from tamis.sources.base import Report, Source, silent
+from tamis.sources.base import Progress, Source, silent
 
 #: What was done to kept features, by number: cuts, and how many gaps.
 Facts = dict[str, dict[str, Any]]
@@ -218,13 +218,20 @@ class EncodedSource(WrappedSource):
     def __init__(self, source: Source, encoding: Encoding, target: Target) -> None:
         super().__init__(source)
         self._encoding, self._target = encoding, target
+        self.portable = False
         #: Missing values, and columns that have some, in the last pass.
         self.gaps = self.gap_columns = 0
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of encoded columns."""
         self.gaps = self.gap_columns = 0
-        for block in self._source.columns(width, report):
+        for block in self._source.columns(width, start, stop, progress):
             encoded = self._encoding.encode(block, self._target, self._name_of)
             assert encoded.cuts is not None
             self.gaps += int(encoded.cuts.missing.sum())

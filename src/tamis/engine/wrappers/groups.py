@@ -19,7 +19,7 @@ from tamis.engine.files.log_files import numbered_names
 from tamis.engine.living.ledger import Ledger
 from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.methods import ColumnSelector
-from tamis.sources.base import Ranged, Report, Source, silent
+from tamis.sources.base import Progress, Source, silent
 
 #: The label of each column.
 Labels = npt.NDArray[np.object_]
@@ -174,11 +174,11 @@ def grouped(source: Source, groups: Any, *, exact: bool = True) -> Source:
     """A source whose columns say which group they belong to."""
     if groups is None:
         return source
-    data = os.path.basename(getattr(source, "path", None) or "") or "the data"
+    data = os.path.basename(source.path or "") or "the data"
     names = names_of(source) if isinstance(groups, GroupTable | Mapping) else None
     width = len(names) if names is not None else int(source.n_columns or 0)
     labels = labels_of(groups, names, width, data, exact=exact)
-    return (_RangedGrouped if isinstance(source, Ranged) else GroupedSource)(source, labels)
+    return GroupedSource(source, labels)
 
 
 def names_of(source: Source) -> Names:
@@ -211,20 +211,15 @@ class GroupedSource(WrappedSource):
         super().__init__(source)
         self._labels = labels
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks that say which group each column belongs to."""
-        return map(self._with_groups, self._source.columns(width, report))
+        return map(self._with_groups, self._source.columns(width, start, stop, progress))
 
     def _with_groups(self, block: ColumnBlock) -> ColumnBlock:
         return replace(block, group=self._labels[block.first : block.first + block.width])
-
-
-class _RangedGrouped(GroupedSource):
-    """The same where columns can be read without those before them."""
-
-    @property
-    def usual_width(self) -> int:
-        return int(self._source.usual_width)
-
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        return self._with_groups(self._source.between(lo, hi))

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy.typing as npt
 
 from tamis.core.blocks import RowBlock
-from tamis.sources.base import Report, Source, SourceInfo, silent
+from tamis.core.names import Names
+from tamis.sources.base import Progress, Source, SourceInfo, silent
 
 
 class WrappedSource(Source):
@@ -20,7 +21,11 @@ class WrappedSource(Source):
         self._source: Any = source
         self.format = source.format  # type: ignore[misc]
         self.name_prefix, self.name_base = source.name_prefix, source.name_base
-        self.first_column = source.first_column
+        self.path, self.target_name, self.portable = (
+            source.path,
+            source.target_name,
+            source.portable,
+        )
 
     @property
     def n_rows(self) -> int:
@@ -38,13 +43,32 @@ class WrappedSource(Source):
         target: npt.NDArray[Any] | None = self._source.target()
         return target
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Nobody reads what is wrapped by rows."""
         raise NotImplementedError("a wrapped source is read by columns")
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Nobody reads what is wrapped as a whole."""
         raise NotImplementedError("a wrapped source is read by columns")
+
+    @property
+    def usual_width(self) -> int:
+        """Number of columns in a block that fits well in memory."""
+        return int(self._source.usual_width)
+
+    def names(self) -> Names | None:
+        """Return the names of all columns, or None if only the blocks know them."""
+        names: Names | None = self._source.names()
+        return names
+
+    def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
+        """Return name and values of the column that names the rows, if there is one."""
+        keys: tuple[str, npt.NDArray[Any]] | None = self._source.keys()
+        return keys
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the data as they are."""
+        return str(self._source.fingerprint())
 
     def info(self) -> SourceInfo:
         """Shape, layout, target and fingerprint of the data as they are."""

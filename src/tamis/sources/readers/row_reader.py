@@ -21,8 +21,8 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import MOST_CLASSES
 from tamis.sources.base import (
+    Progress,
     RangedRows,
-    Report,
     Resumable,
     Source,
     refuse_without_target,
@@ -101,11 +101,11 @@ class RowReader(ABC):
 
     @abstractmethod
     def parts(
-        self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
+        self, after: str | None = None, bad: BadLines | None = None, progress: Progress = silent
     ) -> Iterator[Part]:
         """Stream the rows after a mark; with `bad`, lines that cannot be read are counted there."""
 
-    def classes(self, report: Report = silent) -> npt.NDArray[Any] | None:
+    def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
         """All labels there are, rising, if that can be told before the rows are read."""
         return None
 
@@ -137,28 +137,28 @@ class SourceReader(RowReader):
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.path: str | None = getattr(source, "path", None)
+        self.path = source.path
         self.name = self.path or f"the {source.format} source"
         self.name_prefix, self.name_base = source.name_prefix, source.name_base
         #: The first row to read and the one not to read any more, if not all are.
         self._range: tuple[int, int] | None = None
 
     def parts(
-        self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
+        self, after: str | None = None, bad: BadLines | None = None, progress: Progress = silent
     ) -> Iterator[Part]:
         """Stream the rows after a mark; rows have numbers, counted from 0."""
         if self._range is not None and isinstance(self.source, RangedRows):
             first, last = self._range
             first = first if after is None else int(after)
-            blocks = self.source.rows_between(first, last, None, report)
+            blocks = self.source.rows_between(first, last, None, progress)
         elif isinstance(self.source, Resumable):
-            blocks = self.source.rows_after(after, None, report)
+            blocks = self.source.rows_after(after, None, progress)
         else:
-            blocks = self.source.rows(None, report)
+            blocks = self.source.rows(None, progress)
         for block in blocks:
             yield Part(block, _RowOf(f"{self.name}, row", block.first))
 
-    def classes(self, report: Report = silent) -> npt.NDArray[Any] | None:
+    def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
         """The labels in the target, if the source has one at hand."""
         refuse_without_target(self.source)
         labels = self.source.target()
@@ -199,14 +199,14 @@ class BlocksReader(RowReader):
         self._held: list[RowBlock] = []
 
     def parts(
-        self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
+        self, after: str | None = None, bad: BadLines | None = None, progress: Progress = silent
     ) -> Iterator[Part]:
         """Give the blocks as they come."""
         done = 0
         while (block := self._next()) is not None:
             yield Part(block, _RowOf("row", done))
             done += block.height
-            report("reading rows", done, None)
+            progress("reading rows", done, None)
 
     def first_classes(self) -> npt.NDArray[Any] | None:
         """The labels of the first block."""

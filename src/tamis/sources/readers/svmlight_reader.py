@@ -30,7 +30,7 @@ from tamis.sources._svmlight_text import (
     parse_chunk,
     sentence,
 )
-from tamis.sources.base import Report, as_path, silent
+from tamis.sources.base import Progress, as_path, silent
 from tamis.sources.readers.row_reader import BadLines, Part, RowReader, as_classes, identity_of
 from tamis.sources.shared.in_order import close_early, in_order
 from tamis.sources.shared.text import DamageError, TextFile, TextPipe
@@ -76,7 +76,7 @@ class SvmlightReader(RowReader):
         self._range: tuple[int, int | None] = 0, None
 
     def parts(
-        self, after: str | None = None, bad: BadLines | None = None, report: Report = silent
+        self, after: str | None = None, bad: BadLines | None = None, progress: Progress = silent
     ) -> Iterator[Part]:
         """Stream the rows after a mark, a part for each chunk of text."""
         reuse_freed()
@@ -100,7 +100,7 @@ class SvmlightReader(RowReader):
                     raise SourceError(self._sentence(chunk, chunk.fault, line))
                 byte += len(chunk.text) + (self._text.skipped if byte == 0 else 0)
                 row, line = row + len(chunk.rows), line + int(chunk.found[kernel.LINES])
-                report("reading rows", self._text.done, total)
+                progress("reading rows", self._text.done, total)
                 if self._text.compression == "none" and self.again:
                     part = _marked(part, f"{byte} {line} {row}")
                 yield part
@@ -110,7 +110,7 @@ class SvmlightReader(RowReader):
                 raise SourceError(f"{what}, after line {line}; {mend}, or {_UP_TO}") from error
             bad.add("end of a damaged file", 1, f"{self.name}, after line {line}")
 
-    def classes(self, report: Report = silent) -> npt.NDArray[Any] | None:
+    def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
         """All labels in the file, from a pass over the beginnings of its lines; None for a pipe."""
         if not self.again:
             return None
@@ -118,7 +118,7 @@ class SvmlightReader(RowReader):
         try:
             for labels in in_order(self._text.chunks(self.chunk), _labels):
                 found = np.union1d(found, labels)
-                report("reading labels", self._text.done, self._text.size)
+                progress("reading labels", self._text.done, self._text.size)
         except DamageError:  # the next pass says what it has to say about it
             pass
         return as_classes(found, self.name)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, default_width
+from tamis.sources.base import Progress, default_width
 
 
 def block_ranges(
@@ -26,17 +27,19 @@ def block_ranges(
         yield lo, min(lo + step, length)
 
 
-def column_blocks(matrix: Any, width: int | None, report: Report) -> Iterator[ColumnBlock]:
-    """Stream a canonical CSC matrix."""
-    n_rows, n_columns = matrix.shape
+def matrix_columns(matrix: Any, names: Names | None = None) -> Callable[[int, int], ColumnBlock]:
+    """Return a function that reads columns lo to hi - 1 of a canonical CSC matrix."""
     whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
-    for lo, hi in block_ranges("columns", width, n_columns, n_rows, matrix.nnz):
-        yield ColumnBlock(lo, n_rows, whole.part(lo, hi).widened().without_zeros())
-        report("reading columns", hi, n_columns)
+
+    def read(lo: int, hi: int) -> ColumnBlock:
+        part = whole.part(lo, hi).widened().without_zeros()
+        return ColumnBlock(lo, matrix.shape[0], part, None if names is None else names.part(lo, hi))
+
+    return read
 
 
 def row_blocks(
-    matrix: Any, y: npt.NDArray[Any] | None, size: int | None, report: Report
+    matrix: Any, y: npt.NDArray[Any] | None, size: int | None, progress: Progress
 ) -> Iterator[RowBlock]:
     """Stream a canonical CSR matrix."""
     n_rows, n_columns = matrix.shape
@@ -45,7 +48,7 @@ def row_blocks(
         yield RowBlock(
             lo, n_columns, _as_float(whole.part(lo, hi)), None if y is None else y[lo:hi]
         )
-        report("reading rows", hi, n_rows)
+        progress("reading rows", hi, n_rows)
 
 
 def _as_float(part: Compressed) -> Compressed:

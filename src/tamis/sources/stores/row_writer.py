@@ -12,14 +12,14 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
-from tamis.sources.base import Report, Source, as_path, silent
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
 from tamis.sources.row_store import FORMAT, VERSION, RowStore
 from tamis.sources.shared.matrix import whole_numbers
 from tamis.sources.shared.rebatch import Piece, join
 from tamis.sources.stores.folder_writer import FolderWriter
 from tamis.sources.stores.row_blocks import LINE, VALUES, write_block
 from tamis.sources.stores.store_files import Seen, Values
-from tamis.sources.stores.transpose import MEMORY, LateBase, origin
+from tamis.sources.stores.transpose import LateBase, origin
 
 #: A block has about so many entries: its numbers fit a processor's cache, and a learner has
 #: something to do before it asks for the next.
@@ -30,7 +30,7 @@ def write_rows(
     path: str | os.PathLike[str],
     source: Source,
     *,
-    report: Report = silent,
+    progress: Progress = silent,
     force: bool = False,
 ) -> RowStore:
     """Write all rows of a source as a row store and open it.
@@ -54,9 +54,9 @@ def write_rows(
     with RowWriter(as_path(path), force=force) as writer:
         is_late = isinstance(source, LateBase)
         if isinstance(source, LateBase):
-            blocks = source.raw_rows(MEMORY, report)
+            blocks = source.raw_rows(MEMORY, progress)
         else:
-            blocks = source.rows(report=report)
+            blocks = source.rows(progress=progress)
         for block in blocks:
             writer.append(block)
         first_number = source.name_base if is_late else 0

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
 from tamis.kernels import transpose as kernel
-from tamis.sources.base import Report
+from tamis.sources.base import Progress
 from tamis.sources.stores.store_writer import StoreWriter
 
 #: Rows are numbered by int32 in a store.
@@ -123,7 +123,9 @@ class SparseRuns:
             yield _Range(counts[first:end], rows_out[:entries], values)
             first = end
 
-    def write(self, writer: StoreWriter, shift: int, n_columns: int | None, report: Report) -> None:
+    def write(
+        self, writer: StoreWriter, shift: int, n_columns: int | None, progress: Progress
+    ) -> None:
         """Give the columns from number `shift` on to the writer, in order."""
         writer.append_entries(np.zeros(0, np.int32), None)
         if self._runs and self._held.n_rows:
@@ -133,7 +135,7 @@ class SparseRuns:
             start = writer.stored
             writer.append_entries(rows, values)
             writer.close_columns(ends + start)
-            report("sorting entries by column", writer.stored, total)
+            progress("sorting entries by column", writer.stored, total)
         width = max(self._width, shift, 0 if n_columns is None else n_columns + shift)
         empty = width - shift - writer.n_columns
         writer.close_columns(np.full(empty, writer.stored, dtype=np.int64))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError
 from tamis.core.files import recover_missing
 from tamis.core.memory import reuse_freed
-from tamis.sources.base import Report, silent
+from tamis.sources.base import Progress, silent
 from tamis.sources.shared.addresses import Place, is_address, place
 from tamis.sources.stores.store_files import HEADER, META, npy_header
 
@@ -56,7 +56,7 @@ class StoreFolder:
             digest.update(f"{name} {record['blake2b']}\n".encode())
         return digest.hexdigest()
 
-    def verify(self, report: Report = silent) -> None:
+    def verify(self, progress: Progress = silent) -> None:
         """Read every file and compare it with its checksum; SourceError names one that differs."""
         files: dict[str, dict[str, Any]] = self.meta["files"]
         done, total = 0, sum(record["bytes"] for record in files.values())
@@ -67,7 +67,7 @@ class StoreFolder:
                 piece = file.read(lo, min(lo + _PIECE, first + record["bytes"]))
                 digest.update(piece)
                 done += len(piece)
-                report("verifying the store", done, total)
+                progress("verifying the store", done, total)
             if digest.hexdigest() != record["blake2b"]:
                 raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
 

@@ -22,21 +22,18 @@ import numpy.typing as npt
 from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError, SourceError
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, Source, as_path, silent
+from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
 from tamis.sources.shared.matrix import whole_numbers
 from tamis.sources.store import ColumnStore
 from tamis.sources.stores.sparse_runs import SparseRuns
 from tamis.sources.stores.store_writer import StoreWriter
-
-#: Bytes that a transposition may use unless told otherwise.
-MEMORY = 2_000_000_000
 
 
 @runtime_checkable
 class LateBase(Protocol):
     """A source that learns only while it is read whether its first column is number 0 or 1."""
 
-    def raw_rows(self, memory: int, report: Report) -> Iterator[RowBlock]:
+    def raw_rows(self, memory: int, progress: Progress) -> Iterator[RowBlock]:
         """Stream rows whose places are the numbers in the file; afterwards name_base is known."""
 
 
@@ -45,7 +42,7 @@ def write_store(
     source: Source,
     *,
     memory: int = MEMORY,
-    report: Report = silent,
+    progress: Progress = silent,
     force: bool = False,
 ) -> ColumnStore:
     """Write all of a source as a column store and open it.
@@ -71,11 +68,11 @@ def write_store(
     check("write_store", "memory", memory, Number(1, integer=True))
     with StoreWriter(as_path(path), force=force) as writer:
         if source.axis == "columns":
-            for block in source.columns(report=report):
+            for block in source.columns(progress=progress):
                 writer.append(block)
             n_rows, y = source.n_rows, source.target()
         else:
-            n_rows, y = _transpose(writer, source, memory, report)
+            n_rows, y = _transpose(writer, source, memory, progress)
         writer.commit(
             n_rows=n_rows,
             y=y,
@@ -87,14 +84,14 @@ def write_store(
 
 
 def _transpose(
-    writer: StoreWriter, source: Source, memory: int, report: Report
+    writer: StoreWriter, source: Source, memory: int, progress: Progress
 ) -> tuple[int, npt.NDArray[Any] | None]:
     """Take all rows of a source to the writer as columns; return their number and the target."""
     is_late = isinstance(source, LateBase)
     if isinstance(source, LateBase):
-        blocks = source.raw_rows(memory, report)
+        blocks = source.raw_rows(memory, progress)
     else:
-        blocks = source.rows(report=report)
+        blocks = source.rows(progress=progress)
     runs: SparseRuns | DenseRuns | None = None
     labels: list[npt.NDArray[Any]] = []
     for block in blocks:
@@ -106,7 +103,7 @@ def _transpose(
     if runs is None:
         raise SourceError(f"the {source.format} source holds no rows; give at least one")
     shift = source.name_base if is_late else 0
-    runs.write(writer, shift, source.n_columns, report)
+    runs.write(writer, shift, source.n_columns, progress)
     names = source.names()
     if names is not None:
         writer.append_names(names)
@@ -147,7 +144,9 @@ class DenseRuns:
                 file.write(np.ascontiguousarray(joined[:, lo : lo + step].T).data)
         self._runs.append((path, len(joined)))
 
-    def write(self, writer: StoreWriter, shift: int, n_columns: int | None, report: Report) -> None:
+    def write(
+        self, writer: StoreWriter, shift: int, n_columns: int | None, progress: Progress
+    ) -> None:
         """Give the columns to the writer, in order."""
         width = self._blocks[0].shape[1]
         if not self._runs:
@@ -168,23 +167,16 @@ class DenseRuns:
                     columns[row : row + height] = part.reshape(hi - lo, height).T
                     row += height
                 writer.append_dense(columns)
-            report("turning rows into columns", hi, width)
+            progress("turning rows into columns", hi, width)
         for path, _ in self._runs:
             os.remove(path)
 
 
 def origin(source: Source) -> dict[str, Any]:
     """Where a store came from: the name of the file, never the folders above it."""
-    path = getattr(source, "path", None)
-    own = getattr(source, "fingerprint", None)
-    record: dict[str, Any] = {
-        "format": source.format,
-        "fingerprint": own() if callable(own) else source.info().fingerprint,
-    }
-    if isinstance(path, str) and os.path.exists(path):
-        status = os.stat(path)
-        record |= {"path": os.path.basename(os.path.normpath(path))}
+    record: dict[str, Any] = {"format": source.format, "fingerprint": source.fingerprint()}
+    if source.path is not None and os.path.exists(source.path):
+        status = os.stat(source.path)
+        record |= {"path": os.path.basename(os.path.normpath(source.path))}
         record |= {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-    if hasattr(source, "zero_based"):
-        record["zero_based"] = source.zero_based
-    return record
+    return record | source.reading()

@@ -22,9 +22,9 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, Source, SourceInfo, describe_target, silent
-from tamis.sources.shared.by_columns import columns_by_disk, work_folder
-from tamis.sources.shared.matrix import column_blocks, row_blocks
+from tamis.sources.base import Progress, Source, silent
+from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.shared.matrix import matrix_columns, row_blocks
 from tamis.sources.shared.rebatch import rebatch
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
@@ -60,6 +60,8 @@ class Entries:
 class EntrySource(Source):
     """What sparse tables share: entries to rows and columns."""
 
+    path: str
+
     def __init__(self, file: TableFile, memory: int, work: str | os.PathLike[str] | None) -> None:
         check(type(self).__name__, "memory", memory, Number(1, integer=True))
         self.path, self.format = file.path, file.format  # type: ignore[misc]
@@ -67,7 +69,7 @@ class EntrySource(Source):
         self._file = file
         self._features: Vocabulary | None = None
         self._matrix: Any = None
-        self._stored: int | None = None
+        self._n_elements: int | None = None
 
     @property
     def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
@@ -92,38 +94,40 @@ class EntrySource(Source):
         """How many entries the file has, about."""
 
     @abstractmethod
-    def _entries(self, report: Report) -> Iterator[Entries]:
+    def _entries(self, progress: Progress) -> Iterator[Entries]:
         """Stream all entries in the order of the file."""
 
     @abstractmethod
-    def _in_order(self, report: Report) -> Iterator[Entries]:
+    def _in_order(self, progress: Progress) -> Iterator[Entries]:
         """Stream all entries by rising row."""
 
     def _twice(self, row: int, feature: int) -> None:
         """Hear that a feature has two values in one row; refuse it or let them be added."""
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows (default: as the file comes)."""
         y = self.target()
         if self._fits():
-            yield from row_blocks(self.load()[0], y, size, report)
+            yield from row_blocks(self.load()[0], y, size, progress)
             return
         first, n_columns = 0, self.n_columns
-        for _, rows in rebatch(((None, piece) for piece in self._pieces(report)), size):
+        for _, rows in rebatch(((None, piece) for piece in self._pieces(progress)), size):
             target = None if y is None else y[first : first + len(rows)]
             yield RowBlock(first, n_columns, rows, target)
             first += len(rows)
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns."""
         if not self._fits():
-            folder = self.work_folder()
-            yield from columns_by_disk(self, folder, self.memory, width, report)
-            return
-        names = self.names()
-        for block in column_blocks(self.load()[0].tocsc(), width, report):
-            part = names.part(block.first, block.first + block.width)
-            yield ColumnBlock(block.first, block.n_rows, block.values, part)
+            return columns_by_disk(self, width, start, stop, progress)
+        read = matrix_columns(self.load()[0].tocsc(), self.names())
+        return self._in_blocks(read, width, start, stop, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSR matrix, and the target."""
@@ -134,17 +138,14 @@ class EntrySource(Source):
             self._matrix = matrix
         return matrix, self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
-        stored = int(self.load()[0].nnz) if self._fits() else self._count()
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, stored, "sparse",
-            describe_target(self.target()), self.fingerprint(), self._file.details(),
-        )  # fmt: skip
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self.load()[0].nnz) if self._fits() else self._count()
 
-    def work_folder(self) -> str:
-        """Where files may be kept while they are needed: given, beside the file, or here."""
-        return work_folder(self.path, self.work)
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        return self._file.details()
 
     def fingerprint(self) -> str:
         """Return a short hash of the file and of how it is read."""
@@ -159,10 +160,10 @@ class EntrySource(Source):
     def _fits(self) -> bool:
         return self._count() * ENTRY_BYTES <= self.memory // 2
 
-    def _pieces(self, report: Report) -> Iterator[Compressed]:
+    def _pieces(self, progress: Progress) -> Iterator[Compressed]:
         """Stream compressed rows, each complete."""
         done, held = 0, Entries.join([])
-        for entries in self._in_order(report):
+        for entries in self._in_order(progress):
             held = Entries.join([held, entries])
             if not len(held.rows):
                 continue

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
-from tamis.sources.base import Report, as_path, describe_target
+from tamis.sources.base import MEMORY, Progress, as_path, describe_target
 from tamis.sources.shared.beside import load_y
-from tamis.sources.stores.transpose import MEMORY
 from tamis.sources.tables.entries import ENTRY_BYTES, LINES, Entries, EntrySource
 from tamis.sources.tables.roles import name_one, need_columns
 from tamis.sources.tables.table import target_values
@@ -65,14 +64,14 @@ class LongSource(EntrySource):
             raise SourceError(f"{file.path}: give the target as a column (target=) or as y=")
         self._row, self._feature, *rest = columns
         self._value = rest[0] if rest else None
-        self._columns, self._target_name = tuple(columns), target
+        self._columns, self.target_name = tuple(columns), target
         self._y = None if y is None else _as_target(y)
         self._ids: Vocabulary | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        if self._y is not None and self._target_name is None:
+        if self._y is not None and self.target_name is None:
             return len(self._y)
         self._vocabulary()
         assert self._ids is not None
@@ -80,18 +79,18 @@ class LongSource(EntrySource):
 
     def missing_target(self) -> str | None:
         """How to give a target, if none was given."""
-        if self._target_name is not None or self._y is not None:
+        if self.target_name is not None or self._y is not None:
             return None
         return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target given or gathered, one value for each row, or None."""
-        if self._y is None and self._target_name is not None:
-            self._y = self._gather_target(self._target_name)
+        if self._y is None and self.target_name is not None:
+            self._y = self._gather_target(self.target_name)
         return self._y
 
     def _asked(self) -> str:
-        return repr((self._columns, self._target_name, describe_target(self._y)))
+        return repr((self._columns, self.target_name, describe_target(self._y)))
 
     def _count(self) -> int:
         return self._file.n_rows
@@ -120,11 +119,11 @@ class LongSource(EntrySource):
     def _row_numbers(self, column: Any) -> npt.NDArray[np.int64]:
         self._vocabulary()
         assert self._ids is not None
-        if self._y is not None and self._target_name is None:
+        if self._y is not None and self.target_name is None:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
         return self._ids.codes(column)
 
-    def _entries(self, report: Report) -> Iterator[Entries]:
+    def _entries(self, progress: Progress) -> Iterator[Entries]:
         features, done = self._vocabulary(), 0
         for batch in self._file.batches(self._columns, LINES):
             rows = self._row_numbers(batch.column(self._row))
@@ -132,7 +131,7 @@ class LongSource(EntrySource):
             values = np.ones(len(rows)) if self._value is None else self._numbers(batch)
             yield Entries(rows, codes, values)
             done += len(rows)
-            report("reading lines", done, self._file.n_rows)
+            progress("reading lines", done, self._file.n_rows)
 
     def _numbers(self, batch: Any) -> npt.NDArray[np.float64]:
         import pyarrow as pa
@@ -145,16 +144,16 @@ class LongSource(EntrySource):
             )
         return floats(column)
 
-    def _in_order(self, report: Report) -> Iterator[Entries]:
+    def _in_order(self, progress: Progress) -> Iterator[Entries]:
         self._vocabulary()
         assert self._ids is not None
         if self._ids.rising:
-            yield from self._entries(report)
+            yield from self._entries(progress)
             return
         with tempfile.TemporaryDirectory(prefix=".tamis-", dir=self.work_folder()) as folder:
-            yield from self._by_buckets(folder, report)
+            yield from self._by_buckets(folder, progress)
 
-    def _by_buckets(self, folder: str, report: Report) -> Iterator[Entries]:
+    def _by_buckets(self, folder: str, progress: Progress) -> Iterator[Entries]:
         """Sort entries by row: into buckets of rows that fit the memory, then bucket by bucket."""
         counts = np.zeros(self.n_rows, dtype=np.int64)
         for batch in self._file.batches([self._row], LINES):
@@ -163,7 +162,7 @@ class LongSource(EntrySource):
         bucket_of = (np.cumsum(counts) - counts) // most
         n_buckets = int(bucket_of[-1]) + 1
         stems = [os.path.join(folder, str(i)) for i in range(n_buckets)]
-        for entries in self._entries(report):
+        for entries in self._entries(progress):
             of_entry = bucket_of[entries.rows]
             order = np.argsort(of_entry, kind="stable")
             ends = np.searchsorted(of_entry[order], np.arange(n_buckets + 1))
@@ -177,7 +176,7 @@ class LongSource(EntrySource):
     def _twice(self, row: int, feature: int) -> None:
         assert self._ids is not None
         assert self._features is not None
-        has_numbers = self._y is not None and self._target_name is None
+        has_numbers = self._y is not None and self.target_name is None
         called = str(row) if has_numbers else self._ids.name(row)
         raise SourceError(
             f"{self.path}: row {called!r} has two values of feature "

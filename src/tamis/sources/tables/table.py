@@ -13,8 +13,7 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Report, Source, SourceInfo, default_width, describe_target, silent
-from tamis.sources.shared.matrix import block_ranges
+from tamis.sources.base import Progress, Source, default_width, silent
 from tamis.sources.tables.roles import Roles, name_one, row_labels
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.words import as_words, coded, floats, sorted_words
@@ -42,10 +41,14 @@ class TableSource(Source):
     """
 
     axis: ClassVar[Literal["columns", "rows"]] = "columns"
+    portable = True
+
+    path: str
 
     def __init__(self, file: TableFile, roles: Roles) -> None:
         self.path, self.format = file.path, file.format  # type: ignore[misc]
         self._file, self._roles = file, roles
+        self.target_name = roles.target
         self._row_labels = row_labels(file.schema.names, file.schema.metadata)
         self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
         self._names = Names.of(self._features)
@@ -90,19 +93,18 @@ class TableSource(Source):
         key = self._roles.key
         return None if key is None else (key, key_values(self._file.read([key]).column(0)))
 
-    def columns(self, width: int | None = None, report: Report = silent) -> Iterator[ColumnBlock]:
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns; only these are read and held."""
-        for lo, hi in block_ranges("columns", width, self.n_columns, self.n_rows, None):
-            yield self.between(lo, hi)
-            report("reading columns", hi, self.n_columns)
+        return self._in_blocks(self._read, width, start, stop, progress)
 
-    @property
-    def usual_width(self) -> int:
-        """Columns in a block that fits well in memory."""
-        return default_width(self.n_rows, self.n_columns, None)
-
-    def between(self, lo: int, hi: int) -> ColumnBlock:
-        """Columns lo to hi - 1, without reading others."""
+    def _read(self, lo: int, hi: int) -> ColumnBlock:
+        """Read columns lo to hi - 1, without others."""
         table = self._file.read(self._features[lo:hi])
         values = np.empty((self.n_rows, hi - lo), order="F")
         words = np.zeros(hi - lo, dtype=np.bool_)
@@ -114,7 +116,7 @@ class TableSource(Source):
         """Pickle the way to it; a target from elsewhere goes along."""
         return _again, (type(self), self._file, self._roles, self._y)
 
-    def rows(self, size: int | None = None, report: Report = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; words need a pass over their columns first."""
         if size is not None:
             check("rows", "size", size, Number(1, integer=True))
@@ -128,7 +130,7 @@ class TableSource(Source):
             done += len(values)
             target = None if y is None else y[done - len(values) : done]
             yield RowBlock(done - len(values), self.n_columns, values, target)
-            report("reading rows", done, self.n_rows)
+            progress("reading rows", done, self.n_rows)
 
     def load(self) -> tuple[Floats, npt.NDArray[Any] | None]:
         """Everything at once: an array in Fortran order, and the target."""
@@ -137,14 +139,10 @@ class TableSource(Source):
             values[:, block.first : block.first + block.width] = np.asarray(block.values)
         return values, self.target()
 
-    def info(self) -> SourceInfo:
-        """Shape, layout, target and fingerprint."""
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
         details = self._file.details() | {"columns_of_words": int(self._is_words.sum())}
-        details |= self._roles.passed_over(self._row_labels)
-        return SourceInfo(
-            self.format, self.axis, self.n_rows, self.n_columns, None, "dense",
-            describe_target(self.target()), self.fingerprint(), details,
-        )  # fmt: skip
+        return details | self._roles.passed_over(self._row_labels)
 
     def fingerprint(self) -> str:
         """Return a short hash of the file and of the roles of its columns."""

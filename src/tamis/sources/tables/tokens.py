@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
-from tamis.sources.base import Report
-from tamis.sources.stores.transpose import MEMORY
+from tamis.sources.base import MEMORY, Progress
 from tamis.sources.tables.entries import LINES, Entries, EntrySource
 from tamis.sources.tables.roles import name_one, need_columns
 from tamis.sources.tables.table import target_values
@@ -52,7 +51,8 @@ class TokenSource(EntrySource):
             raise SourceError(
                 f"{file.path}: column {tokens!r} is of type {kind}; tokens= names a column of lists"
             )
-        self._tokens, self._target_name, self._kind = tokens, target, kind.value_type
+        self.target_name = target
+        self._tokens, self._kind = tokens, kind.value_type
         self._y: npt.NDArray[Any] | None = None
 
     @property
@@ -62,23 +62,23 @@ class TokenSource(EntrySource):
 
     def missing_target(self) -> str | None:
         """How to give a target, if none was given."""
-        if self._target_name is not None:
+        if self.target_name is not None:
             return None
         return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """The target column, or None if none was named."""
-        if self._y is None and self._target_name is not None:
-            self._y = target_values(self._file.read([self._target_name]).column(0))
+        if self._y is None and self.target_name is not None:
+            self._y = target_values(self._file.read([self.target_name]).column(0))
         return self._y
 
     def _asked(self) -> str:
-        return repr((self._tokens, self._target_name))
+        return repr((self._tokens, self.target_name))
 
     def _count(self) -> int:
         self._vocabulary()
-        assert self._stored is not None
-        return self._stored
+        assert self._n_elements is not None
+        return self._n_elements
 
     def _vocabulary(self) -> Vocabulary:
         if self._features is None:
@@ -88,10 +88,10 @@ class TokenSource(EntrySource):
                 elements = batch.column(0).flatten()
                 features.add(elements)
                 stored += len(elements)
-            self._features, self._stored = features, stored
+            self._features, self._n_elements = features, stored
         return self._features
 
-    def _entries(self, report: Report) -> Iterator[Entries]:
+    def _entries(self, progress: Progress) -> Iterator[Entries]:
         import pyarrow.compute as pc
 
         features, done = self._vocabulary(), 0
@@ -102,7 +102,7 @@ class TokenSource(EntrySource):
             codes = features.codes(lists.flatten())
             yield Entries(rows, codes, np.ones(len(codes)))
             done += len(lists)
-            report("reading rows", done, self.n_rows)
+            progress("reading rows", done, self.n_rows)
 
-    def _in_order(self, report: Report) -> Iterator[Entries]:
-        return self._entries(report)
+    def _in_order(self, progress: Progress) -> Iterator[Entries]:
+        return self._entries(progress)
