@@ -172,10 +172,3 @@ def test_every_page_is_linked() -> None:
             if (page.parent / target).resolve() != page:
                 linked.add((page.parent / target).resolve())
     assert set(PAGES[1:]) <= linked, f"nobody links to {set(PAGES[1:]) - linked}"
-
-
-def test_the_method_table_lists_what_exists() -> None:
-    from tamis.methods import BY_METHOD
-
-    listed = set(re.findall(r"^\| `\w+` \| `([\w-]+)` \|", PAGES[0].read_text(), re.MULTILINE))
-    assert listed == set(BY_METHOD)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
 from tamis.cli.live import followed, live_option
 from tamis.cli.options import Size, source_options
 from tamis.cli.progress import progress
 from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
-from tamis.core.words import CLASSIFIERS, METHODS, PAIRED_TESTS
 
 if TYPE_CHECKING:
     from tamis.evaluate import Results
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--methods", required=True, metavar="METHOD,...",
-    help=f"Of {', '.join(METHODS)}, or package.module:Class; parameters follow after "
+    help=f"Of {', '.join(sorted(METHODS))}, or package.module:Class; parameters follow after "
     "colons, as in saola:alpha=0.05 or fcbf:encode=mdlp.",
 )  # fmt: skip
 @click.option(

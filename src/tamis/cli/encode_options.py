@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from tamis._registry import ENCODERS
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import counted
-from tamis.core.words import ENCODERS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

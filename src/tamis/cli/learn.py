@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamis._registry import LEARNERS
 from tamis.cli.live import followed, live_option
 from tamis.cli.options import parameters, source_options
 from tamis.cli.progress import progress, short
@@ -18,7 +19,6 @@ from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
 from tamis.core.sentences import counted
-from tamis.core.words import LEARNERS
 
 if TYPE_CHECKING:
     from tamis.engine.learning.learn import Learned

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from tamis._registry import MEASURES, METHODS
 from tamis.cli.options import parameters
 from tamis.core.errors import ParameterError
 from tamis.core.method_words import split_method
-from tamis.core.words import MEASURES, METHODS
 
 if TYPE_CHECKING:
     from tamis.methods import ColumnSelector, FeatureStreamSelector
@@ -30,7 +30,7 @@ class MethodWords(click.ParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
         if ":" not in where and where not in METHODS:
             self.fail(
-                f"{where!r} is not known; give one of {', '.join(METHODS)}, or "
+                f"{where!r} is not known; give one of {', '.join(sorted(METHODS))}, or "
                 "package.module:Class",
                 param, ctx,
             )  # fmt: skip

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tamis._registry import FORMATS
 from tamis.core.errors import ParameterError
 from tamis.core.method_words import value_of
-from tamis.core.words import FORMATS
 
 if TYPE_CHECKING:
     from tamis.sources import Source
@@ -40,7 +40,7 @@ class Size(click.ParamType):  # type: ignore[type-arg]
 #: How DATA is read: the options that every command with DATA has, by the keyword of the reader.
 _READING: dict[str, Callable[[Any], Any]] = {
     "format": click.option(
-        "--format", type=click.Choice(FORMATS),
+        "--format", type=click.Choice(sorted(FORMATS)),
         help="Format of DATA, where its extension does not tell.",
     ),
     "target": click.option(

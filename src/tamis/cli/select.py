@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamis._registry import MEASURES, METHODS
 from tamis.cli.encode_options import encode_options, encoding_lines
 from tamis.cli.live import followed, live_option
 from tamis.cli.method_options import MethodWords, selector_of
@@ -27,7 +28,6 @@ from tamis.cli.text import asked as asked_for
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.sentences import counted
-from tamis.core.words import MEASURES, METHODS
 
 if TYPE_CHECKING:
     from tamis.engine.run import Run
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path())
 @click.option(
     "--method", default="saola", show_default=True, type=MethodWords(), metavar="METHOD",
-    help=f"Which selector: {', '.join(METHODS)}, or package.module:Class of your own; parameters "
+    help=f"One of {', '.join(sorted(METHODS))}, or package.module:Class of your own; parameters "
     "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")

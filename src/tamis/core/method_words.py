@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from tamis._registry import METHODS
 from tamis.core.errors import ParameterError
-from tamis.core.words import METHODS
 
 
 def split_method(text: str) -> tuple[str, dict[str, Any]]:

@@ -1,11 +1,12 @@
 """Encoders: a block of columns in, a block of categories out, each column by itself.
 
 Cuts are a function of one column and the target, so how columns are put into blocks cannot matter.
-Adding a way of cutting is a file here and a line in `BY_NAME`.
+Adding one takes a file here and an entry in `_registry`.
 """
 
 from __future__ import annotations
 
+from tamis._registry import ENCODERS, Lazy
 from tamis.core.errors import ParameterError
 from tamis.encode.base import Encoder
 from tamis.encode.bins import EqualFrequency, EqualWidth, KMeansBins
@@ -18,10 +19,8 @@ __all__ = [
     "resolve",
 ]  # fmt: skip
 
-#: Encoders by their word: ``tamis select --encode mdlp``.
-BY_NAME: dict[str, type[Encoder]] = {
-    e.method: e for e in (MDLP, EqualWidth, EqualFrequency, KMeansBins)
-}
+#: Encoders by name: ``tamis select --encode mdlp``.
+BY_NAME: Lazy[type[Encoder]] = Lazy(ENCODERS)
 
 
 def resolve(encode: Encoder | str | None) -> Encoder | None:

@@ -34,6 +34,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from tamis._registry import CLASSIFIERS
 from tamis.core.errors import InputError, ParameterError
 
 #: Largest table (in numbers) that is filled with its zeros for a classifier that needs them.
@@ -51,9 +52,6 @@ _PLAIN: dict[str, Callable[[int], BaseEstimator]] = {
         criterion="entropy", min_samples_leaf=2, random_state=seed
     ),
 }
-
-#: Every classifier by name.
-CLASSIFIERS = (*_SCALED, *_PLAIN, "nb")
 
 
 def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis._registry import MEASURES, Lazy
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import most_levels
@@ -17,9 +18,7 @@ from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.base import Floats, Measure
 from tamis.measures.fisher_z import FisherZ
-from tamis.measures.g_squared import GSquared
-from tamis.measures.information import MutualInformation, SymmetricUncertainty
-from tamis.measures.pairwise_deletion import PairwiseDeletion
+from tamis.measures.information import MutualInformation
 
 #: Levels are counted on at most this many columns, spread over all of them.
 LOOK_AT = 1024
@@ -28,13 +27,13 @@ LOOK_AT = 1024
 DISCRETE = MutualInformation(alpha=0.01)
 CONTINUOUS = FisherZ(alpha=0.01)
 
-BY_NAME: dict[str, type[Measure]] = {
-    m.name: m for m in (MutualInformation, SymmetricUncertainty, GSquared, FisherZ)
-}
-
+#: Measures by name, imported when they are looked up.
+BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
 
 #: Measures that a file may name.
-_IN_FILES: dict[str, type[Measure]] = {**BY_NAME, PairwiseDeletion.name: PairwiseDeletion}
+_IN_FILES: Lazy[type[Measure]] = Lazy(
+    {**MEASURES, "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion"}
+)
 
 
 @dataclass(frozen=True)

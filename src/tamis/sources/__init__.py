@@ -1,35 +1,17 @@
-"""Sources: where columns or rows come from. Adding a format is a file here and a line below."""
+"""Sources: where columns or rows come from. A format is a file here and an entry in `_registry`."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.sources.base import Source, SourceInfo, as_path
 from tamis.sources.memory import MemorySource, is_frame
-from tamis.sources.shared.addresses import AT_AN_ADDRESS, is_address, without_scheme
-
-#: Readers by format name, imported when first used: the module, the class, and the extensions
-#: that tell the format.
-FORMATS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "svmlight": ("tamis.sources.svmlight", "SvmlightSource", (".svm", ".svmlight", ".libsvm")),
-    "csv": ("tamis.sources.csv", "CsvSource", (".csv", ".tsv")),
-    "parquet": ("tamis.sources.parquet", "open_parquet", (".parquet", ".pq")),
-    "arrow": ("tamis.sources.parquet", "open_arrow", (".arrow", ".feather", ".ipc", ".arrows")),
-    "daily": ("tamis.sources.daily", "DailySource", ()),
-    "npy": ("tamis.sources.npy", "NpySource", (".npy",)),
-    "npz": ("tamis.sources.npz", "NpzSource", (".npz",)),
-    "cols": ("tamis.sources.store", "ColumnStore", (".cols",)),
-    "rows": ("tamis.sources.row_store", "RowStore", (".rows",)),
-    "anndata": ("tamis.sources.anndata", "AnnDataSource", (".h5ad", ".zarr")),
-    "plink": ("tamis.sources.plink", "PlinkSource", (".bed",)),
-    "sql": ("tamis.sources.sql", "SqlSource", (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")),
-    "redis": ("tamis.sources.redis", "RedisSource", ()),
-}
+from tamis.sources.shared.addresses import is_address, without_scheme
 
 #: Formats that a URL tells, by what it begins with.
 _SCHEMES = {"duckdb": "sql", "sqlite": "sql"} | dict.fromkeys(("redis", "rediss", "unix"), "redis")
@@ -52,8 +34,7 @@ def reader(format: str) -> Callable[..., Source]:
     if format not in FORMATS:
         known = ", ".join(sorted(FORMATS))
         raise SourceError(f"format {format!r} is not known; give one of {known}")
-    module, name, _ = FORMATS[format]
-    found: Callable[..., Source] = getattr(importlib.import_module(module), name)
+    found: Callable[..., Source] = load(FORMATS[format].where)
     return found
 
 
@@ -88,7 +69,8 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
     path = without_scheme(as_path(data))
     if format is None:
         format = format_of(path)
-    if is_address(path) and format not in AT_AN_ADDRESS and not _is_known(path):
+    can = format not in FORMATS or FORMATS[format].at_address or _is_known(path)
+    if is_address(path) and not can:
         raise SourceError(
             f"{path}: data of the format {format} is not read at an address, only Parquet, AnnData "
             ".h5ad files and column stores are; copy it to a file here first"
@@ -109,8 +91,8 @@ def format_of(path: str) -> str:
     name = os.path.basename(os.path.normpath(path)).lower()
     while name.endswith(_PACKED):
         name = name.rsplit(".", 1)[0]
-    for format, (_, _, extensions) in FORMATS.items():
-        if extensions and name.endswith(extensions):
+    for format, entry in FORMATS.items():
+        if entry.extensions and name.endswith(entry.extensions):
             return format
     if not is_address(path) and not os.path.exists(path):
         raise SourceError(f"{path}: there is no such file or folder")

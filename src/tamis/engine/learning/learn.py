@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from sklearn.base import clone
 
+from tamis._registry import LEARNERS, Lazy
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.files import check_folder
 from tamis.core.memory import peak_megabytes
@@ -21,22 +22,14 @@ from tamis.core.sentences import counted
 from tamis.engine.learning.checkpoint import place_of, read_checkpoint, write_checkpoint
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
-from tamis.methods.online.arow import AROW
-from tamis.methods.online.fofs import FOFS
 from tamis.methods.online.learner import InstanceLearner
-from tamis.methods.online.merged_sofs import MergedSOFS
-from tamis.methods.online.ogd import OGD
-from tamis.methods.online.pet import PET
-from tamis.methods.online.sofs import SOFS
 from tamis.methods.online.training import Training
 from tamis.sources.base import Report, silent
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.readers.row_reader import BadLines, RowReader
 
-#: Learners by their word on the command line.
-LEARNERS: dict[str, type[InstanceLearner]] = {
-    "sofs": SOFS, "merged-sofs": MergedSOFS, "pet": PET, "fofs": FOFS, "ogd": OGD, "arow": AROW,
-}  # fmt: skip
+#: Learners by their name on the command line, imported when they are looked up.
+BY_METHOD: Lazy[type[InstanceLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
 
 
 class Stopped(KeyboardInterrupt):
@@ -81,7 +74,7 @@ def make_learner(method: str, **parameters: Any) -> InstanceLearner:
     """A learner by its word on the command line."""
     if method not in LEARNERS:
         raise ParameterError(f"method {method!r} is not known; give one of {', '.join(LEARNERS)}")
-    kind = LEARNERS[method]
+    kind = BY_METHOD[method]
     known = kind._get_param_names()
     for name in parameters:
         if name not in known:

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from tamis._registry import BATCH_METHODS, STREAM_METHODS
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import ParameterError, SourceError, TamisError
 from tamis.core.files import reason
 from tamis.core.log_arrays import append_names, extend
 from tamis.core.sentences import counted
-from tamis.core.words import BATCH_METHODS, STREAM_METHODS
 from tamis.engine.files.durable import (
     DAMAGE,
     HEAD,

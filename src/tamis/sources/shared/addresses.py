@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError, need
 
-#: Formats that are read at an address; others want a file that can be mapped or moved about in.
-AT_AN_ADDRESS = frozenset({"anndata", "cols", "parquet"})
 #: Bytes at the end of a file that its fingerprint looks at, where reading it all would cost.
 _TAIL = 1 << 16
 

@@ -1,0 +1,59 @@
+"""The public names for type checkers; `tamis._registry` lists the same names."""
+
+from tamis import checks as checks
+from tamis import encode as encode
+from tamis import evaluate as evaluate
+from tamis import measures as measures
+from tamis import methods as methods
+from tamis import sources as sources
+from tamis._version import __version__ as __version__
+from tamis.core.decisions import Decision as Decision
+from tamis.core.decisions import DecisionLog as DecisionLog
+from tamis.core.decisions import Verdict as Verdict
+from tamis.core.errors import TamisError as TamisError
+from tamis.engine.files.record import open_run as open_run
+from tamis.engine.files.record import save_run as save_run
+from tamis.engine.learning.learn import learn as learn
+from tamis.engine.learning.model import open_model as open_model
+from tamis.engine.learning.model import save_model as save_model
+from tamis.engine.learning.tune import tune as tune
+from tamis.engine.living.selection import Selection as Selection
+from tamis.engine.run import Run as Run
+from tamis.engine.select import select as select
+from tamis.kernels.threads import threads as threads
+from tamis.measures.fisher_z import FisherZ as FisherZ
+from tamis.measures.g_squared import GSquared as GSquared
+from tamis.measures.information import MutualInformation as MutualInformation
+from tamis.measures.information import SymmetricUncertainty as SymmetricUncertainty
+from tamis.methods.batch.all_features import AllFeatures as AllFeatures
+from tamis.methods.batch.cfs import CFS as CFS
+from tamis.methods.batch.consistency import Consistency as Consistency
+from tamis.methods.batch.fcbf import FCBF as FCBF
+from tamis.methods.batch.fgm import FGM as FGM
+from tamis.methods.batch.gdm import GDM as GDM
+from tamis.methods.batch.hiton_pc import HITONPC as HITONPC
+from tamis.methods.batch.l1_svm import L1SVM as L1SVM
+from tamis.methods.batch.lars import LARS as LARS
+from tamis.methods.batch.mrmr import MRMR as MRMR
+from tamis.methods.batch.naive_boosting import NaiveBoosting as NaiveBoosting
+from tamis.methods.batch.random_features import RandomFeatures as RandomFeatures
+from tamis.methods.batch.relieff import ReliefF as ReliefF
+from tamis.methods.batch.spsf_lar import SPSFLAR as SPSFLAR
+from tamis.methods.online.arow import AROW as AROW
+from tamis.methods.online.fofs import FOFS as FOFS
+from tamis.methods.online.merged_sofs import MergedSOFS as MergedSOFS
+from tamis.methods.online.ogd import OGD as OGD
+from tamis.methods.online.pet import PET as PET
+from tamis.methods.online.sofs import SOFS as SOFS
+from tamis.methods.streaming.alpha_investing import AlphaInvesting as AlphaInvesting
+from tamis.methods.streaming.fast_osfs import FastOSFS as FastOSFS
+from tamis.methods.streaming.grafting import Grafting as Grafting
+from tamis.methods.streaming.group_saola import GroupSAOLA as GroupSAOLA
+from tamis.methods.streaming.ofs_a3m import OFSA3M as OFSA3M
+from tamis.methods.streaming.ofs_density import OFSDensity as OFSDensity
+from tamis.methods.streaming.osfs import OSFS as OSFS
+from tamis.methods.streaming.saola import SAOLA as SAOLA
+from tamis.methods.streaming.sfs_fi import SFSFI as SFSFI
+from tamis.sources import open_source
+
+open = open_source

@@ -1,0 +1,102 @@
+"""The registry says what is there, and everything that lists names says what the registry says."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tamis
+from tamis import _registry as registry
+from tamis._registry import ENCODERS, FORMATS, LEARNERS, MEASURES, METHODS, PACKAGES, PUBLIC, load
+from tamis.cli.options import COMMIT_EVERY
+from tamis.engine.living.resuming import EVERY
+from tamis.evaluate.classifiers import _PLAIN, _SCALED
+from tamis.evaluate.paired import PAIRED_TESTS
+from tamis.methods import BatchSelector, ColumnSelector, FeatureStreamSelector
+from tamis.methods.online.learner import InstanceLearner
+
+ROOT = Path(tamis.__file__).parent
+ROLES = {"streaming": FeatureStreamSelector, "batch": BatchSelector, "online": InstanceLearner}
+
+
+@pytest.mark.parametrize("name", [*METHODS, *LEARNERS])
+def test_a_method_is_what_its_entry_says(name):
+    entry = METHODS[name] if name in METHODS else LEARNERS[name]
+    kind = load(entry.where)
+    assert issubclass(kind, ROLES[entry.role])
+    assert getattr(kind, "method", name) == name
+    assert getattr(tamis, entry.class_name) is load(entry.estimator)
+
+
+@pytest.mark.parametrize("role", ["streaming", "batch", "online"])
+def test_every_file_of_a_method_has_an_entry(role):
+    """A file of a method defines a public class that can be made without arguments."""
+    known = {e.module for e in (*METHODS.values(), *LEARNERS.values()) if e.role == role}
+    for path in (ROOT / "methods" / role).glob("*.py"):
+        module = f"tamis.methods.{role}.{path.stem}"
+        kinds = [
+            thing
+            for thing in vars(load_module(module)).values()
+            if isinstance(thing, type) and thing.__module__ == module
+            if issubclass(thing, (ColumnSelector, InstanceLearner)) and "method" in vars(thing)
+        ]
+        assert bool(kinds) <= (path.stem in known), module
+
+
+def load_module(name):
+    __import__(name)
+    return sys.modules[name]
+
+
+def test_measures_encoders_and_formats_are_what_their_entries_say():
+    for name, where in MEASURES.items():
+        assert load(where).name == name
+    for name, where in ENCODERS.items():
+        assert load(where).method == name
+    for entry in FORMATS.values():
+        assert callable(load(entry.where))
+    assert {*_SCALED, *_PLAIN, "nb"} == set(registry.CLASSIFIERS)
+    assert PAIRED_TESTS == registry.PAIRED_TESTS
+    assert COMMIT_EVERY == EVERY
+
+
+def test_public_names_are_all_there():
+    assert tamis.__all__ == ["__version__", *sorted(PUBLIC)]
+    for name in tamis.__all__:
+        assert getattr(tamis, name) is not None
+    assert {*tamis.__all__, *PACKAGES} <= set(dir(tamis))
+    with pytest.raises(AttributeError, match="has no attribute 'SAOLLA'"):
+        _ = tamis.SAOLLA
+
+
+def test_packages_are_attributes_of_tamis_without_being_imported():
+    script = f"import tamis\nfor name in {PACKAGES}: print(getattr(tamis, name).__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [f"tamis.{name}" for name in PACKAGES]
+
+
+def test_type_checkers_see_the_same_names():
+    found = {}
+    for line in ast.parse((ROOT / "__init__.pyi").read_text()).body:
+        if isinstance(line, ast.ImportFrom):
+            for one in line.names:
+                found[one.asname or one.name] = f"{line.module}:{one.name}"
+        elif isinstance(line, ast.Assign):
+            found[line.targets[0].id] = found.pop(line.value.id)
+    packages = {name: f"tamis:{name}" for name in PACKAGES}
+    assert found == {**PUBLIC, **packages, "__version__": "tamis._version:__version__"}
+
+
+def test_the_readme_has_the_tables_of_methods_and_learners():
+    listed = [line for line in (ROOT.parents[1] / "README.md").read_text().splitlines()
+              if line.startswith("| `") and line.count(" | ") == 3]  # fmt: skip
+    assert listed == [
+        f"| `{entry.class_name}` | `{entry.name}` | {entry.help} | {entry.reference} |"
+        for entry in (*METHODS.values(), *LEARNERS.values())
+    ]
