@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tamis.kernels.line import (
@@ -173,6 +173,7 @@ def test_levels_are_the_sorted_values(run, data) -> None:
 @pytest.mark.parametrize("program", [False, True])
 @settings(max_examples=40)
 @given(data=columns)
+@example(data=column(675939, "reals"))  # two rows are nearer than half a unit, and no copies
 def test_a_line_has_the_neighbourhoods_of_a_set_of_one(run, rule, program, data) -> None:
     """The walk by levels against all distances."""
     x, codes = data
@@ -187,7 +188,7 @@ def test_a_line_has_the_neighbourhoods_of_a_set_of_one(run, rule, program, data)
     whole[rows] = scaled[: len(rows)]
     squares, expected, share = np.zeros((n, n), np.int64), np.zeros(n, np.int64), np.empty(n)
     none = np.zeros(0)
-    add_column(squares, whole, factor, 1, 0, n)
+    add_column(squares, whole, factor, 1, program, 0, n)
     set_shares(
         squares, none, 0.0, none, 0.0, codes, rule, program, 1, 0, n, expected, share
     )  # fmt: skip
@@ -226,13 +227,24 @@ def test_columns_are_added_and_taken_away_exactly(run) -> None:
     x = rng.normal(size=9)
     before = rng.integers(0, 1000, (9, 9))
     squares = before.copy()
-    run(squares, x, ROOT, 1, 0, 4)
-    run(squares, x, ROOT, 1, 4, 9)
+    run(squares, x, ROOT, 1, False, 0, 4)
+    run(squares, x, ROOT, 1, False, 4, 9)
     assert (squares - before).tolist() == np.floor(
         ((x[:, None] - x[None]) * ROOT) ** 2 + 0.5
     ).astype(int).tolist()  # fmt: skip
-    run(squares, x, ROOT, -1, 0, 9)
+    run(squares, x, ROOT, -1, False, 0, 9)
     assert np.array_equal(squares, before)
+
+
+@both(add_column)
+def test_rows_that_are_near_are_not_copies_to_the_programs(run) -> None:
+    x = np.array([1.0, 1.0, np.nextafter(1.0, 2.0), 2.0])
+    for program, near in ((False, 0), (True, 1)):
+        squares = np.zeros((4, 4), np.int64)
+        run(squares, x, ROOT, 1, program, 0, 4)
+        assert squares[:3, :3].tolist() == [[0, 0, near], [0, 0, near], [near, near, 0]]
+        run(squares, x, ROOT, -1, program, 0, 4)
+        assert not squares.any()
 
 
 @both(set_shares)
@@ -246,14 +258,14 @@ def test_sets_are_counted_row_by_row(run, rule, program) -> None:
     codes = rng.integers(0, 3, n).astype(np.uint16)
     squares = np.zeros((n, n), np.int64)
     for column_, sign in ((x, 1), (minus, 1)):
-        add_column(squares, column_, ROOT, sign, 0, n)
+        add_column(squares, column_, ROOT, sign, program, 0, n)
     shares, share = np.zeros(n, np.int64), np.zeros(n)
     for lo, hi in ((0, 11), (11, n)):
         run(
             squares, plus, ROOT, minus, ROOT, codes, rule, program, 2, lo, hi, shares, share
         )  # fmt: skip
-    add_column(squares, plus, ROOT, 1, 0, n)
-    add_column(squares, minus, ROOT, -1, 0, n)
+    add_column(squares, plus, ROOT, 1, program, 0, n)
+    add_column(squares, minus, ROOT, -1, program, 0, n)
     expected = np.zeros(n, np.int64)
     for i in range(n):
         itself = int(np.flatnonzero(squares[i] == 0)[0]) if program else i

@@ -1,4 +1,4 @@
-"""Neighbourhoods that find their program size, and the share of each that has the label of its row.
+"""Neighbourhoods that find their own size, and the share of each that has the label of its row.
 
 A squared distance is a sum over features of squared differences, each rounded to a whole number of
 fine units. Whole numbers add and subtract exactly, so the distances of a set of features are the
@@ -58,10 +58,15 @@ def widest_gap(nearest, farthest, n, slack):
 
 
 @inline
-def squared(a, b, factor):
-    """Squared difference in whole units."""
+def squared(a, b, factor, program):
+    """Squared difference in whole units; for the programs 0 only if there is no difference.
+
+    They take a row at distance 0 for a copy, which a row that is merely near is not.
+    """
     difference = (a - b) * factor
-    return np.int64(difference * difference + 0.5)
+    square = difference * difference
+    whole = np.int64(square + 0.5)
+    return whole + np.int64(program & (whole == 0) & (square > 0.0))
 
 
 @jit
@@ -84,12 +89,12 @@ def mean_in_order(share):
 
 
 @jit
-def add_column(squares, column, factor, sign, lo, hi):
+def add_column(squares, column, factor, sign, program, lo, hi):
     """Add a column's squared differences to rows lo..hi-1 of the distances, or take them away."""
     n = len(column)
     for i in range(lo, hi):
         for j in range(n):
-            squares[i, j] += sign * squared(column[i], column[j], factor)
+            squares[i, j] += sign * squared(column[i], column[j], factor, program)
 
 
 @jit
@@ -112,10 +117,10 @@ def set_shares(
             near[j] = squares[i, j]
         if plus_factor > 0.0:
             for j in range(n):
-                near[j] += squared(plus[i], plus[j], plus_factor)
+                near[j] += squared(plus[i], plus[j], plus_factor, program)
         if minus_factor > 0.0:
             for j in range(n):
-                near[j] -= squared(minus[i], minus[j], minus_factor)
+                near[j] -= squared(minus[i], minus[j], minus_factor, program)
         itself = i
         if program:
             itself = 0

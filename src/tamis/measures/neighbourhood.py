@@ -210,7 +210,9 @@ class Neighbourhoods:
 
     def _change(self, squares: Counts, column: LineColumn, sign: int) -> None:
         over_columns(
-            lambda lo, hi: add_column(squares, column.values, column.factor, sign, lo, hi),
+            lambda lo, hi: add_column(
+                squares, column.values, column.factor, sign, self.program, lo, hi
+            ),
             self._by_row(),
         )
 
