@@ -1,5 +1,6 @@
 # make demo   set up, run the main job on built-in data, name the report it wrote
 # make test   set up, run every test
+# make soak  try random examples until MINUTES=10 are over; TESTS=tests/kernels for some of the tests
 # make test-browser  look at the reports in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
 # make bench  speed against peers, in one run
@@ -11,8 +12,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 DRIVER := $(VENV)/.driver
+MINUTES ?= 10
+TESTS ?= tests
 
-.PHONY: demo test test-slow test-browser check bench reproduce format clean
+.PHONY: demo test test-slow soak test-browser check bench reproduce format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
@@ -29,6 +32,11 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n auto -m "slow or not slow"
+
+# Each round draws its own examples; the first that fails is printed, with what repeats it.
+soak: $(READY)
+	end=$$(($$(date +%s) + 60 * $(MINUTES))); while [ $$(date +%s) -lt $$end ]; do \
+	$(BIN)/python -m pytest -q -x -n auto -m "hypothesis and not slow" --hypothesis-profile=soak $(TESTS) || exit 1; done
 
 $(DRIVER): $(READY)
 	$(BIN)/python -m pip install --quiet --group browser

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,24 @@ from hypothesis import settings
 
 from tests_shared import SHARED
 
-# No example is timed: the first one of a kernel compiles it. A submission is judged on the same
-# examples every time; a developer's runs look further.
-settings.register_profile("untimed", deadline=None, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("untimed")
+# No example is timed: the first one of a kernel compiles it. Every run tries the same examples;
+# `make soak` draws new ones.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile("same")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_works() -> Iterator[None]:
+    """Let Ctrl-C stop what the tests start, also where the parent of the tests ignores it.
+
+    A background job is started so; a child inherits it, and would not be stopped.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from waiting import PATIENCE
+
 
 def _program() -> str | None:
     found = shutil.which("redis-server")
@@ -40,7 +42,7 @@ def _started() -> str | None:
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while not Path(socket).exists():
         if server.poll() is not None or time.monotonic() > until:
             return None

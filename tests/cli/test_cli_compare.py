@@ -8,12 +8,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_digits
+
+from waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -120,13 +121,10 @@ def test_ctrl_c_keeps_what_is_finished(files) -> None:
     program = subprocess.Popen(
         command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    end = time.monotonic() + 120
-    while not list((files / "results" / "cells").rglob("[0-9a-f]*.json")):
-        assert program.poll() is None, program.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    cells = files / "results" / "cells"
+    wait_until(lambda: list(cells.rglob("[0-9a-f]*.json")), program)
     program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=PATIENCE)
     assert program.returncode == 130, err
     assert out == ""
     assert "Traceback" not in err

@@ -9,13 +9,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tamis as library
+from waiting import PATIENCE, wait_until
 
 
 def make(path: Path, rows: int = 400, seed: int = 0, base: int = 1) -> Path:
@@ -200,13 +200,9 @@ def test_ctrl_c_says_how_to_go_on(data):
     program = subprocess.Popen(
         words, cwd=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    end = time.monotonic() + 60
-    while not (data / "m.checkpoint").exists():
-        assert program.poll() is None, program.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until((data / "m.checkpoint").exists, program)
     program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=PATIENCE)
     assert (program.returncode, out) == (130, "")
     last = err.splitlines()[-1]
     assert re.fullmatch(

@@ -14,6 +14,7 @@ import pytest
 from tamis.engine.files.record import save_run
 from tamis.engine.select import select
 from tamis.sources.store import ColumnStore
+from waiting import PATIENCE, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +37,9 @@ def start(folder, *words):
     )  # fmt: skip
 
 
-def wait_for(is_true, program, seconds=120.0):
-    end = time.monotonic() + seconds
-    while not is_true():
-        assert program.poll() is None, program.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
 def stopped(program):
     program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=120)
+    out, err = program.communicate(timeout=PATIENCE)
     assert program.returncode == 130, err
     assert out == ""
     assert "Traceback" not in err
@@ -55,7 +48,7 @@ def stopped(program):
 
 def test_ctrl_c_while_rows_are_turned_into_columns_leaves_nothing(big, tmp_path):
     program = start(tmp_path, "select", big, "--out", "run")
-    wait_for(lambda: any(name.startswith(".big") for name in os.listdir(tmp_path)), program)
+    wait_until(lambda: any(name.startswith(".big") for name in os.listdir(tmp_path)), program)
     stopped(program)
     assert os.listdir(tmp_path) == []
 
@@ -71,7 +64,7 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     cache = tmp_path / "big.svm.cols"
     # one column a block: slow enough to be caught in the middle
     program = start(tmp_path, "select", big, "--out", "run", "--force", "--width", "1")
-    wait_for(cache.exists, program)
+    wait_until(cache.exists, program)
     time.sleep(0.4)
     stopped(program)
     assert sorted(os.listdir(tmp_path)) == ["big.svm.cols", "run"]

@@ -13,6 +13,7 @@ import pytest
 
 from tamis.cli import progress as module
 from tamis.cli.progress import COMPILING, progress, short
+from waiting import PATIENCE
 
 pty = pytest.importorskip("pty")
 
@@ -42,7 +43,7 @@ def on_a_terminal(code: str, **environment: str) -> str:
     except OSError:  # the other side is closed
         pass
     os.close(main)
-    assert program.wait(timeout=120) == 0
+    assert program.wait(timeout=PATIENCE) == 0
     return seen.decode()
 
 

@@ -24,6 +24,7 @@ from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import processes as engine_processes
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
+from waiting import wait_until
 
 distributed = pytest.importorskip("distributed")
 sys.path.insert(0, str(Path(__file__).parent))
@@ -198,13 +199,6 @@ def children_of(pid):
     return [int(word) for word in found.stdout.split()]
 
 
-def soon(is_so, seconds=10):
-    end = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < end:
-        time.sleep(0.05)
-    return is_so()
-
-
 def alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -225,10 +219,10 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
     last = Selection.open(tmp_path / "run").history[-1]
     assert 0 < last["columns"] < wide.n_columns
     if way == "dask":
-        assert soon(lambda: client.run_on_scheduler(_tasks_left) <= others)
+        wait_until(lambda: client.run_on_scheduler(_tasks_left) <= others)
     else:
         assert len(begun) >= 2
-        assert soon(lambda: not any(map(alive, begun)))
+        wait_until(lambda: not any(map(alive, begun)))
         assert not list((tmp_path / "tmp").glob("tamis-*"))
     said = []
     run = resume(tmp_path / "run", cluster=client if way == "dask" else None, say=said.append)

@@ -10,6 +10,7 @@ import pytest
 
 from tamis.engine.workers.prefetch import AHEAD, ahead
 from tamis.kernels.threads import thread_count, threads
+from waiting import PATIENCE
 
 
 def workers() -> list[threading.Thread]:
@@ -95,8 +96,8 @@ def test_the_thread_works_while_the_reader_does():
     begun = threading.Semaphore(0)
     stream = ahead(lambda _: begun.release(), range(3))
     next(stream)
-    assert begun.acquire(timeout=60)
-    assert begun.acquire(timeout=60)  # the second began although only the first was asked for
+    assert begun.acquire(timeout=PATIENCE)
+    assert begun.acquire(timeout=PATIENCE)  # the second began although only the first was asked for
     stream.close()
 
 

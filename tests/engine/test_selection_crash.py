@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -85,7 +84,7 @@ print(ends)
 
 
 def kill_and_compare(tmp_path: Path, rounds: int, *more: str) -> None:
-    seed = str(random.randrange(10**6))
+    seed = "7"
     told = subprocess.run(
         [sys.executable, "-c", KILLER, str(Path(__file__).parent), tmp_path, str(rounds), seed,
          *more],

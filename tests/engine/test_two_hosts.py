@@ -15,6 +15,7 @@ from two_hosts import FAR, NEAR, NOT_ALLOWED
 
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
+from waiting import PATIENCE
 
 pytest.importorskip("distributed")
 
@@ -43,7 +44,7 @@ def test_two_hosts_give_the_same_log_and_a_blind_one_says_so(tmp_path):
     done = subprocess.run(
         [*APART, sys.executable, str(Path(__file__).with_name("two_hosts.py")), store.path,
          str(tmp_path / "log")],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     if done.returncode == NOT_ALLOWED:
         pytest.skip(f"two hosts cannot be wired here: {done.stdout.strip()}")

@@ -76,9 +76,9 @@ def main(store, log):
 
         source = tamis.open(store)
         here = tamis.select(source, "saola", width=40).log
-        with distributed.Client(SCHEDULER, timeout=60, set_as_default=False) as client:
+        with distributed.Client(SCHEDULER, timeout=600, set_as_default=False) as client:
             with running(*FAR_HOST, *worker(FAR, "far"), log=log):
-                client.wait_for_workers(2, timeout=60)
+                client.wait_for_workers(2, timeout=600)
                 there = tamis.select(source, "saola", cluster=client, width=40).log
                 took_part = [
                     place

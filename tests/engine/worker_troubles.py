@@ -57,7 +57,7 @@ class Greedy(ColumnStore):
     def _read(self, lo, hi):
         if _is_worker():
             taken = np.ones(100_000_000)
-            time.sleep(5)
+            time.sleep(600)
             del taken
         return super()._read(lo, hi)
 

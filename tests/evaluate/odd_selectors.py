@@ -75,7 +75,7 @@ class Hungry(BestBy):
     def fit(self, X, y):
         if len(y) > 40:
             held = [np.ones(5_000_000) for _ in range(30)]  # 1.2 GB
-            time.sleep(60.0 * held[0][0])
+            time.sleep(3600.0 * held[0][0])
         return super().fit(X, y)
 
 

@@ -138,7 +138,8 @@ def column(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
     n = int(rng.integers(3, 25))
     x = rng.integers(-2, 3, n).astype(float) if kind == "codes" else rng.normal(size=n)
     x[rng.random(n) < 0.3] = 0.0
-    x[0], x[1] = 1.0, -1.0
+    # Never constant; no two distances of reals are in the ratio of whole numbers, which would tie.
+    x[0], x[1] = 1.0, -1.0 if kind == "codes" else -(2.0**0.5)
     return x, rng.integers(0, 3, n).astype(np.uint16)
 
 

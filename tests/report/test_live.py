@@ -16,6 +16,7 @@ from tamis.report.live import LivePage
 from tamis.report.page import Page
 from tamis.report.stream_run import page_of_run
 from tamis.sources.synthetic import SparseStream
+from waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -26,17 +27,14 @@ def live():
 
 def ask(live, path="", host=None):
     parts = urlsplit(live.url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
     headers = {} if host is None else {"Host": host}
     connection.request("GET", parts.path + path, headers=headers)
     return connection.getresponse()
 
 
 def wait_for_a_listener(live):
-    deadline = time.monotonic() + 60
-    while not live._listeners and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert live._listeners
+    wait_until(lambda: live._listeners)
 
 
 def event(answer):
@@ -59,7 +57,7 @@ def test_the_page_is_served_on_this_machine_under_a_path_nobody_can_guess(live):
     assert "connect-src 'self'" in body
     parts = urlsplit(live.url)
     for path in ("/", "/wrong/", parts.path + "other", parts.path.rstrip("/")):
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=PATIENCE)
         connection.request("GET", path)
         assert connection.getresponse().status == 404
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from tamis.sources.shared.in_order import close_early
+from waiting import PATIENCE
 
 
 def test_a_generator_that_another_thread_reads_is_left_to_it():
@@ -12,13 +13,13 @@ def test_a_generator_that_another_thread_reads_is_left_to_it():
 
     def items():
         reading.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE)
         yield 1
 
     given = items()
     thread = threading.Thread(target=next, args=(given,))
     thread.start()
-    assert reading.wait(60)
+    assert reading.wait(PATIENCE)
     close_early(given)  # which would raise: generator already executing
     go_on.set()
     thread.join()

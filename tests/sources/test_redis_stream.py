@@ -10,6 +10,7 @@ from redis_for_tests import redis_client, socket_of_redis
 from tamis.core.errors import DataWarning, SourceError
 from tamis.sources.base import Resumable
 from tamis.sources.redis import RedisSource
+from waiting import PATIENCE
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_it_waits_for_rows_that_are_to_come(client, stream):
     import threading
 
     fill(client, stream, 3)
-    source = RedisSource(client, stream, wait=5.0)
+    source = RedisSource(client, stream, wait=PATIENCE)
     blocks = source.rows_after(None)
     assert next(blocks).height == 3
     later = threading.Timer(0.1, lambda: fill(redis_client(), stream, 2, start=3))
