@@ -2,62 +2,113 @@
 
 * ``nogil``: kernels run in threads, which split columns, never rows.
 * no ``fastmath``: a number that decides is a fixed-order sum, the same bits on every path.
-* ``cache``: compiled code is kept on disk; set ``TAMIS_NO_CACHE=1`` to compile anew each time.
+* ``cache``: compiled code is kept on disk; set ``TAMIS_NO_CACHE=1`` to compile every time.
 * ``error_model="numpy"``: a division does not branch to raise.
+
+Compiled code is loaded without numba's refresh, which imports the implementations of everything
+that a kernel may call and took a third of the time of a short command. Compiled code needs none of
+them, and the compiler refreshes by itself. Set ``TAMIS_NUMBA_REFRESH=1`` to load as numba does.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.caching import FunctionCache
+from numba.core.cpu import CPUContext
+from numba.core.runtime.nrt import rtsys
 
 CACHE = os.environ.get("TAMIS_NO_CACHE", "") in ("", "0")
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel: arrays and numbers in, arrays and numbers out."""
-    compiled: Callable[..., Any] = numba.njit(nogil=True, cache=CACHE, error_model="numpy")(
-        function
-    )
-    return compiled
+    return _cached(numba.njit(nogil=True, error_model="numpy")(function))
 
 
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a helper of kernels that makes no array; LLVM decides whether to copy it into them.
+    """Compile a helper of kernels that makes no array; LLVM decides whether to inline it.
 
-    Arrays given to it are not counted as held while it runs (`_nrt=False`). Counting costs two
-    atomic additions an array and call, which took three quarters of the time of a text parser.
+    Arrays passed to it are not reference-counted while it runs (`_nrt=False`). Counting costs two
+    atomic additions per array and call, which took three quarters of the time of a text parser.
     """
     uncounted: dict[str, Any] = {"_nrt": False}  # an option that numba's own types leave out
-    compiled: Callable[..., Any] = numba.njit(
-        nogil=True, cache=CACHE, error_model="numpy", **uncounted
-    )(function)
-    return compiled
+    return _cached(numba.njit(nogil=True, error_model="numpy", **uncounted)(function))
+
+
+# --- compiled code on disk -------------------------------------------------------------------
+
+
+class _Cache(FunctionCache):
+    """Compiled code on disk, loaded without `target_context.refresh()`."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load compiled code; None if it was never compiled for these types."""
+        rtsys.initialize(target_context)  # the only part of a refresh that compiled code needs
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def _is_as_known() -> bool:
+    """Tell whether this numba loads compiled code as `_Cache` assumes."""
+    try:
+        loads = FunctionCache.load_overload.__code__.co_names
+        refreshes = CPUContext.load_additional_registries.__code__.co_names
+    except AttributeError:
+        return False
+    steps = ("refresh", "_guard_against_spurious_io_errors", "_load_overload")
+    return loads == steps and refreshes[:2] == ("rtsys", "initialize")
+
+
+_SKIPS_REFRESH = _is_as_known() and os.environ.get("TAMIS_NUMBA_REFRESH", "") in ("", "0")
+
+
+def _cached(kernel: Any) -> Callable[..., Any]:
+    """Let the compiled code of a kernel be kept on disk, where a folder can be written."""
+    global CACHE
+    if CACHE and hasattr(kernel, "enable_caching"):  # numba may be switched off
+        try:
+            if _SKIPS_REFRESH:
+                kernel._cache = _Cache(kernel.py_func)
+            else:
+                kernel.enable_caching()
+        except RuntimeError:  # no folder for it
+            CACHE = False
+            warnings.warn(
+                "compiled code cannot be kept, because no folder for it can be written, so every "
+                "process compiles again; set NUMBA_CACHE_DIR to a folder that can be written",
+                stacklevel=3,
+            )
+    return kernel  # type: ignore[no-any-return]
+
+
+# --- progress ---------------------------------------------------------------------------------
 
 
 class _Once(event.Listener):
-    """Says something when a kernel is compiled, the first time."""
+    """Call a function when a kernel is compiled, the first time."""
 
     def __init__(self, say: Callable[[], None]) -> None:
         self._say: Callable[[], None] | None = say
 
     def on_start(self, event: Any) -> None:
-        """Speak, once."""
+        """Call it, once."""
         if self._say is not None:
             say, self._say = self._say, None
             say()
 
     def on_end(self, event: Any) -> None:
-        """Say nothing more."""
+        """Do nothing."""
 
 
 @contextmanager
 def on_first_compilation(say: Callable[[], None]) -> Iterator[None]:
-    """Call `say` if a kernel has to be compiled, which takes seconds and happens once a machine."""
+    """Call `say` if a kernel has to be compiled, which takes seconds, once per machine."""
     with event.install_listener("numba:compile", _Once(say)):
         yield

@@ -1,0 +1,98 @@
+"""Compiled code on disk: loaded without a refresh, compiled after that, and done without."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numba.core.caching import CompileResultCacheImpl
+
+import tamis.kernels
+from tamis.kernels import _jit
+
+KERNELS = """
+import numpy as np
+from tamis.kernels._jit import inline, jit
+
+@inline
+def twice(x):
+    return 2.0 * x
+
+@jit
+def total(values):
+    result = 0.0
+    for v in values:
+        result += twice(v)
+    return result
+
+@jit
+def sorted_total(values):
+    order = np.argsort(values)
+    picked = [values[i] for i in order if values[i] > 0]
+    places = {v: i for i, v in enumerate(picked)}
+    return total(np.array(picked)), len(places), np.linalg.norm(values)
+"""
+
+FIRST = """
+import numpy as np, kernels
+print(kernels.total(np.arange(5.0)))
+"""
+
+SECOND = """
+import sys
+import numpy as np, kernels
+refreshed = lambda: "numba.typed.typedlist" in sys.modules
+print(kernels.total(np.arange(5.0)), sum(kernels.total.stats.cache_hits.values()), refreshed())
+print(kernels.sorted_total(np.array([3.0, -1.0, 2.0, 2.0])), refreshed())
+print(kernels.total(np.arange(5)), kernels.total(np.arange(5, dtype=np.float32)))
+"""
+
+
+def run(folder, script, **more):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), **more}
+    environment.pop("TAMIS_NO_CACHE", None)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("refresh", ["0", "1"])
+def test_what_is_not_cached_is_compiled_after_what_is(tmp_path, refresh):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    assert run(tmp_path, FIRST) == ["20.0"]
+    first, second, third = run(tmp_path, SECOND, TAMIS_NUMBA_REFRESH=refresh)
+    assert first == f"20.0 1 {refresh == '1'}"
+    assert second.replace("np.float64(", "").startswith("(14.0, 2, 4.2426406871192")
+    assert second.endswith("True")
+    assert third == "20.0 20.0"
+
+
+def test_this_numba_loads_as_is_assumed():
+    """If this fails, numba has changed: read `Cache.load_overload` again."""
+    assert _jit._is_as_known()
+
+
+def test_compiled_kernels_need_nothing_that_a_refresh_would_bring():
+    """The only symbols that numba adds on a refresh are the secrets of string hashes."""
+    for path in Path(tamis.kernels.__file__).parent.glob("__pycache__/*.nbc"):
+        assert b"_numba_hashsecret" not in path.read_bytes(), path.name
+
+
+def test_where_nothing_can_be_written_kernels_are_compiled_after_one_warning(monkeypatch):
+    monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(_jit, "CACHE", True)
+
+    def double(value):
+        return value * 2.0
+
+    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR to a folder that can be") as caught:
+        kernels = [_jit.jit(double), _jit.inline(double)]
+    assert len(caught) == 1
+    for kernel in kernels:
+        assert kernel(1.5) == 3.0
