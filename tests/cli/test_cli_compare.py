@@ -46,7 +46,7 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
         r"wins/ties/losses of all: saola \d/\d/\d, random:n_features=3 \d/\d/\d", lines[5]
     )
     assert lines[-1] == (
-        "18 of 18 cells computed; wrote results/summary.md; for a page to look at: "
+        "18 of 18 cells computed; wrote results/summary.md; for an HTML page run: "
         "tamis report results"
     )
     assert {"over_thresholds.parquet", "results.parquet", "summary.md", "compare.json"} <= set(

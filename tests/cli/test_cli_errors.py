@@ -253,7 +253,7 @@ def test_a_full_disk_under_standard_output_is_told(tmp_path, svm):
             cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "tamis: No space left on device; mend that and try again\n"
+    assert done.stderr == "tamis: No space left on device; fix that and try again\n"
 
 
 def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):

@@ -1,4 +1,4 @@
-"""`tamis compare`: selectors against each other on your own data, with honest statistics."""
+"""`tamis compare`: cross-validate methods on your own data, with rank tests."""
 
 from __future__ import annotations
 
@@ -32,21 +32,23 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--methods", required=True, metavar="METHOD,...",
-    help=f"Of {', '.join(sorted(METHODS))}, or package.module:Class; parameters follow after "
+    help=f"Of {', '.join(sorted(METHODS))}, or package.module:Class. Parameters follow after "
     "colons, as in saola:alpha=0.05 or fcbf:encode=mdlp.",
 )  # fmt: skip
 @click.option(
     "--classifiers", default="knn,svm,tree,nb", show_default=True, metavar="NAME,...",
-    help=f"Who judges: {', '.join(CLASSIFIERS)}.",
+    help=f"Classifiers to score selections with: {', '.join(CLASSIFIERS)}.",
 )  # fmt: skip
 @click.option("--cv", default="5x10", show_default=True, help="REPEATSxFOLDS, stratified.")
 @click.option(
     "--split", type=click.Choice(["official", "never"]), default="official", show_default=True,
-    help="Use the official split where a data set has one, or never.",
+    help="Whether to use the official split of a data set that has one.",
 )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(), help="Folder for the results.")
-@click.option("--cache", type=click.Path(), help="Folder of finished cells. Default: OUT/cells.")
-@click.option("--control", metavar="METHOD", help="Tested against the others. Default: the first.")
+@click.option("--cache", type=click.Path(), help="Folder for finished cells. Default: OUT/cells.")
+@click.option(
+    "--control", metavar="METHOD", help="The method to test against the others. Default: the first."
+)
 @click.option(
     "--paired", type=click.Choice(PAIRED_TESTS), default="corrected-t", show_default=True,
     help="The test behind win, tie and loss; the papers use t.",
@@ -55,29 +57,29 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1), help="Processes. Default: one for each core.")
 @click.option(
     "--cluster", metavar="ADDRESS",
-    help="Do the cells elsewhere: tcp://host:8786 of a Dask cluster; OUT must be a folder that all "
+    help="Compute the cells on a Dask cluster, tcp://host:8786; OUT must be a folder that all "
     "hosts share.",
 )  # fmt: skip
 @click.option(
     "--cell-seconds", type=click.FloatRange(0, min_open=True),
-    help="Stop a selection or a classifier that takes longer on one fold.",
+    help="Time limit for one selection or classifier on one fold.",
 )  # fmt: skip
-@click.option("--cell-memory", type=Size(), help="Stop one that holds more, e.g. 2GB.")
+@click.option("--cell-memory", type=Size(), help="Memory limit for the same, e.g. 2GB.")
 @click.option(
     "--over-time", type=click.IntRange(1), metavar="POINTS",
-    help="Also: accuracy and number kept while features arrive.",
+    help="Also compute accuracy and number kept while features arrive.",
 )  # fmt: skip
 @click.option(
     "--orders", type=click.IntRange(1), metavar="COUNT",
-    help="Also: the same over random orders of arrival.",
+    help="Also compute the same over random orders of arrival.",
 )  # fmt: skip
 @click.option(
     "--thresholds", metavar="NAME=V,V,...",
-    help="Also: the same over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
+    help="Also compute the same over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
 )  # fmt: skip
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 @live_option
 def command(
     more: tuple[str, ...],
@@ -95,11 +97,11 @@ def command(
     reading: dict[str, Any],
     **options: Any,
 ) -> None:
-    """Compare selectors on DATA: accuracy, number kept, time, memory, stability, rank tests.
+    """Compare methods on DATA: accuracy, number kept, time, memory, stability, rank tests.
 
-    Features are selected inside each training fold, folds are the same for every method, and every
+    Features are selected inside each training fold, and all methods get the same folds. Every
     finished cell (data set, method, fold) is kept in OUT/cells: after Ctrl-C or a crash the same
-    command goes on where it was, and a method or a classifier added later costs only itself.
+    command resumes where it stopped, and a method or a classifier added later costs only itself.
 
     \b
     Writes into the folder:
@@ -107,8 +109,8 @@ def command(
       summary.json         the same for programs
       results.parquet      a row for each data set, method, fold and classifier
       selections.parquet   what was kept on each fold
-      compare.json         what was asked
-      over_*.parquet       curves, where they were asked for
+      compare.json         the parameters
+      over_*.parquet       curves, if requested
 
     \b
     Examples:
@@ -127,7 +129,7 @@ def command(
         raise ParameterError("give data to compare on, as in --data a.svm b.svm")
     name, values = _values(thresholds) if thresholds else ("", [])
     if values:
-        threshold_variants(methods, name, values)  # what is wrong is said before hours of work
+        threshold_variants(methods, name, values)  # raises before hours of work
     asked = asked_for()
     with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
 
@@ -150,7 +152,7 @@ def command(
         except KeyboardInterrupt:
             cells = options["cache"] or Path(out) / "cells"
             raise KeyboardInterrupt(
-                f"stopped; finished cells are in {cells}, and the same command goes on from there"
+                f"stopped; finished cells are in {cells}, and the same command resumes from there"
             ) from None
         if page is not None:
             page.show(page_of(results, out))
@@ -171,7 +173,7 @@ def _also(
     name: str,
     values: list[float],
 ) -> None:
-    """The curves that were asked for."""
+    """Compute the requested curves."""
     from tamis.evaluate import over_orders, over_thresholds, over_time
 
     settings = {k: v for k, v in settings.items() if k != "control"}
@@ -198,7 +200,7 @@ def _values(text: str) -> tuple[str, list[float]]:
 
 
 def _page(results: Results, out: str) -> list[str]:
-    """The tables that are printed at the end."""
+    """Return the tables that are printed at the end."""
     from tamis.evaluate.summary import warnings_of
 
     lines: list[str] = []
@@ -218,10 +220,10 @@ def _page(results: Results, out: str) -> list[str]:
         for data, who, note, count in warnings_of(results)
     ]
     total = len(results.selections)
-    before = "" if results.computed == total else ", the others were finished before"
+    before = "" if results.computed == total else ", the others were finished earlier"
     lines.append(
         f"{results.computed:,} of {total:,} cells computed{before}; "
-        f"wrote {Path(out) / 'summary.md'}; for a page to look at: tamis report {out}"
+        f"wrote {Path(out) / 'summary.md'}; for an HTML page run: tamis report {out}"
     )
     return lines
 

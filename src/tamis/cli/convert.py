@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @click.argument("store", type=click.Path())
 @source_options
 @click.option(
-    "--memory", default="2GB", show_default=True, type=Size(), help="Memory to use, about."
+    "--memory", default="2GB", show_default=True, type=Size(), help="Approximate memory to use."
 )
-@click.option("--force", is_flag=True, help="Replace a store that is there.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--force", is_flag=True, help="Replace an existing store.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(
     data: str,
     store: str,
@@ -32,11 +32,10 @@ def command(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Turn DATA into a STORE that can be read again and again, much faster than text.
+    """Convert DATA to a STORE, a folder of NumPy files that is read much faster than text.
 
-    A store is a folder of plain NumPy files. One called NAME.rows holds rows, for learners that go
-    over them several times; any other holds columns, to select from. `tamis select` makes a column
-    store by itself when DATA is stored by rows; convert by hand to choose where it lies.
+    NAME.rows holds rows, for learners that make several passes. Any other name holds columns, to
+    select from. `tamis select` makes a column store automatically if DATA is stored by rows.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Options that say how numbers become categories, and what missing values mean."""
+"""Options for binning numbers and for missing values."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS = {
     "encode": click.option(
         "--encode", type=click.Choice(ENCODERS),
-        help="Turn columns of numbers into categories, each by itself. mdlp cuts where the classes "
-        "part; words and few whole numbers stay as they are.",
+        help="Bin each numeric column separately. mdlp cuts where the class changes; text, and "
+        "columns with few distinct whole numbers, are left unchanged.",
     ),
     "bins": click.option(
-        "--bins", type=int, help="How many, for --encode other than mdlp. Default: 5."
+        "--bins", type=int, help="Number of bins, for --encode other than mdlp. Default: 5."
     ),
     "missing": click.option(
         "--missing", default="error", show_default=True,
         type=click.Choice(["error", "category", "delete"]),
-        help="Missing values: refuse them, make them a category of their own, or leave them out "
-        "of each comparison (information measures).",
+        help="Missing values: raise an error, make them a category, or leave them out of each "
+        "comparison (information measures).",
     ),
     "missing_value": click.option(
         "--missing-value", type=float, metavar="NUMBER",
-        help="A number that means missing too, e.g. -9, or 0 where zeros mean nothing was seen.",
+        help="A number that also means missing, e.g. -9, or 0 if zeros are not measurements.",
     ),
 }  # fmt: skip
 
 
 def encode_options(command: F) -> F:
-    """Add those options; the command gets them as one dict, `encoding`, as `select` takes it."""
+    """Add these options; the command gets them as one dict, `encoding`, as `select` takes it."""
 
     @functools.wraps(command)
     def with_encoding(**given: Any) -> Any:
@@ -51,7 +51,7 @@ def encode_options(command: F) -> F:
 def _encoding(
     encode: str | None, bins: int | None, missing: str, missing_value: float | None
 ) -> dict[str, Any]:
-    """Turn the words into an encoder and a policy."""
+    """Return the encoder and the policy for missing values."""
     from tamis.encode import BY_NAME, Encoder, Missing
 
     if bins is not None and encode in (None, "mdlp"):
@@ -66,7 +66,7 @@ def _encoding(
 
 
 def encoding_lines(source: dict[str, Any]) -> list[str]:
-    """What was done to the columns of a run, a line each."""
+    """Return lines about the encoding and the missing values of a run."""
     lines = [f"encode: {source['encode']}"] if source.get("encode") else []
     missing = source.get("missing", {"policy": "error"})
     if missing["policy"] != "error":

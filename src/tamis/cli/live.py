@@ -1,4 +1,4 @@
-"""`--live`: a page on this machine that follows the run."""
+"""`--live`: a page in the browser that follows the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def live_option(command: F) -> F:
 
 
 def showing(report: Report, show: Callable[[], None]) -> Report:
-    """Progress that also lets somebody look, whenever features have been settled."""
+    """Return a progress callback that also calls `show` between two decisions."""
     from tamis.methods.telling import SETTLED
 
     def both(what: str, done: int, total: int | None) -> None:
@@ -38,7 +38,7 @@ def showing(report: Report, show: Callable[[], None]) -> Report:
 
 @contextmanager
 def followed(live: bool, title: str) -> Iterator[LivePage | None]:
-    """Serve a page while the run goes on, if asked to, and say where it is."""
+    """Serve a page during the run, with --live, and print its address."""
     if not live:
         yield None
         return

@@ -1,6 +1,6 @@
-"""The `tamis` command: finds the sub-command, and turns errors into one sentence and a code.
+"""The `tamis` command: find the sub-command, and turn errors into one sentence and an exit code.
 
-Exit codes: 0 done, 2 something the user can mend, 130 stopped with Ctrl-C.
+Exit codes: 0 done, 2 something the user can fix, 130 stopped with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import warnings
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -18,32 +19,32 @@ from tamis._version import __version__
 from tamis.cli.text import one_line
 from tamis.core.errors import TamisError
 
-#: Sub-commands in the order a user meets them: the module that holds each as `command`, and what it
-#: does. Modules are imported when needed, so that help does not wait for the numeric libraries.
+#: Sub-commands in the order a user meets them, each with the module that defines it as `command`.
+#: Modules are imported when needed, so that help does not wait for the numeric libraries.
 COMMANDS = {
-    "select": ("tamis.cli.select", "Select features from a file; write what was kept, and why."),
-    "resume": ("tamis.cli.resume", "Go on with a selection that was stopped."),
-    "report": ("tamis.cli.report", "Write one page about a run, to look at."),
-    "learn": ("tamis.cli.learn", "Learn from rows as they stream; write a small model."),
-    "predict": ("tamis.cli.predict", "Predict rows with a model that was learned."),
-    "why": ("tamis.cli.why", "Say why a feature was kept or dropped."),
-    "feed": ("tamis.cli.feed", "Feed new columns to a selection made before."),
-    "status": ("tamis.cli.status", "Say where a selection stands."),
+    "select": ("tamis.cli.select", "Select features from a file; write which were kept, and why."),
+    "resume": ("tamis.cli.resume", "Resume a selection that was stopped."),
+    "report": ("tamis.cli.report", "Write one page about a run, a model or a comparison."),
+    "learn": ("tamis.cli.learn", "Learn from a stream of rows; write a small model."),
+    "predict": ("tamis.cli.predict", "Predict rows with a model of tamis learn."),
+    "why": ("tamis.cli.why", "Explain why a feature was kept or dropped."),
+    "feed": ("tamis.cli.feed", "Feed new columns to an earlier selection."),
+    "status": ("tamis.cli.status", "Show the state of a selection."),
     "drop": ("tamis.cli.drop", "Withdraw a feature that no longer exists."),
-    "log": ("tamis.cli.log", "Print what a selection decided, and when."),
+    "log": ("tamis.cli.log", "Print the decisions of a selection, in order."),
     "watch": ("tamis.cli.watch", "Feed files to a selection as they appear in a folder."),
-    "info": ("tamis.cli.info", "Say what a file holds, or what a run did."),
+    "info": ("tamis.cli.info", "Show what a file holds, or what a run did."),
     "compare": ("tamis.cli.compare", "Compare methods on your own data, with rank tests."),
-    "convert": ("tamis.cli.convert", "Turn a file into a column store or a row store."),
+    "convert": ("tamis.cli.convert", "Convert a file to a column store or a row store."),
     "demo": ("tamis.cli.demo", "Run on built-in data and write a report."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group that imports a sub-command only when it is asked for."""
+    """A group that imports a sub-command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every sub-command."""
+        """Return every sub-command."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -81,11 +82,13 @@ def cli(ctx: click.Context) -> None:
 
 def run() -> None:
     """Run the command line and exit with its code."""
-    if "_TAMIS_COMPLETE" in os.environ:  # a shell asks what could be typed next
+    if "_TAMIS_COMPLETE" in os.environ:  # a shell completes what was typed
         cli.main(prog_name="tamis")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a name the terminal cannot show must not stop us
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may hold what a terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
-    warnings.showwarning = _tell
+    warnings.showwarning = _warn
+    if "pandas" not in sys.modules and not any(isinstance(f, _NoPandas) for f in sys.meta_path):
+        sys.meta_path.insert(0, _NoPandas())
     try:
         # Not cli.main(), which has exit codes of its own.
         with cli.make_context("tamis", sys.argv[1:]) as ctx:
@@ -102,7 +105,7 @@ def run() -> None:
         plain = "stopped; nothing was written but what an earlier step had finished"
         _stop(str(stop) or plain, 130)
     except BrokenPipeError:
-        # The reader of our output has gone (`tamis info | head`); that is no error of ours.
+        # The reader of our output has gone, as in `tamis info | head`.
         _drop_output()
         sys.exit(0)
     except MemoryError:
@@ -110,27 +113,46 @@ def run() -> None:
     except OSError as error:  # a full disk under standard output, a drive that was pulled out
         _drop_output()
         where = "" if error.filename is None else f"{error.filename}: "
-        _stop(f"{where}{error.strerror or error}; mend that and try again", 2)
+        _stop(f"{where}{error.strerror or error}; fix that and try again", 2)
 
 
 def _drop_output() -> None:
-    """Let what standard output still holds go nowhere."""
+    """Discard what standard output still holds."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Say a warning on one line; where in the code it arose is no matter for a user."""
+class _NoPandas:
+    """Keep pyarrow from importing pandas.
+
+    It does so at the first array, in case that is a Series. In a command there are none, and the
+    import takes a third of a second.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Refuse pandas to tamis and pyarrow; all others may import it."""
+        if name != "pandas":
+            return
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and "importlib" in frame.f_globals["__name__"]:
+            frame = frame.f_back
+        importer = "" if frame is None else frame.f_globals["__name__"].partition(".")[0]
+        if importer in ("tamis", "pyarrow"):
+            raise ModuleNotFoundError("tamis does not need pandas here", name=name)
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning on one line, without the place in the code."""
     click.echo(f"tamis: {one_line(str(message))}", err=True)
 
 
 def _stop(sentence: str, code: int) -> NoReturn:
-    """Say one sentence on one line, and exit."""
+    """Print one sentence on one line, and exit."""
     click.echo(f"tamis: {one_line(sentence)}", err=True)
     sys.exit(code)
 
 
 def _usage(error: click.ClickException) -> str:
-    """What is wrong with the words given, and where to read about them."""
+    """Return what is wrong with the options, and where to read about them."""
     sentence = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     return sentence if context is None else f"{sentence}; see {context.command_path} --help"

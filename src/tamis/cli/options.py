@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their words become values."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -37,48 +37,48 @@ class Size(click.ParamType):  # type: ignore[type-arg]
         return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
-#: How DATA is read: the options that every command with DATA has, by the keyword of the reader.
+#: The options of every command with DATA, by the keyword argument of the reader.
 _READING: dict[str, Callable[[Any], Any]] = {
     "format": click.option(
         "--format", type=click.Choice(sorted(FORMATS)),
-        help="Format of DATA, where its extension does not tell.",
+        help="Format of DATA, if its extension does not tell.",
     ),
     "target": click.option(
-        "--target", metavar="COLUMN", help="The column to predict, where columns have names.",
+        "--target", metavar="COLUMN", help="The column to predict, if columns have names.",
     ),
     "key": click.option(
-        "--key", metavar="COLUMN", help="The column that names the rows; never a feature.",
+        "--key", metavar="COLUMN", help="The column that identifies the rows; it is not a feature.",
     ),
     "ignore": click.option(
         "--ignore", metavar="COLUMN", multiple=True,
-        help="A column that is no feature. May be repeated.",
+        help="A column to leave out. May be repeated.",
     ),
     "categorical": click.option(
         "--categorical", metavar="COLUMN", multiple=True,
-        help="A column whose numbers are names of categories. May be repeated.",
+        help="A column whose numbers are category codes. May be repeated.",
     ),
     "na": click.option(
         "--na", metavar="TEXT", multiple=True,
-        help="A text that means a missing value in a CSV file, e.g. '?'. May be repeated.",
+        help="A string that means a missing value in a CSV file, e.g. '?'. May be repeated.",
     ),
     "delimiter": click.option(
         "--delimiter", metavar="CHARACTER",
-        help="What stands between the values of a CSV file. Default: a comma; a tab in NAME.tsv.",
+        help="The separator of a CSV file. Default: a comma; a tab in NAME.tsv.",
     ),
     "tokens": click.option(
         "--tokens", metavar="COLUMN",
-        help="The column that holds a list of words in each row; every word is a feature.",
+        help="A column with a list of tokens per row; every token is a feature.",
     ),
     "long": click.option(
         "--long", metavar="ROW,FEATURE,VALUE",
-        help="Three columns of a table that has one line for each value that is not 0.",
+        help="The three columns of a table in long format: one line per nonzero value.",
     ),
-    "y": click.option("--y", metavar="FILE", help="An .npy file that holds the target."),
+    "y": click.option("--y", metavar="FILE", help="An .npy file with the target."),
     "layer": click.option("--layer", metavar="NAME", help="The layer of an AnnData file; or raw."),
-    "query": click.option("--query", metavar="SELECT", help="What to read from a database."),
+    "query": click.option("--query", metavar="SELECT", help="An SQL query, for a database."),
     "zero_based": click.option(
         "--zero-based/--one-based", default=None,
-        help="Do svmlight indices begin at 0 or 1? Default: look for an index 0.",
+        help="Whether svmlight indices begin at 0 or 1. Default: 0 if there is an index 0, else 1.",
     ),
 }  # fmt: skip
 
@@ -86,16 +86,16 @@ _READING: dict[str, Callable[[Any], Any]] = {
 #: Seconds between two commits of a run that can be resumed.
 COMMIT_EVERY = 2.0
 
-#: The groups of columns, for the commands that take them.
+#: Groups of columns.
 groups_option = click.option(
     "--groups", metavar="FILE",
-    help="For group-saola: a CSV or TSV file whose first line is feature,group, with a line for "
-    "each feature. The columns of a group stand side by side in the data.",
+    help="For group-saola: a CSV or TSV file with the header feature,group and one line per "
+    "feature. The columns of a group must be adjacent in the data.",
 )  # fmt: skip
 
 
 def source_options(command: F) -> F:
-    """Add the options that say how DATA is read; the command gets them as one dict, `reading`."""
+    """Add the options for reading DATA; the command gets them as one dict, `reading`."""
 
     @functools.wraps(command)
     def with_reading(**given: Any) -> Any:
@@ -118,14 +118,14 @@ def open_data(data: str, reading: dict[str, Any], memory: int | None = None) -> 
 
 
 def data_name(data: str, source: Source) -> str:
-    """How DATA is called in a file's name: a file by its name, an address by what it leads to."""
+    """Return a name for DATA: that of the file, or of what an address leads to."""
     if "://" not in data:
         return os.path.basename(os.path.normpath(data))
     return re.sub(r"[^\w.-]+", "_", source.label)
 
 
 def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Turn ``("bound=max", "gamma=0.1")`` into keyword arguments.
+    """Return ``("bound=max", "gamma=0.1")`` as keyword arguments.
 
     >>> parameters(("bound=max", "gamma=0.1"))
     {'bound': 'max', 'gamma': 0.1}

@@ -1,4 +1,4 @@
-"""Progress for people: a bar with rate and time left on a terminal, plain lines elsewhere."""
+"""Progress: a bar with rate and time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tamis.sources.base import Report
 
-#: Said when the kernels are not in the cache yet.
-COMPILING = "compiling for this machine, which takes some seconds and happens once a method"
+#: Printed when kernels are not in the cache yet.
+COMPILING = "compiling (a few seconds, once per method)"
 
-#: Says what is to be shown beside how far something is; "" for nothing.
+#: Returns what to show in place of the rate; "" for nothing.
 Note = Callable[[], str]
 
 #: Seconds between two plain lines.
@@ -24,10 +24,7 @@ PLAIN_EVERY = 5.0
 
 @contextmanager
 def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Report]:
-    """Give a function to report to; what it shows depends on where standard error goes.
-
-    `note` says what else is to be shown, in place of the rate.
-    """
+    """Yield a progress callback: a bar if standard error is a terminal, else lines."""
     from tamis.kernels._jit import on_first_compilation
 
     if quiet:
@@ -79,7 +76,7 @@ def _bar(note: Note | None) -> Iterator[Report]:
 
 
 class _PlainLines:
-    """A line when a stage begins to take long, every few seconds, and when it ends."""
+    """Print a line every few seconds of a long stage, and when it ends."""
 
     def __init__(self, note: Note | None = None) -> None:
         self._note = note
@@ -100,18 +97,18 @@ class _PlainLines:
             left = (total - done) / max(rate, 1e-9)
             line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
         told = (self._note() if self._note is not None else "") or f"{short(rate)}/s"
-        with suppress(OSError):  # nobody reads it: no reason to stop the run
+        with suppress(OSError):  # nobody reads it, which is no reason to stop
             print(f"{line}, {told}", file=sys.stderr, flush=True)
 
 
 def short(number: float) -> str:
-    """A large number in a few characters.
+    """Return a large number in a few characters.
 
     >>> short(34_796_249), short(950), short(999_999)
     ('34.8M', '950', '1M')
     """
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= 0.9995 * size:  # what rounds to a thousand of a unit is one of the next
+        if number >= 0.9995 * size:
             return f"{_three_digits(number / size)}{letter}"
     return _three_digits(number)
 

@@ -1,4 +1,4 @@
-"""`tamis report`: what was done, as one page to look at."""
+"""`tamis report`: one page about a run, a model or a comparison."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from tamis.report.write import FORMS, write_page
 @click.command("report")
 @click.argument("folder", type=click.Path())
 @click.option("--format", "form", default="html", type=click.Choice(list(FORMS)), show_default=True,
-              help="One HTML file, Markdown, or JSON for programs.")  # fmt: skip
-@click.option("--out", type=click.Path(), help="File to write; default: report.* in FOLDER.")
+              help="HTML, Markdown, or JSON for programs.")  # fmt: skip
+@click.option("--out", type=click.Path(), help="File to write. Default: report.* in FOLDER.")
 @click.option("--open", "look", is_flag=True, help="Open it in the browser.")
 def command(folder: str, form: str, out: str | None, look: bool) -> None:
     """Write one page about FOLDER: a run, a model, or the results of a comparison.
 
-    The HTML file holds all it needs: it opens with a double click, works without a network, and can
-    be sent by mail.
+    The HTML page is one file. It works without a network and can be sent by mail.
 
     \b
     Examples:

@@ -1,7 +1,4 @@
-"""Names come from strangers' files: what is printed stays on its line and moves no cursor.
-
-And no password that came on the command line is printed or recorded.
-"""
+"""Text for a terminal: on one line, without control characters, without passwords."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from tamis.core.masking import masked
 
 
 def one_line(text: str) -> str:
-    r"""Text with its control characters written out, and without passwords.
+    r"""Return text with its control characters escaped, and without passwords.
 
     >>> print(one_line("two\nlines, \x1b[2Jgène 🧬"))
     two\nlines, \x1b[2Jgène 🧬
@@ -23,5 +20,5 @@ def one_line(text: str) -> str:
 
 
 def asked() -> str:
-    """The command as it was typed, for the record; passwords are three stars."""
+    """Return the command as it was typed, for the run record; passwords are three stars."""
     return shlex.join(["tamis", *(masked(word, whole=True) for word in sys.argv[1:])])
