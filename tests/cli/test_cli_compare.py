@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_what_is_finished(files) -> None:
     assert out == ""
     assert "Traceback" not in err
     assert err.splitlines()[-1] == (
-        "tamis: stopped; finished cells are in results/cells, and the same command goes on from "
+        "tamis: stopped; finished cells are in results/cells, and the same command resumes from "
         "there"
     )
     assert os.listdir(files / "results") == ["cells"]
