@@ -23,7 +23,7 @@ from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
 from tamis.methods.base import ColumnSelector
-from tamis.methods.online.learner import InstanceLearner
+from tamis.estimators.online import OnlineClassifier
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.stores.transpose import write_store
@@ -88,7 +88,7 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.GSquared(statistic="pearson"),
     tamis.GSquared(degrees="spirtes"),
 ]
-LEARNERS = [cls() for cls in public(InstanceLearner)] + [
+LEARNERS = [cls() for cls in public(OnlineClassifier)] + [
     tamis.PET(5, eta=0.5),
     tamis.PET(7, multiclass="uniform", passes=2),
     tamis.FOFS(5, lam=0.1),
@@ -106,7 +106,7 @@ LEARNERS = [cls() for cls in public(InstanceLearner)] + [
 
 
 def named(thing: Any) -> str:
-    kinds = (ColumnSelector, InstanceLearner, Measure)
+    kinds = (ColumnSelector, OnlineClassifier, Measure)
     return repr(thing) if isinstance(thing, kinds) else thing.__name__
 
 
@@ -129,7 +129,7 @@ def test_selector(selector: ColumnSelector, check: Callable[[Any], None]) -> Non
 
 
 @pytest.mark.parametrize(("learner", "check"), pairs(LEARNERS), ids=named)
-def test_learner(learner: InstanceLearner, check: Callable[[Any], None]) -> None:
+def test_learner(learner: OnlineClassifier, check: Callable[[Any], None]) -> None:
     check(learner)
 
 
@@ -317,6 +317,6 @@ def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
 
-@parametrize_with_checks([cls() for cls in public(InstanceLearner)] + [tamis.SOFS("auto")])
+@parametrize_with_checks([cls() for cls in public(OnlineClassifier)] + [tamis.SOFS("auto")])
 def test_sklearn_learner(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -51,16 +51,17 @@ class Method:
     class_name: str
     help: str
     reference: str = ""
+    plain: str = ""
 
     @property
     def where(self) -> str:
-        """The class that does the work."""
-        return f"tamis.methods.{self.role}.{self.module}:{self.class_name}"
+        """The class that does the work, without scikit-learn if it is `plain`."""
+        return f"tamis.methods.{self.role}.{self.module}:{self.plain or self.class_name}"
 
     @property
     def estimator(self) -> str:
         """The public class, ``tamis.NAME``."""
-        return self.where
+        return f"tamis.estimators.{self.role}:{self.class_name}" if self.plain else self.where
 
 
 @dataclass(frozen=True)
@@ -223,32 +224,38 @@ LEARNERS = _by_name((
         "rows are sparse and there are up to a billion columns; keeps the features with the "
         "highest confidence, in effect the frequent ones",
         "Wu, Hoi, Mei, Yu, TKDD 2017",
+        plain="SofsLearner",
     ),
     Method(
         "merged-sofs", "online", "merged_sofs", "MergedSOFS",
         "rows are on several machines, or one pass is too slow: one SOFS per shard of the rows, "
         "merged by precision (`tamis learn --cluster`)",
         "[scaling](docs/scaling.md#rows-that-stream)",
+        plain="MergedSofsLearner",
     ),
     Method(
         "pet", "online", "pet", "PET",
         "very few features may be kept, and large weights should decide",
         "Wu, Hoi, Mei, Yu, TKDD 2017",
+        plain="PetLearner",
     ),
     Method(
         "fofs", "online", "fofs", "FOFS",
         "like `PET`, but old weights should decay",
         "Wu, Hoi, Mei, Yu, TKDD 2017",
+        plain="FofsLearner",
     ),
     Method(
         "ogd", "online", "ogd", "OGD",
         "a baseline: every feature may be kept",
         "Zinkevich, ICML 2003",
+        plain="OgdLearner",
     ),
     Method(
         "arow", "online", "arow", "AROW",
         "a baseline: every feature may be kept, each with its own learning rate",
         "Crammer, Kulesza, Dredze, NIPS 2009",
+        plain="ArowLearner",
     ),
 ))  # fmt: skip
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tamis.checks import batch, instances, measures, sources, streams
+from tamis.estimators.online import OnlineClassifier
 from tamis.measures.base import Measure
 from tamis.methods.base import BatchSelector, FeatureStreamSelector
-from tamis.methods.online.learner import InstanceLearner
 from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
@@ -27,7 +27,7 @@ def checks_of(thing: Any) -> list[Callable[[Any], None]]:
         return list(streams.CHECKS)
     if isinstance(thing, BatchSelector):
         return list(batch.CHECKS)
-    if isinstance(thing, InstanceLearner):
+    if isinstance(thing, OnlineClassifier):
         return list(instances.CHECKS)
     if isinstance(thing, Measure):
         return list(measures.CHECKS)

@@ -18,11 +18,11 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import TamisError
 from tamis.engine.learning.checkpoint import read_checkpoint, write_checkpoint
 from tamis.engine.learning.model import open_model, save_model
-from tamis.methods.online.learner import InstanceLearner
-from tamis.methods.online.training import Training
+from tamis.engine.learning.training import Schedule, Training
+from tamis.estimators.online import OnlineClassifier
 from tamis.sources.readers.open_rows import open_rows
 
-L = TypeVar("L", bound=InstanceLearner)
+L = TypeVar("L", bound=OnlineClassifier)
 
 
 def fitted(learner: L, case: Case) -> L:
@@ -31,7 +31,7 @@ def fitted(learner: L, case: Case) -> L:
     return copy
 
 
-def assert_same_model(found: InstanceLearner, expected: InstanceLearner, when: str) -> None:
+def assert_same_model(found: Any, expected: Any, when: str) -> None:
     """Raise one sentence about the first difference between two models."""
     a, b = found.kept_, expected.kept_
     assert a.tolist() == b.tolist(), f"{when}: kept {a.tolist()} where {b.tolist()} was expected"
@@ -42,7 +42,7 @@ def assert_same_model(found: InstanceLearner, expected: InstanceLearner, when: s
     assert curves[0] == curves[1], f"{when}: another curve of sizes, {curves[0]}"
 
 
-def most_of(done: InstanceLearner) -> int:
+def most_of(done: OnlineClassifier) -> int:
     """How many features a fitted learner may keep."""
     return int(getattr(done, "n_features_", done.n_features_in_))
 
@@ -63,7 +63,7 @@ def rows_of(X: Any, y: Any, first: int = 0, n_columns: int | None = None) -> Row
     return RowBlock(first, n_columns, Compressed(csr.indptr, csr.indices, csr.data), y)
 
 
-def model_is_the_same_for_every_chunking(learner: InstanceLearner) -> None:
+def model_is_the_same_for_every_chunking(learner: OnlineClassifier) -> None:
     """A chunk of rows is a prefetch, never a meaning."""
     for case in cases():
         expected = fitted(learner, case)
@@ -72,7 +72,7 @@ def model_is_the_same_for_every_chunking(learner: InstanceLearner) -> None:
             assert_same_model(found, expected, f"{case}, chunks of {size} rows")
 
 
-def model_is_the_same_for_every_layout(learner: InstanceLearner) -> None:
+def model_is_the_same_for_every_layout(learner: OnlineClassifier) -> None:
     """Dense, sparse, by rows or by columns, 32 or 64 bits, and blocks of rows: the same bits."""
     for case in cases():
         expected = fitted(learner, case)
@@ -86,7 +86,7 @@ def model_is_the_same_for_every_layout(learner: InstanceLearner) -> None:
         assert_same_model(clone(learner).fit(block), expected, f"{case}, RowBlock")
 
 
-def model_is_the_same_when_columns_come_later(learner: InstanceLearner) -> None:
+def model_is_the_same_when_columns_come_later(learner: OnlineClassifier) -> None:
     """A stream of unknown width grows as it goes, and ends like one of known width."""
     for case in cases():
         order = np.argsort([np.flatnonzero(row).max(initial=0) for row in case.X], kind="stable")
@@ -101,7 +101,7 @@ def model_is_the_same_when_columns_come_later(learner: InstanceLearner) -> None:
         assert_same_model(live, expected, f"{sorted_case}, growing")
 
 
-def model_goes_on_after_stop_and_resume(learner: InstanceLearner) -> None:
+def model_goes_on_after_stop_and_resume(learner: OnlineClassifier) -> None:
     """A model put away in the middle goes on where it stopped, and keeps no more than it may."""
     for case in cases():
         expected, live = in_chunks(learner, case, 10), clone(learner)
@@ -114,7 +114,7 @@ def model_goes_on_after_stop_and_resume(learner: InstanceLearner) -> None:
         assert_same_model(live, expected, f"{case}, resumed")
 
 
-def no_more_is_kept_than_asked_for(learner: InstanceLearner) -> None:
+def no_more_is_kept_than_asked_for(learner: OnlineClassifier) -> None:
     """At most n_features, rising, each with weights and confidence; all others weigh nothing."""
     for case in cases():
         done = fitted(learner, case)
@@ -129,7 +129,7 @@ def no_more_is_kept_than_asked_for(learner: InstanceLearner) -> None:
             assert same, f"{case}: other features than the kept ones count"
 
 
-def inputs_are_never_modified(learner: InstanceLearner) -> None:
+def inputs_are_never_modified(learner: OnlineClassifier) -> None:
     """What the user gave is what the user still has, unsorted rows and stored zeros and all."""
     for case in cases():
         for make in (np.array, sp.csr_matrix):
@@ -147,7 +147,7 @@ def inputs_are_never_modified(learner: InstanceLearner) -> None:
             assert same, f"{case}: {make.__name__} input was changed"
 
 
-def stored_zeros_are_zeros(learner: InstanceLearner) -> None:
+def stored_zeros_are_zeros(learner: OnlineClassifier) -> None:
     """A sparse matrix that stores zeros means the same as one that does not."""
     for case in cases():
         X: Any = sp.csr_matrix(case.X)
@@ -158,7 +158,7 @@ def stored_zeros_are_zeros(learner: InstanceLearner) -> None:
         assert np.array_equal(found.weights_, expected.weights_), f"{case}: stored zeros weigh"
 
 
-def bad_rows_leave_the_model_as_it_was(learner: InstanceLearner) -> None:
+def bad_rows_leave_the_model_as_it_was(learner: OnlineClassifier) -> None:
     """Rows with NaN or an unknown class are refused whole, in one sentence; learning goes on."""
     for case in cases():
         live, half = clone(learner), len(case.y) // 2
@@ -192,7 +192,7 @@ def write_svmlight(case: Case, folder: str, base: int) -> str:
     return path
 
 
-def files_and_blocks_give_the_same_model(learner: InstanceLearner) -> None:
+def files_and_blocks_give_the_same_model(learner: OnlineClassifier) -> None:
     """Rows from a file in chunks of any size, from several files or blocks, make the same model."""
     for case in cases():
         expected = fitted(learner, case)
@@ -221,13 +221,13 @@ def files_and_blocks_give_the_same_model(learner: InstanceLearner) -> None:
         assert_same_model(found, fitted(once, case), f"{case}, blocks")
 
 
-def shuffling_depends_on_the_seed_alone(learner: InstanceLearner) -> None:
+def shuffling_depends_on_the_seed_alone(learner: OnlineClassifier) -> None:
     """The same seed gives the same model for every chunk; what is learned from is every row."""
     case = cases()[1]
     with tempfile.TemporaryDirectory() as folder:
         path = write_svmlight(case, folder, 1)
         first, *others = [
-            clone(learner).fit_stream(path, passes=2, shuffle=size, seed=seed, chunk=chunk)
+            clone(learner).fit_stream(path, passes=2, shuffle=size, random_state=seed, chunk=chunk)
             for size, seed, chunk in ((40, 3, 10**6), (40, 3, 50), (40, 3, 1), (40, 4, 50))
         ]
         for other in others[:2]:
@@ -235,28 +235,27 @@ def shuffling_depends_on_the_seed_alone(learner: InstanceLearner) -> None:
         assert others[2].work_["rows"] == 2 * len(case.y), f"{case}: rows were lost in shuffling"
 
 
-def training_goes_on_from_plain_arrays(learner: InstanceLearner) -> None:
+def training_goes_on_from_plain_arrays(learner: OnlineClassifier) -> None:
     """A training put away as plain arrays after any batch goes on to the same model."""
     case = cases()[3]
     with tempfile.TemporaryDirectory() as folder:
         path = write_svmlight(case, folder, 1)
         for shuffle in (0, 30):
             expected = clone(learner).fit_stream(path, passes=2, shuffle=shuffle)
-            place, asked, live = Path(folder, "c"), {"what": "check"}, None
+            place, params, live = Path(folder, "c"), {"what": "check"}, None
             done = False
             while not done:  # one batch, then a new process, as it were
-                live = Training(
-                    clone(learner), open_rows(path, chunk=1500), passes=2, shuffle=shuffle
-                )
+                schedule = Schedule(passes=2, shuffle=shuffle)
+                live = Training(learner.new_learner(), open_rows(path, chunk=1500), schedule)
                 if place.exists():
-                    read_checkpoint(place, live, asked)
+                    read_checkpoint(place, live, params)
                 else:
                     live.start()
                 batch = next(live.batches(), None)
                 done = batch is None
                 if batch is not None:
                     live.take(batch)
-                    write_checkpoint(place, live, asked, 0.0)
+                    write_checkpoint(place, live, params, 0.0)
             place.unlink()
             assert live is not None
             assert_same_model(live.learner, expected, f"{case}, resumed, shuffle={shuffle}")
@@ -264,7 +263,7 @@ def training_goes_on_from_plain_arrays(learner: InstanceLearner) -> None:
             assert live.learner.curve_ == expected.curve_, f"{case}: another curve, {shuffle}"
 
 
-def a_saved_model_predicts_the_same(learner: InstanceLearner) -> None:
+def a_saved_model_predicts_the_same(learner: OnlineClassifier) -> None:
     """A model folder holds the kept features only, and scores rows to the same bits."""
     for case in cases():
         done = fitted(learner, case)
@@ -278,7 +277,7 @@ def a_saved_model_predicts_the_same(learner: InstanceLearner) -> None:
         assert model.kept_.tolist() == done.kept_.tolist(), f"{case}: other features"
 
 
-def fitting_again_starts_afresh(learner: InstanceLearner) -> None:
+def fitting_again_starts_afresh(learner: OnlineClassifier) -> None:
     """Nothing of an earlier fit is left."""
     first, second = cases()[0], cases()[2]
     again = clone(learner).fit(first.X, first.y).fit(second.X, second.y)

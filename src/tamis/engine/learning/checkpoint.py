@@ -1,14 +1,15 @@
 """Checkpoints of a training: one file of plain arrays and JSON, replaced in one step.
 
 The file is a zip of .npy arrays, as `numpy.savez` writes it, with a checksum of each. It holds the
-whole state of the learner, where reading stands, and what the run was asked for, so that only the
-same run goes on from it.
+whole state of the learner, the position of the reading, and the parameters of the run, so that only
+the same run resumes from it. Called by `learn`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 import zipfile
 import zlib
 from dataclasses import asdict
@@ -20,46 +21,47 @@ import numpy as np
 from tamis.core.errors import SourceError
 from tamis.core.files import atomic_file, reason
 from tamis.core.masking import without_secrets
-from tamis.engine.learning.model import classes_in, classes_out
-from tamis.methods.online.curve import Curve
-from tamis.methods.online.state import arrays_of, restore
-from tamis.methods.online.training import Position, Training
+from tamis.engine.learning.model import classes_from_json, classes_to_json
+from tamis.engine.learning.training import Position, Training
+from tamis.methods.online.progressive import Curve
 from tamis.sources.readers.row_reader import BadLines
 
 FORMAT_VERSION = 1
 
 
-def place_of(folder: str | os.PathLike[str]) -> Path:
-    """Where the checkpoint of a run is kept that writes to a folder: beside it."""
+def checkpoint_path(folder: str | os.PathLike[str]) -> Path:
+    """Return where the checkpoint of a run is kept that writes to a folder: beside it."""
     path = Path(os.path.normpath(folder))
     return path.with_name(f"{path.name}.checkpoint")
 
 
-def write_checkpoint(path: Path, training: Training, asked: dict[str, Any], seconds: float) -> None:
-    """Write the state between two batches; the old checkpoint is there until the new one is."""
+def write_checkpoint(
+    path: Path, training: Training, params: dict[str, Any], seconds: float
+) -> None:
+    """Write the state between two batches; the old checkpoint stays until the new one is whole."""
     learner = training.learner
     record = {
         "format_version": FORMAT_VERSION,
-        "asked": without_secrets(asked),
+        "asked": without_secrets(params),
         "position": asdict(training.position),
-        "classes": classes_out(learner.classes_),
+        "classes": classes_to_json(learner.classes_),
         "base": training.base,
         "n_features_in": int(learner.n_features_in_),
         "seconds": seconds,
     }
     text = np.frombuffer(json.dumps(record).encode(), dtype=np.uint8)
-    with atomic_file(path, hint="make room") as file:
-        np.savez(file, record=text, curve=training.curve.state(), **arrays_of(learner._model))  # type: ignore[arg-type]
+    with atomic_file(path, hint="free some space") as file:
+        np.savez(file, record=text, curve=training.curve.state(), **learner.state())  # type: ignore[arg-type]
 
 
-def read_checkpoint(path: Path, training: Training, asked: dict[str, Any]) -> float:
-    """Bring a training to where a checkpoint was written; give the seconds it had taken."""
+def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> float:
+    """Bring a training to where a checkpoint was written; return the seconds it had taken."""
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             record = json.loads(file["record"].tobytes())
             if record["format_version"] == FORMAT_VERSION:
-                _refuse_another(path, record["asked"], asked)
-                _bring(training, record, {name: file[name] for name in file.files})
+                _refuse_another(path, record["asked"], params)
+                _restore(training, record, {name: file[name] for name in file.files})
     except (
         LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile,
         zlib.error,
@@ -67,36 +69,84 @@ def read_checkpoint(path: Path, training: Training, asked: dict[str, Any]) -> fl
         if isinstance(error, SourceError):
             raise
         raise SourceError(
-            f"{path} is damaged ({reason(error)}); remove it to begin afresh"
+            f"{path} is damaged ({reason(error)}); remove it to start again"
         ) from error
     if record["format_version"] != FORMAT_VERSION:
-        raise SourceError(f"{path} is of another version of tamis; remove it to begin afresh")
+        raise SourceError(
+            f"{path} was written by another version of tamis; remove it to start again"
+        )
     return float(record["seconds"])
 
 
-def _bring(training: Training, record: dict[str, Any], arrays: dict[str, Any]) -> None:
+class Checkpoints:
+    """The checkpoints of a training that has begun at `begun`, every so many seconds.
+
+    Parameters
+    ----------
+    path : Path
+        Where they are written.
+    every : float
+        Seconds between two.
+    training : Training
+        The training.
+    params : dict
+        All that its model depends on.
+    """
+
+    def __init__(
+        self, path: Path, every: float, training: Training, params: dict[str, Any]
+    ) -> None:
+        self.path, self.every, self.training, self.params = path, every, training, params
+        self.begun = self.last = time.perf_counter()
+
+    def resume(self) -> bool:
+        """Bring the training to where the last checkpoint was written, if there is one."""
+        if not self.path.exists():
+            return False
+        self.begun -= read_checkpoint(self.path, self.training, self.params)
+        return True
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for the next one."""
+        return time.perf_counter() - self.last >= self.every
+
+    def save(self) -> None:
+        """Write one, and let the reader know which rows are safe."""
+        training, now = self.training, time.perf_counter()
+        write_checkpoint(self.path, training, self.params, now - self.begun)
+        position = training.position
+        if position.mark is not None:
+            training.readers[position.file].committed(position.mark)
+        self.last = time.perf_counter()
+
+    def remove(self) -> None:
+        """Remove it, as the model is written."""
+        self.path.unlink(missing_ok=True)
+
+
+def _restore(training: Training, record: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Set everything that learning changes."""
-    training.start(classes_in(record["classes"]))
-    learner = training.learner
-    restore(learner._model, arrays)
-    learner.n_features_in_ = int(record["n_features_in"])
+    training.start(classes_from_json(record["classes"]))
+    training.learner.restore(arrays, int(record["n_features_in"]))
     training.curve = Curve.from_state(arrays["curve"])
-    training.base = record["base"]
-    if training.base is not None:
-        learner._name_base = training.base
+    if record["base"] is not None:
+        training.set_base(record["base"])
     position = record["position"]
     training.position = Position(**{**position, "bad": BadLines(**position["bad"])})
 
 
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise one sentence if a checkpoint is of another run."""
+    """Raise one sentence if a checkpoint belongs to another run."""
     now = json.loads(json.dumps(without_secrets(now)))
+    if "seed" in then:  # what `random_state` was called in earlier versions
+        then["random_state"] = then.pop("seed")
     for key in [*now, *then]:
         if then.get(key) != now.get(key):
             raise SourceError(
-                f"{path} is of another run: {key} was {_short(then.get(key))} and is "
-                f"{_short(now.get(key))} now; give the same command to go on, or remove it to "
-                "begin afresh"
+                f"{path} belongs to another run: {key} was {_short(then.get(key))} and is "
+                f"{_short(now.get(key))} now; give the same command to resume, or remove it to "
+                "start again"
             )
 
 

@@ -1,35 +1,45 @@
-"""Learn from a stream of rows, with checkpoints: the same model as `fit_stream`, killed or not."""
+"""Learn from a stream of rows and save the model: `tamis.learn` and the command `tamis learn`.
+
+With a checkpoint, a run that was killed resumes and ends in the same model as one that was not.
+With a cluster, shards of the rows are learned elsewhere (`learn_shards.py`). Everything else is the
+loop of `Training`.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
-
-from sklearn.base import clone
+from typing import Any
 
 from tamis._registry import LEARNERS, Lazy
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.files import check_folder
 from tamis.core.memory import peak_megabytes
 from tamis.core.sentences import counted
-from tamis.engine.learning.checkpoint import place_of, read_checkpoint, write_checkpoint
+from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
+from tamis.engine.learning.learn_shards import (
+    check_mergeable,
+    cut_shards,
+    learn_shards,
+    merged_learner,
+)
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
-from tamis.methods.online.learner import InstanceLearner
-from tamis.methods.online.training import Training
+from tamis.engine.learning.training import Schedule, Training, new_learner
+from tamis.methods.online.learner import OnlineLearner
 from tamis.sources.base import Report, silent
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.readers.row_reader import BadLines, RowReader
 
 #: Learners by their name on the command line, imported when they are looked up.
-BY_METHOD: Lazy[type[InstanceLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
+BY_METHOD: Lazy[type[OnlineLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
 
 
 class Stopped(KeyboardInterrupt):
@@ -38,25 +48,25 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass
 class Learned:
-    """What came of learning.
+    """The result of learning.
 
     Attributes
     ----------
-    learner : InstanceLearner
-        The fitted copy.
+    learner : estimator or OnlineLearner
+        The fitted learner, of the kind that was given; a plain one for a name.
     rows, mistakes : int
-        Rows learned from, in all passes, and how many were predicted wrongly just before.
+        Rows learned, in all passes, and how many were predicted wrongly just before.
     bad : BadLines
-        Lines that were passed over in the last pass.
+        Lines that were skipped in the last pass.
     test : Tally or None
-        How the model did on the test rows.
+        The predictions of the test rows.
     seconds : dict
-        Time by stage; learning counts what went before a kill, too.
+        Time by stage; learning includes the time before a kill.
     folder : Path or None
         Where the model was written.
     """
 
-    learner: InstanceLearner
+    learner: Any
     rows: int
     mistakes: int
     bad: BadLines
@@ -70,199 +80,202 @@ class Learned:
         return self.mistakes / max(self.rows, 1)
 
 
-def make_learner(method: str, **parameters: Any) -> InstanceLearner:
-    """A learner by its word on the command line."""
+@dataclass(frozen=True)
+class Hooks:
+    """For a program that shows a training: what it is told, and what it adds to the record.
+
+    Attributes
+    ----------
+    message : callable
+        Called with a sentence when a run resumes from a checkpoint.
+    after_batch : callable
+        Called with the training after each batch.
+    facts : mapping
+        Further entries of model.json.
+    """
+
+    message: Callable[[str], object] = lambda sentence: None
+    after_batch: Callable[[Training], object] = lambda training: None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make_learner(method: str, **parameters: Any) -> OnlineLearner:
+    """Return a learner by its name on the command line."""
     if method not in LEARNERS:
         raise ParameterError(f"method {method!r} is not known; give one of {', '.join(LEARNERS)}")
-    kind = BY_METHOD[method]
-    known = kind._get_param_names()
+    known = BY_METHOD[method].parameter_names
     for name in parameters:
         if name not in known:
             raise ParameterError(f"{method} has no parameter {name!r}; it has {', '.join(known)}")
-    learner = kind(**parameters)
-    learner._check_parameters()
+    learner = BY_METHOD[method](**parameters)
+    learner.check_params()
     return learner
 
 
 def learn(
     data: Any,
-    learner: InstanceLearner | str = "sofs",
+    learner: Any = "sofs",
     *,
     out: str | Path | None = None,
     test: Any = None,
+    classes: Any = None,
     passes: int | None = None,
     shuffle: int = 0,
-    seed: int = 0,
-    classes: Any = None,
+    random_state: int = 0,
     skip_bad_lines: bool = False,
     checkpoint: float | None = None,
+    cluster: Any = None,
+    shards: int | None = None,
     force: bool = False,
-    command: str = "",
-    facts: dict[str, Any] | None = None,
-    report: Report = silent,
-    say: Callable[[str], object] = lambda sentence: None,
-    watch: Callable[[Training], object] = lambda training: None,
-    format: str | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
-    **options: Any,
+    progress: Report = silent,
+    hooks: Hooks = Hooks(),  # noqa: B008  (it is frozen)
+    **reading: Any,
 ) -> Learned:
     """Learn from a stream, and write the model to a folder.
 
     Parameters
     ----------
-    data, passes, shuffle, seed, classes, skip_bad_lines, report, format, zero_based, **options
-        As for `fit_stream`.
-    learner : InstanceLearner or str
-        What learns (a copy of it), or its word on the command line.
+    data, classes, passes, shuffle, random_state, skip_bad_lines, progress, **reading
+        As for `fit_stream`. With a cluster, paths of files.
+    learner : estimator, OnlineLearner or str
+        What learns (a copy of it), or its name on the command line.
     out : str or path, optional
         The folder for the model.
     test : path, list of paths or Source, optional
         Rows to measure accuracy on at the end.
     checkpoint : float, optional
-        Write a checkpoint beside `out` every so many seconds, and when Ctrl-C comes. The same call
-        goes on from it, and ends in the same model, bit for bit.
+        Write a checkpoint beside `out` every so many seconds, and on Ctrl-C. The same call resumes
+        from it, and ends in the same model, bit for bit.
+    cluster : str or dask.distributed.Client, optional
+        Learn shards of the rows elsewhere, each with a SOFS of its own, and merge them
+        (`MergedSOFS`): ``"local:2"`` for two processes, or the address or a client of a Dask
+        cluster. Every worker must be able to read the files.
+    shards : int, optional
+        How many shards. By default as many as files. One file that can be cut (a row store at
+        rows, svmlight text that is not compressed at line ends) makes as many as ``"local:2"`` has
+        processes, or as `MergedSOFS.shards` says; on a Dask cluster the number must be given, as
+        the model depends on it. Shard s of S has rows s n // S to (s + 1) n // S - 1 of a store of
+        n rows.
     force : bool
         Replace a model at `out`.
-    facts : dict, optional
-        What else is to be recorded in model.json.
-    command : str
-        How the run was asked for, for the record.
-    say, watch : callable
-        Told a sentence when a run goes on from a checkpoint; given the training after each batch.
+    hooks : Hooks, optional
+        For programs that show the training.
     """
-    chosen = make_learner(learner) if isinstance(learner, str) else clone(learner)
-    chosen._check_parameters()
-    place = _prepare(out, checkpoint, force)
+    given = make_learner(learner) if isinstance(learner, str) else learner
+    chosen = new_learner(given)
+    chosen.check_params()
+    place = _check_outputs(out, checkpoint, cluster, force)
+    if cluster is not None:
+        data = [data] if isinstance(data, str | os.PathLike) else data
+        check_mergeable(chosen, data)
+        data = [os.path.abspath(path) for path in data]
+    elif shards is not None:
+        raise ParameterError("--shards (shards=) goes with --cluster (cluster=); give both")
     begun = time.perf_counter()
-    reading = {"format": format, "zero_based": zero_based, **options}
     readers = open_rows(data, **reading)
-    # A wrong name is told now, not hours later.
+    # A wrong name is reported now, not hours later.
     tests = None if test is None else open_rows(test, **reading)
-    passes = chosen.passes if passes is None else passes
-    training = Training(
-        chosen, readers, passes=passes, shuffle=shuffle, seed=seed, skip=skip_bad_lines
+    cuts = None if cluster is None else cut_shards(data, readers, chosen, cluster, shards)
+    chosen = chosen if cuts is None else merged_learner(chosen, len(cuts))
+    schedule = Schedule(
+        chosen.passes if passes is None else passes, shuffle, random_state, skip_bad_lines
     )
-    asked = _asked(training, classes, reading)
-    begun -= _begin(training, place, asked, classes, report, say)
-    _run(training, place, checkpoint, asked, begun, report, watch)
+    training = Training(chosen, readers, schedule)
+    saver = None
+    if place is not None and checkpoint is not None:
+        saver = Checkpoints(place, checkpoint, training, _params(training, classes, reading))
+    if saver is not None and saver.resume():
+        begun = saver.begun
+        hooks.message(f"resuming from {place}, after {counted(training.rows, 'row')}")
+    else:
+        training.start(classes, progress)
+    if cuts is None:
+        _run(training, saver, progress, hooks)
+    else:
+        learn_shards(training, cuts, cluster, reading, progress)
     training.finish()
-    done = tested(training, tests, begun, report)
+    done = _tested(training, tests, begun, progress)
     if out is not None:
-        told = {**(facts or {}), **facts_of(done, training, command, asked)}
-        done.folder = save_model(chosen, out, force=force, **told)
+        facts = {**hooks.facts, **_facts(done, training)}
+        done.folder = save_model(chosen, out, force=force, **facts)
     for file, mark in training.marks.items():
         readers[file].committed(mark)
-    if place is not None:
-        with suppress(FileNotFoundError):
-            place.unlink()
+    if saver is not None:
+        saver.remove()
+    if not isinstance(given, OnlineLearner):
+        done.learner = given.holding(chosen)
     return done
 
 
-def _asked(training: Training, classes: Any, reading: dict[str, Any]) -> dict[str, Any]:
-    """What the model depends on: a checkpoint of anything else is not gone on from."""
-    learner = training.learner
+def _check_outputs(
+    out: str | Path | None, checkpoint: float | None, cluster: Any, force: bool
+) -> Path | None:
+    """Check where things will be written; return the path of the checkpoint, if one is wanted."""
+    if out is not None:
+        check_folder(out, "model", force=force)
+    if checkpoint is None:
+        if out is not None and checkpoint_path(out).exists():
+            raise SourceError(
+                f"{checkpoint_path(out)} was left by a run that was stopped; add --checkpoint "
+                "(checkpoint=) to resume it, or remove it"
+            )
+        return None
+    if cluster is not None:
+        raise ParameterError(
+            "--checkpoint (checkpoint=) does not go with --cluster (cluster=): a shard that is "
+            "lost is learned again"
+        )
+    if out is None:
+        raise ParameterError("a checkpoint is kept beside the model; give --out (out=) too")
+    if not checkpoint > 0:
+        raise ParameterError(f"checkpoint={checkpoint} is not a number of seconds above 0")
+    return checkpoint_path(out)
+
+
+def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[str, Any]:
+    """Return all that the model depends on: a checkpoint of anything else is not resumed."""
+    learner, schedule = training.learner, training.schedule
+    reading = {"format": None, "zero_based": "auto", **reading}
     return {
-        "method": type(learner).__name__,
-        **{name: plain(value) for name, value in learner.get_params(deep=False).items()},
-        "passes": training.passes, "shuffle": training.shuffle, "seed": training.seed,
+        "method": learner.public_name,
+        **{name: plain(value) for name, value in learner.get_params().items()},
+        "passes": schedule.passes, "shuffle": schedule.shuffle,
+        "random_state": schedule.random_state,
         "classes": plain(classes if classes is None else list(classes)),
-        "skip_bad_lines": training.skip,
+        "skip_bad_lines": schedule.skip_bad_lines,
         **{name: plain(value) for name, value in reading.items()},
         "data": [reader.identity() for reader in training.readers],
     }  # fmt: skip
 
 
-def _begin(
-    training: Training,
-    place: Path | None,
-    asked: dict[str, Any],
-    classes: Any,
-    report: Report,
-    say: Callable[[str], object],
-) -> float:
-    """Start a model, or go on from a checkpoint; gives the seconds that went before it."""
-    if place is None or not place.exists():
-        training.start(classes, report)
-        return 0.0
-    before = read_checkpoint(place, training, asked)
-    say(f"going on from {place}, after {counted(training.rows, 'row')}")
-    return before
-
-
-def tested(
-    training: Training, tests: Sequence[RowReader] | None, begun: float, report: Report
-) -> Learned:
-    """What came of a training that is done, with its accuracy on the test rows, if any."""
-    learner, learned, tally = training.learner, time.perf_counter(), None
-    if tests is not None:
-        tally = accuracy_on(learner, tests, skip_bad_lines=training.skip, report=_testing(report))
-    seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
-    return Learned(learner, training.rows, training.mistakes, training.bad, tally, seconds)
-
-
-def _prepare(out: str | Path | None, checkpoint: float | None, force: bool) -> Path | None:
-    """Check where things will be written; give the place of the checkpoint, if there is to be."""
-    if out is not None:
-        check_folder(out, "model", force=force)
-    if checkpoint is None:
-        if out is not None and place_of(out).exists():
-            raise SourceError(
-                f"{place_of(out)} was left by a run that was stopped; add --checkpoint "
-                "(checkpoint=) to go on from it, or remove it"
-            )
-        return None
-    if out is None:
-        raise ParameterError("a checkpoint is kept beside the model; give --out (out=) too")
-    if not checkpoint > 0:
-        raise ParameterError(f"checkpoint={checkpoint} is not a number of seconds above 0")
-    return place_of(out)
-
-
-def _run(
-    training: Training,
-    place: Path | None,
-    every: float | None,
-    asked: dict[str, Any],
-    begun: float,
-    report: Report,
-    watch: Callable[[Training], object],
-) -> None:
+def _run(training: Training, saver: Checkpoints | None, progress: Report, hooks: Hooks) -> None:
     """Learn to the end, writing checkpoints between batches."""
-    last = time.perf_counter()
+    with _delayed_interrupts() as step:
 
-    def save() -> None:
-        assert place is not None
-        write_checkpoint(place, training, asked, time.perf_counter() - begun)
-        position = training.position
-        if position.mark is not None:
-            training.readers[position.file].committed(position.mark)
+        def after_batch(training: Training) -> None:
+            hooks.after_batch(training)
+            if saver is not None and saver.due:
+                with step():
+                    saver.save()
 
-    with _patient() as patient:
         try:
-            for batch in training.batches(report):
-                with patient():
-                    training.take(batch)
-                watch(training)
-                if every is not None and time.perf_counter() - last >= every:
-                    with patient():
-                        save()
-                    last = time.perf_counter()
+            training.run(progress, step=step, after_batch=after_batch)
         except KeyboardInterrupt:
-            if place is None:
+            if saver is None:
                 raise
-            save()
+            saver.save()
             raise Stopped(
                 f"stopped after {counted(training.rows, 'row')}; give the same command again to "
-                f"go on from {place}"
+                f"resume from {saver.path}"
             ) from None
 
 
 @contextmanager
-def _patient() -> Iterator[Callable[[], Any]]:
-    """Give a way to put Ctrl-C off until a step is done, so that none is left half done."""
+def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
+    """Yield a context that makes Ctrl-C wait until the step inside it is done."""
     busy = came = False
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         nonlocal came
         came = True
         if not busy:
@@ -281,29 +294,37 @@ def _patient() -> Iterator[Callable[[], Any]]:
 
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield step  # Ctrl-C comes to the main thread only, and not to a job in the background
+        yield step  # only the main thread receives Ctrl-C, and a job in the background does not
         return
-    old = signal.signal(signal.SIGINT, hear)
+    old = signal.signal(signal.SIGINT, handle)
     try:
         yield step
     finally:
         signal.signal(signal.SIGINT, old)
 
 
-def _testing(report: Report) -> Report:
-    return lambda _, done, total: report("testing", done, total)
+def _tested(
+    training: Training, tests: Sequence[RowReader] | None, begun: float, progress: Report
+) -> Learned:
+    """Return the result of a training, with its accuracy on the test rows, if any."""
+    learner, learned, tally = training.learner, time.perf_counter(), None
+    if tests is not None:
+        tally = accuracy_on(
+            learner, tests, skip_bad_lines=training.schedule.skip_bad_lines,
+            progress=lambda _, done, total: progress("testing", done, total),
+        )  # fmt: skip
+    seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
+    return Learned(learner, training.rows, training.mistakes, training.bad, tally, seconds)
 
 
-def facts_of(
-    done: Learned, training: Training, command: str, asked: dict[str, Any]
-) -> dict[str, Any]:
-    """What model.json says beyond the model itself."""
-    test = done.test
+def _facts(done: Learned, training: Training) -> dict[str, Any]:
+    """Return what model.json records beside the model itself."""
+    test, schedule = done.test, training.schedule
     return {
-        "source": asked["data"],
-        "passes": training.passes,
-        "shuffle": training.shuffle,
-        "seed": training.seed,
+        "source": [reader.identity() for reader in training.readers],
+        "passes": schedule.passes,
+        "shuffle": schedule.shuffle,
+        "random_state": schedule.random_state,
         "error": done.error,
         "first_bad_lines": dict(sorted(done.bad.first.items())),
         "test": None if test is None else {
@@ -312,5 +333,4 @@ def facts_of(
         },
         "seconds": {stage: round(taken, 3) for stage, taken in done.seconds.items()},
         "peak_megabytes": round(peak_megabytes(), 1),
-        "command": command,
     }  # fmt: skip

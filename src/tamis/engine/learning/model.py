@@ -1,12 +1,13 @@
-"""A model as a folder of plain files, small enough to ship: only the kept features.
+"""Save a model as a folder of plain files, small enough to ship, and open it again.
 
-``model.json``      what learned, how, on what data, how it went; classes; checksums
-``features.npy``    the kept features by number, rising
-``weights.npy``     their weights, one column for two classes, else one a class
+``model.json``      the learner, its parameters, its data and errors; classes; checksums
+``features.npy``    the kept features by number, in increasing order
+``weights.npy``     their weights, one column for two classes, else one per class
 ``confidence.npy``  how sure the learner is of each
-``names.json``      their names, where they have any
+``names.json``      their names, if they have any
 
-No pickle: opening a folder from someone else can run no code.
+There is no pickle: opening a folder from someone else cannot run code. Called by `learn`, the
+commands `learn` and `predict`, and the report.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import without_secrets
+from tamis.engine.learning.training import fitted_learner
 from tamis.engine.select import versions
-from tamis.methods.online.learner import InstanceLearner
-from tamis.methods.online.saved import SavedModel
+from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.scorer import Columns, LinearScorer
+from tamis.methods.online.weights import Floats, Ints, ListedWeights
 
 FORMAT_VERSION = 1
 MODEL = MARKERS["model"]
@@ -33,23 +36,79 @@ MODEL = MARKERS["model"]
 _ARRAYS = ("features", "weights", "confidence")
 
 
+class SavedModel(LinearScorer):
+    """A classifier read from a model folder; predicts like the learner that was saved.
+
+    Memory is that of the kept features, whatever the number of columns.
+
+    Attributes
+    ----------
+    kept_, weights_, confidence_ : ndarray
+        The kept features by number, in increasing order, their weights, and how sure the learner
+        was of each.
+    names_ : list of str
+        Their names: for svmlight the indices in the file.
+    classes_ : ndarray
+        The classes.
+    record : dict
+        The content of model.json: method, parameters, rows, error curve, data, versions.
+    """
+
+    kept_: Ints
+    weights_: Floats
+    confidence_: Floats
+
+    def __init__(
+        self,
+        record: dict[str, Any],
+        arrays: dict[str, npt.NDArray[Any]],
+        classes: npt.NDArray[Any],
+        names: list[str] | None,
+    ) -> None:
+        self.record, self.classes_ = record, classes
+        self.kept_, self.confidence_ = arrays["features"], arrays["confidence"]
+        weights = arrays["weights"]
+        self.weights_ = weights[:, 0] if weights.shape[1] == 1 else weights
+        self.model = ListedWeights(self.kept_, weights)
+        self.normalize, self.n_bits = record["normalize"], record["n_bits"]
+        self.n_columns = record["n_columns"]
+        self.columns = Columns(
+            record["n_features_in"], record["open"],
+            vocabulary=dict(zip(names or (), self.kept_.tolist(), strict=names is not None)),
+            prefix=record["names"]["prefix"], base=record["names"]["base"],
+        )  # fmt: skip
+        self.names_ = self.columns.names_of(self.kept_)
+
+    def as_matrix(self, X: Any) -> Any:
+        """Return a matrix or table whose columns have the same names as in training."""
+        names = list(getattr(X, "columns", ()))
+        table = super().as_matrix(X)
+        for name, number in self.columns.numbers.items() if names else ():
+            if number >= len(names) or str(names[number]) != name:
+                raise InputError(f"column {number} of X is not {name!r}, as it was in training")
+        return table
+
+    def __repr__(self) -> str:
+        return f"<SavedModel of {self.record['method']}, {len(self.kept_):,} features kept>"
+
+
 def save_model(
-    learner: InstanceLearner,
+    learner: Any,
     folder: str | os.PathLike[str],
     *,
     force: bool = False,
     **facts: Any,
 ) -> Path:
-    """Write what a learner has learned to a folder, completely or not at all.
+    """Save a fitted learner as a model folder, completely or not at all.
 
     Parameters
     ----------
-    learner : InstanceLearner
-        SOFS, PET, FOFS, OGD or AROW, fitted.
+    learner : estimator or OnlineLearner
+        SOFS, MergedSOFS, PET, FOFS, OGD or AROW, fitted.
     folder : str or path
-        Where to; must not exist, unless `force` is True and it is a model.
+        The folder; must not exist, unless `force` is True and it is a model.
     **facts
-        What else is to be recorded in model.json; plain numbers and words.
+        Further entries of model.json; plain numbers and text.
 
     Examples
     --------
@@ -62,7 +121,7 @@ def save_model(
     >>> bool((model.predict(X) == clf.predict(X)).all()), 7 in model.kept_
     (True, True)
     """
-    record, arrays, names = _content(learner)
+    record, arrays, names = _content(fitted_learner(learner))
     with atomic_folder(folder, "model", force=force) as work:
         sums = {}
         for name, array in arrays.items():
@@ -76,7 +135,7 @@ def save_model(
 
 
 def open_model(folder: str | os.PathLike[str]) -> SavedModel:
-    """Read a model that `save_model` or `tamis learn` wrote; it predicts as the learner did."""
+    """Open a model that `save_model` or `tamis learn` wrote; it predicts as the learner did."""
     path = Path(folder)
     recover_missing(path)
     if not (path / MODEL).is_file():
@@ -94,36 +153,36 @@ def open_model(folder: str | os.PathLike[str]) -> SavedModel:
     )
 
 
-def snapshot(learner: InstanceLearner) -> SavedModel:
-    """What a saved model would be now, without saving it."""
+def snapshot(learner: OnlineLearner) -> SavedModel:
+    """Return what would be saved now, as a model."""
     record, arrays, names = _content(learner)
-    return SavedModel.of(record, arrays, learner.classes_, names)
+    return SavedModel(record, arrays, learner.classes_, names)
 
 
 def _content(
-    learner: InstanceLearner,
+    learner: OnlineLearner,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], list[str] | None]:
-    """What goes into the folder."""
+    """Return the content of the folder."""
     kept, weights = learner.kept_, learner.weights_
     arrays = {
         "features": kept,
         "weights": weights.reshape(len(kept), -1),
         "confidence": learner.confidence_,
     }
-    words = {number: word for word, number in learner._known_words().items()}
-    hashed = learner.n_bits is not None
-    names = [words.get(j, str(j)) for j in kept.tolist()] if words and not hashed else None
+    columns, hashed = learner.columns, learner.n_bits is not None
+    known = {number: name for name, number in columns.numbers.items()}
+    names = [known.get(j, str(j)) for j in kept.tolist()] if known and not hashed else None
     record = {
         "format_version": FORMAT_VERSION,
-        "method": type(learner).__name__,
-        "parameters": {k: plain(v) for k, v in learner.get_params(deep=False).items()},
-        "classes": classes_out(learner.classes_),
-        "names": {"prefix": learner._name_prefix, "base": learner._name_base},
+        "method": learner.public_name,
+        "parameters": {k: plain(v) for k, v in learner.get_params().items()},
+        "classes": classes_to_json(learner.classes_),
+        "names": {"prefix": columns.prefix, "base": columns.base},
         "normalize": bool(learner.normalize),
         "n_bits": learner.n_bits,
         "n_columns": None if learner.n_columns is None else int(learner.n_columns),
         "n_features_in": int(learner.n_features_in_),
-        "open": bool(learner._open),
+        "open": bool(columns.is_open),
         "kept": len(kept),
         "n_features": getattr(learner, "n_features_", None),
         "work": learner.work_,
@@ -139,31 +198,31 @@ def _read(path: Path, record: dict[str, Any]) -> SavedModel:
     sums = record["crc32"]
     for name, wanted in sums.items():
         if name != os.path.basename(name) or _sum(path / name) != wanted:
-            raise ValueError(f"{name} is not what was written")
+            raise ValueError(f"{name} has changed since it was written")
     arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
     names = None
     if "names.json" in sums:
         names = [str(name) for name in json.loads((path / "names.json").read_text("utf-8"))]
-    classes = classes_in(record["classes"])
+    classes = classes_from_json(record["classes"])
     kept, blocks = len(arrays["features"]), 1 if len(classes) == 2 else len(classes)
     fits = arrays["weights"].shape == (kept, blocks) and arrays["confidence"].shape == (kept,)
     types = [arrays[name].dtype for name in _ARRAYS] == [np.int64, np.float64, np.float64]
     rising = bool(np.all(np.diff(arrays["features"]) > 0))
     if not (fits and types and rising and record["kept"] == kept):
         raise ValueError("its files do not belong together")
-    return SavedModel.of(record, arrays, classes, names)
+    return SavedModel(record, arrays, classes, names)
 
 
-def classes_out(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    """Classes for JSON; they must be numbers, truths or words."""
+def classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return classes for JSON; they must be numbers, booleans or text."""
     values = classes.tolist()
     if classes.dtype.kind not in "biufU" and not all(isinstance(v, str) for v in values):
-        raise InputError(f"the classes {values} are no numbers and no words; make them words")
+        raise InputError(f"the classes {values} are neither numbers nor text; make them text")
     return {"kind": "U" if classes.dtype.kind == "O" else classes.dtype.kind, "values": values}
 
 
-def classes_in(found: dict[str, Any]) -> npt.NDArray[Any]:
-    """Classes from JSON."""
+def classes_from_json(found: dict[str, Any]) -> npt.NDArray[Any]:
+    """Return classes from JSON."""
     kinds = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64, "U": np.str_}
     classes: npt.NDArray[Any] = np.array(found["values"], dtype=kinds[found["kind"]])
     if len(classes) < 2:
@@ -172,7 +231,7 @@ def classes_in(found: dict[str, Any]) -> npt.NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A parameter for JSON: numbers and words as they are, else as Python would write it."""
+    """Return a parameter for JSON: numbers and text unchanged, else as Python would write it."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -183,7 +242,7 @@ def plain(value: Any) -> Any:
 
 
 def _json(content: Any) -> bytes:
-    # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
+    # Text that is not UTF-8 (a file name in another encoding) becomes an escape of JSON.
     text = json.dumps(without_secrets(content), indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
 

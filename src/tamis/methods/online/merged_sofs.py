@@ -1,19 +1,152 @@
-"""MergedSOFS: one SOFS for each share of the rows, merged by precision."""
+"""MergedSOFS: one SOFS for each share of the rows, merged by precision.
+
+Each model is a Gaussian posterior with the same prior (mean 0, precision 1 for each weight), so
+their product, with the prior counted once, is one too: precisions that the shards have added are
+summed, and means are weighted by precision.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
+import numpy as np
+
+from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
-from tamis.methods.online.few_kept import FEW_RANGES
-from tamis.methods.online.shards import Shards
-from tamis.methods.online.sofs import SOFS
-from tamis.methods.online.weights import MOST_SLOTS
+from tamis.kernels import heap
+from tamis.kernels.rows import list_filled
+from tamis.kernels.threads import over_columns
+from tamis.methods.online.kept_learner import SIZE, KeptLearner
+from tamis.methods.online.learner import SecondOrderLearner, StreamOptions
+from tamis.methods.online.weights import Floats, Ints, KeptWeights, ListedWeights
+
+#: Features, in increasing order; the precision each has accumulated; its means; whether it is kept.
+Posterior = tuple[Ints, Floats, Floats, Ints]
 
 
-class MergedSOFS(SOFS):
-    """SOFS on several shares of the rows at once, merged by precision when it is asked.
+def posterior_of(model: KeptWeights) -> Posterior:
+    """Return all that a shard knows about the features it has seen."""
+    marks, slots = model.marks.view, model.slots()
+    filled: Ints = list_filled(marks.reshape(-1))  # in order
+    features = filled if model.blocks == 1 else np.unique(filled // model.blocks)
+    added = marks[features].astype(np.float64)
+    means, kept = np.zeros_like(added), np.zeros(len(features), dtype=np.int64)
+    indices = np.searchsorted(features, model.feature[slots])
+    added[indices], means[indices], kept[indices] = model.held[slots], model.weight[slots], 1
+    return features, added, means, kept
+
+
+def merged(parts: list[Posterior], size: int) -> tuple[Ints, Floats, Floats]:
+    """Return the features of highest precision in the product of posteriors: means, precisions.
+
+    Of features of the same precision, those that more shards keep come first, then lower numbers.
+    """
+    features = np.unique(np.concatenate([part[0] for part in parts]))
+    blocks = parts[0][1].shape[1]
+    added, means = np.zeros((len(features), blocks)), np.zeros((len(features), blocks))
+    kept = np.zeros(len(features), dtype=np.int64)
+    indices = [np.searchsorted(features, part[0]) for part in parts]
+    for at, part in zip(indices, parts, strict=True):
+        added[at] += part[1]
+        kept[at] += part[3]
+    for at, part in zip(indices, parts, strict=True):
+        # The share is exactly 1 where one shard alone has seen a feature.
+        means[at] += part[2] * ((1.0 + part[1]) / (1.0 + added[at]))
+    rank = _rank(added)
+    known = np.flatnonzero(rank > -blocks if blocks > 1 else rank > 0)
+    if len(known) > size:  # sort only those that can be among the best
+        lowest = np.partition(rank[known], len(known) - size)[len(known) - size]
+        known = known[rank[known] >= lowest]
+    best = known[np.lexsort((features[known], -kept[known], -rank[known]))[:size]]
+    best = best[np.argsort(features[best])]
+    return features[best], means[best], added[best]
+
+
+def _rank(added: Floats) -> Floats:
+    """Return what features are ranked by, rounded as in the kernels."""
+    if added.shape[1] == 1:
+        return added[:, 0]
+    doubt = np.zeros(len(added))
+    for block in added.T:  # one per class
+        doubt += 1.0 / (1.0 + block)
+    return -doubt
+
+
+class Shards:
+    """Models of one share of the rows each: row r goes to model r modulo their number."""
+
+    def __init__(self, shards: int, size: int, blocks: int) -> None:
+        self.size, self.blocks = size, blocks
+        self.models = [KeptWeights(size, blocks, second_order=True) for _ in range(shards)]
+        self._merged: tuple[Ints, Floats, Floats] | None = None
+
+    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
+        """Grow the tables to features 0 to n_columns - 1."""
+        for model in self.models:
+            model.reach(n_columns, more_may_come=more_may_come)
+
+    def learn_second_order(
+        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
+    ) -> None:
+        """Update every model with its rows."""
+        self._merged = None
+        shards, seen = len(self.models), int(self.counts[heap.ROWS])
+
+        def some(first: int, last: int) -> None:
+            for s in range(first, last):
+                mine = np.arange((s - seen) % shards, len(codes), shards)
+                part = rows if shards == 1 else rows.pick(mine)
+                self.models[s].learn_second_order(part, codes[mine], gamma, uniform)
+
+        # Threads split models, which share nothing.
+        over_columns(some, np.arange(shards + 1) * rows.stored // shards)
+
+    def adopt(self, models: list[KeptWeights]) -> None:
+        """Replace the models by others, which learned elsewhere."""
+        self.models, self._merged = models, None
+
+    @property
+    def counts(self) -> Ints:
+        """Counted work of all models."""
+        return np.asarray(sum(model.counts for model in self.models))
+
+    @property
+    def curve(self) -> dict[int, float]:
+        """Error of the predictions each shard made before it learned a row, by size: one entry."""
+        counts = self.counts
+        return {self.size: int(counts[heap.MISTAKES]) / max(int(counts[heap.ROWS]), 1)}
+
+    def _now(self) -> tuple[Ints, Floats, Floats]:
+        if self._merged is None:
+            self._merged = merged([posterior_of(model) for model in self.models], self.size)
+        return self._merged
+
+    def scores(self, rows: Compressed) -> Floats:
+        """Return one score per row and block."""
+        return ListedWeights(self.kept, self.weights).scores(rows)
+
+    @property
+    def kept(self) -> Ints:
+        """Kept features, in increasing order."""
+        return self._now()[0]
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the kept features, one column per block."""
+        return self._now()[1]
+
+    @property
+    def precision(self) -> Floats:
+        """Accumulated precisions of the kept features."""
+        return self._now()[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_merged": None}
+
+
+class MergedSofsLearner(SecondOrderLearner, KeptLearner):
+    """SOFS on several shares of the rows at once, merged by precision.
 
     Row r goes to learner s = r mod S, each of which is a SOFS of its own. Their weights are
     Gaussian posteriors with the same prior (mean 0, precision 1), so they are multiplied, the prior
@@ -23,8 +156,8 @@ class MergedSOFS(SOFS):
     others' mu_j is 0.
 
     It is not SOFS: a shard learns from its own mistakes only, so more rows have loss, and a feature
-    that a shard did not keep brings no mean from there. With one shard it equals SOFS to the bit.
-    The model is the same for every chunking of the rows.
+    that a shard did not keep has no mean there. With one shard it equals SOFS, bit for bit. The
+    model is the same for every chunking of the rows.
 
     Cost: that of SOFS in all, on S threads or machines (``tamis learn --cluster``, where a file or
     a range of its rows is a shard); S times its memory. Merging takes time in proportion to the
@@ -37,43 +170,38 @@ class MergedSOFS(SOFS):
     n_features : int, default=500
         B above, of each shard and of the merged model.
     gamma : float, default=1.0
-        The smaller, the bolder the steps, and the faster confidence grows.
+        The smaller, the larger the steps, and the faster confidence grows.
     shards : int, default=2
         S above.
-    multiclass, passes, normalize, n_columns, n_bits, classes
-        As for `SOFS`.
+    [options]
 
     Attributes
     ----------
-    classes_, kept_, weights_, confidence_, n_features_, size_curve_, work_
+    [learned]
+    confidence_, n_features_, size_curve_
         As for `SOFS`. Mistakes are those of each shard on its own rows.
 
     References
     ----------
-    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
-    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
-    doi:10.1145/3070646. Merging is not part of it.
+    [paper] Merging is not part of it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
-    >>> X[:, [3, 30]] = rng.normal(size=(500, 2))
-    >>> y = X[:, 3] - X[:, 30] > 0
-    >>> MergedSOFS(n_features=2, shards=4).fit(X, y).kept_
+    [rows]
+    >>> tamis.MergedSOFS(n_features=2, shards=4).fit(X, y).kept_
     array([ 3, 30])
     """
 
+    public_name: ClassVar[str] = "MergedSOFS"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        **FEW_RANGES,
-        "n_features": Number(1, MOST_SLOTS, integer=True),
-        "gamma": Number(0, open_low=True),
+        "n_features": SIZE,
         "shards": Number(1, integer=True),
     }
-    _model: Shards  # type: ignore[assignment]
 
-    #: What `SOFS` tries with "auto", which there is none of here.
+    model: Shards  # type: ignore[assignment]
+    n_features: int
+
+    #: There is no "auto" here.
     sizes = None
 
     def __init__(
@@ -81,23 +209,11 @@ class MergedSOFS(SOFS):
         n_features: int = 500,
         gamma: float = 1.0,
         shards: int = 2,
-        *,
-        multiclass: str = "max",
-        passes: int = 1,
-        normalize: bool = False,
-        n_columns: int | None = None,
-        n_bits: int | None = None,
-        classes: Sequence[Any] | None = None,
+        **options: Unpack[StreamOptions],
     ) -> None:
-        self.n_features = n_features
-        self.gamma = gamma
-        self.shards = shards
-        self.multiclass = multiclass
-        self.passes = passes
-        self.normalize = normalize
-        self.n_columns = n_columns
-        self.n_bits = n_bits
-        self.classes = classes
+        super().__init__(**options)
+        self.n_features, self.gamma, self.shards = n_features, gamma, shards
 
-    def _new_model(self, blocks: int) -> Shards:  # type: ignore[override]
+    def new_model(self, blocks: int) -> Shards:  # type: ignore[override]
+        """Return one model per shard."""
         return Shards(self.shards, int(self.n_features), blocks)

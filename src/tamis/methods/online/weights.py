@@ -1,6 +1,8 @@
-"""The state of models for rows that arrive: the kept features with their weights, or all of them.
+"""Weights of online learners: of the kept features, of all features, or of a listed few.
 
-Everything is plain arrays, so that a model can be put away at any row and go on from there.
+Each class holds plain arrays and calls the kernels that update and score them. `to_arrays` and
+`from_arrays` save and restore a model at any row, for checkpoints, without pickle. Called by the
+learners of this folder and by `tamis.engine.learning`.
 """
 
 from __future__ import annotations
@@ -13,20 +15,28 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.kernels import binary, heap, multiclass
-from tamis.kernels.rows import copy_filled, list_filled, score_full, score_kept
+from tamis.kernels.rows import (
+    copy_filled,
+    fill_table,
+    list_filled,
+    score_full,
+    score_kept,
+    score_listed,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
 
 #: Marks are float32, which counts without gaps up to here.
 MOST_SLOTS = 2**24
 
 
 class Zeros:
-    """A table of zeros with rows to spare, in which untouched memory costs nothing.
+    """A table of zeros with spare rows, in which untouched memory costs nothing.
 
-    The system gives memory when it is first written to. Growing copies what is not zero, and only
-    that is put away with a model.
+    The system provides memory when it is first written to. Growing copies the nonzeros, and only
+    those are saved with a model.
 
     >>> table = Zeros(1, np.float32)
     >>> table.reach(3); table.view[1] = 5; table.reach(4); table.view.ravel().tolist()
@@ -44,13 +54,14 @@ class Zeros:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that may be written to, room to spare included."""
+        """Bytes of the table, spare rows included."""
         return self._table.nbytes
 
     def reach(self, height: int, *, more_may_come: bool = False) -> None:
-        """Have at least so many rows; where more may come, twice as many, which costs nothing yet.
+        """Grow to at least `height` rows; with `more_may_come`, to twice as many.
 
-        Without room to spare every new highest number would copy the table, and two are held then.
+        Without spare rows every new highest feature would copy the table, and two would be held
+        at that moment. Spare rows cost nothing until they are written to.
         """
         if height > len(self._table):
             rooms = [2 * height, height] if more_may_come or self._height else [height]
@@ -60,17 +71,18 @@ class Zeros:
         self._height = max(self._height, height)
 
     def _zeros(self, rooms: list[int]) -> npt.NDArray[Any]:
-        """A table of the first size that the system grants."""
+        """Return a table of the first size for which there is memory."""
         for room in rooms:
             try:
                 return np.zeros((room, self._table.shape[1]), dtype=self._table.dtype)
             except (MemoryError, ValueError, OverflowError):
                 continue
         raise InputError(
-            f"there is no room for {rooms[-1]:,} features; give n_bits= (for example 28) to "
-            "share the room among them by hashing"
+            f"there is not enough memory for {rooms[-1]:,} features; give n_bits= (for example 28) "
+            "to hash them into fewer"
         )
 
+    # Only the nonzeros are pickled and saved.
     def __getstate__(self) -> dict[str, Any]:
         flat = self.view.reshape(-1)
         filled = list_filled(flat)
@@ -84,15 +96,15 @@ class Zeros:
 
 
 def certainty(precision: Floats) -> Floats:
-    """How far the variances of each feature have come down from 1, over all classes."""
+    """Return how far the variances of each feature have fallen from 1, summed over the classes."""
     return np.asarray(np.sum(1.0 - 1.0 / (1.0 + precision), axis=1))
 
 
 class KeptWeights:
-    """At most `size` features, with k weights each; the weights of all others are zero.
+    """At most `size` features with k weights each; the weights of all others are zero.
 
-    `marks` has a row for each feature: its slot if it is kept, and for second-order models (`held`)
-    its accumulated precisions if it is not.
+    `marks` has one row per feature: its slot if it is kept, and in second-order models its
+    accumulated precisions if it is not. `held` has the precisions of the kept features.
     """
 
     def __init__(self, size: int, blocks: int, *, second_order: bool) -> None:
@@ -110,13 +122,13 @@ class KeptWeights:
         self.scale = np.array([1.0, 0.0, 0.0])
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
-        """Make room for features 0 to n_columns - 1."""
+        """Grow the tables to features 0 to n_columns - 1."""
         self.marks.reach(n_columns, more_may_come=more_may_come)
 
     def learn_first_order(
         self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
     ) -> None:
-        """Gradient steps; lam=0 neither shrinks nor projects."""
+        """Take gradient steps; with lam=0 weights are neither shrunk nor projected."""
         kept = (
             self.feature, self.order, self.where, self.bound, self.key, self.serial, self.counts,
             self.scale,
@@ -132,7 +144,7 @@ class KeptWeights:
     def learn_second_order(
         self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
     ) -> None:
-        """Confidence-weighted steps."""
+        """Take confidence-weighted steps."""
         data = (rows.indptr, rows.indices, rows.data, codes)
         tables = (self.marks.view, self.held, self.weight)
         kept = (self.feature, self.order, self.where, self.bound)
@@ -151,36 +163,36 @@ class KeptWeights:
 
     @property
     def curve(self) -> dict[int, float]:
-        """Share of rows that were predicted wrongly before they were learned, by size: the one."""
+        """Error of the predictions made before each row was learned, by size: one entry."""
         return {self.size: int(self.counts[heap.MISTAKES]) / max(int(self.counts[heap.ROWS]), 1)}
 
     def scores(self, rows: Compressed) -> Floats:
-        """One score a row and block."""
+        """Return one score per row and block."""
         found = np.zeros((len(rows), self.blocks))
-        # With the weights as they are shown and saved, so that a saved model gives the same bits.
+        # Scale the weights as for saving, so that a saved model gives the same bits.
         weight = self.weight if self.scale[0] == 1.0 else self.weight * self.scale[0]
         score_kept(rows.indptr, rows.indices, rows.data, self.marks.view, weight, found)
         return found
 
-    def _slots(self) -> Ints:
-        """Slots of the kept features, the features rising."""
+    def slots(self) -> Ints:
+        """Return the slots of the kept features, in the order of the features."""
         used = np.arange(1, self.counts[heap.SIZE] + 1)
         return used[np.argsort(self.feature[used])]
 
     @property
     def kept(self) -> Ints:
-        """Kept features, rising."""
-        return self.feature[self._slots()]
+        """Kept features, in increasing order."""
+        return self.feature[self.slots()]
 
     @property
     def weights(self) -> Floats:
-        """Weights of the kept features, one column a block."""
-        return np.asarray(self.weight[self._slots()] * self.scale[0])
+        """Weights of the kept features, one column per block."""
+        return np.asarray(self.weight[self.slots()] * self.scale[0])
 
     @property
     def precision(self) -> Floats:
         """Accumulated precisions of the kept features."""
-        return self.held[self._slots()].astype(np.float64)
+        return self.held[self.slots()].astype(np.float64)
 
 
 class FullWeights:
@@ -193,7 +205,7 @@ class FullWeights:
         self.counts = np.zeros(heap.N_COUNTS, dtype=np.int64)
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
-        """Make room for features 0 to n_columns - 1."""
+        """Grow the tables to features 0 to n_columns - 1."""
         self.weight.reach(n_columns, more_may_come=more_may_come)
         if self.held is not None:
             self.held.reach(n_columns, more_may_come=more_may_come)
@@ -201,7 +213,7 @@ class FullWeights:
     def learn_first_order(
         self, rows: Compressed, codes: Ints, eta: float, decay: bool, uniform: bool
     ) -> None:
-        """Gradient steps, at the rate eta/sqrt(t) with `decay`."""
+        """Take gradient steps, at the rate eta/sqrt(t) with `decay`."""
         data = (rows.indptr, rows.indices, rows.data, codes)
         if self.blocks == 1:
             weight = self.weight.view[:, 0]
@@ -214,7 +226,7 @@ class FullWeights:
     def learn_second_order(
         self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
     ) -> None:
-        """Confidence-weighted steps."""
+        """Take confidence-weighted steps."""
         assert self.held is not None
         data = (rows.indptr, rows.indices, rows.data, codes)
         tables = (self.weight.view, self.held.view)
@@ -225,14 +237,14 @@ class FullWeights:
             multiclass.learn_full_second_order(*data, gamma, uniform, *tables, self.counts)
 
     def scores(self, rows: Compressed) -> Floats:
-        """One score a row and block."""
+        """Return one score per row and block."""
         found = np.zeros((len(rows), self.blocks))
         score_full(rows.indptr, rows.indices, rows.data, self.weight.view, found)
         return found
 
     @property
     def kept(self) -> Ints:
-        """Features with a weight that is not zero, rising."""
+        """Features with a nonzero weight, in increasing order."""
         filled: Ints = list_filled(self.weight.view.reshape(-1))
         return np.unique(filled // self.blocks)
 
@@ -246,3 +258,72 @@ class FullWeights:
         """Accumulated precisions of those features."""
         assert self.held is not None
         return self.held.view[self.kept].astype(np.float64)
+
+
+class ListedWeights:
+    """Weights of a few features among any number, found by hashing their numbers.
+
+    Memory is that of the listed features, whatever the number of columns.
+    """
+
+    def __init__(self, features: Ints, weights: Floats) -> None:
+        self.blocks = weights.shape[1]
+        self.weights = np.ascontiguousarray(weights)
+        self._bits = max(1, int(2 * len(features)).bit_length())
+        self._keys = np.zeros(2**self._bits, dtype=np.int64)
+        self._slots = np.full(2**self._bits, -1, dtype=np.int64)
+        fill_table(features, self._bits, self._keys, self._slots)
+
+    def scores(self, rows: Compressed) -> Floats:
+        """Return one score per row and block."""
+        found = np.zeros((len(rows), self.blocks))
+        data = (rows.indptr, rows.indices, rows.data)
+        score_listed(*data, self._bits, self._keys, self._slots, self.weights, found)
+        return found
+
+
+def to_arrays(model: Any, name: str = "model") -> Arrays:
+    """Return every array of a model by name; of large tables only the nonzeros."""
+    found: Arrays = {}
+    for key, value in _learned_parts(model):
+        if isinstance(value, np.ndarray):
+            found[f"{name}.{key}"] = value
+        elif isinstance(value, Zeros):
+            state = value.__getstate__()
+            found[f"{name}.{key}.shape"] = np.array(state["shape"], dtype=np.int64)
+            found[f"{name}.{key}.filled"] = state["filled"]
+            found[f"{name}.{key}.values"] = state["values"]
+        else:
+            found |= to_arrays(value, f"{name}.{key}")
+    return found
+
+
+def from_arrays(model: Any, arrays: Arrays, name: str = "model") -> None:
+    """Fill a new model, of the same parameters, with the arrays of another."""
+    for key, value in _learned_parts(model):
+        if isinstance(value, np.ndarray):
+            given = arrays[f"{name}.{key}"]
+            if given.shape != value.shape or given.dtype != value.dtype:
+                raise ValueError(f"{name}.{key} has another shape")
+            value[...] = given
+        elif isinstance(value, Zeros):
+            parts = {part: arrays[f"{name}.{key}.{part}"] for part in ("shape", "filled", "values")}
+            height, width = parts["shape"].tolist()
+            indices = parts["filled"]
+            if len(indices) and not 0 <= indices.min() <= indices.max() < height * width:
+                raise ValueError(f"{name}.{key} holds indices outside its table")
+            dtype = value.view.dtype
+            value.__setstate__({**parts, "shape": (height, width), "dtype": dtype})
+        else:
+            from_arrays(value, arrays, f"{name}.{key}")
+
+
+def _learned_parts(model: Any) -> list[tuple[str, Any]]:
+    """Return what learning changes in a model: its arrays, its tables and the models inside it."""
+    held = enumerate(model) if isinstance(model, list) else vars(model).items()
+    kinds = (np.ndarray, Zeros, list)
+    return [(str(key), value) for key, value in held if isinstance(value, kinds) or _is_ours(value)]
+
+
+def _is_ours(value: Any) -> bool:
+    return hasattr(value, "__dict__") and type(value).__module__.startswith("tamis.")

@@ -1,0 +1,399 @@
+"""Train a learner from a stream of rows: the one loop behind `learn`, `tune` and `fit_stream`.
+
+Reading goes ahead of learning. Each batch of rows carries the position at which reading would
+resume after it, so that a training can be saved between any two batches and resumed to the same
+model, bit for bit (`checkpoint.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import Compressed
+from tamis.core.errors import InputError
+from tamis.core.params import Number, check
+from tamis.kernels import rows as kernel
+from tamis.methods.online import row_input
+from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.progressive import Curve, Recent
+from tamis.methods.online.scorer import LinearScorer
+from tamis.methods.online.weights import Ints
+from tamis.sources._svmlight_text import SKIP
+from tamis.sources.base import Report, silent
+from tamis.sources.readers.row_reader import BadLines, Part, RowReader
+from tamis.sources.shared.rebatch import join
+
+#: Description of rows whose label is not a class, for counts of skipped lines.
+NO_CLASS = "with a label that is not among the classes"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a training goes over its rows.
+
+    Attributes
+    ----------
+    passes : int
+        How often.
+    shuffle : int
+        How many rows to shuffle at a time; 0 keeps their order.
+    random_state : int
+        Decides the shuffling.
+    skip_bad_lines : bool
+        Count lines that cannot be learned from, and continue.
+    max_rows : int, optional
+        Stop after so many rows.
+    """
+
+    passes: int = 1
+    shuffle: int = 0
+    random_state: int = 0
+    skip_bad_lines: bool = False
+    max_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        check("fit_stream", "passes", self.passes, Number(1, integer=True))
+        check("fit_stream", "shuffle", self.shuffle, Number(0, integer=True))
+        check("fit_stream", "random_state", self.random_state, Number(0, integer=True))
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where reading resumes: in which pass and file, after which mark, and how many rows later.
+
+    `row` counts the rows learned in this pass, and `bad` the lines skipped in it up to the mark.
+    """
+
+    number: int = 0
+    file: int = 0
+    mark: str | None = None
+    drop: int = 0
+    row: int = 0
+    bad: BadLines = field(default_factory=BadLines)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Checked rows, the codes of their classes, and the positions before and after them."""
+
+    rows: Compressed
+    codes: Ints
+    width: int | None
+    before: Position
+    after: Position
+
+
+class Training:
+    """A learner, the readers of its rows, and how far it has come.
+
+    Parameters
+    ----------
+    learner : OnlineLearner
+        The learner.
+    readers : sequence of RowReader
+        Where rows come from, one after the other.
+    schedule : Schedule
+        How to go over them.
+    rivals : sequence of OnlineLearner, optional
+        Others that learn from the same rows; `recent` then counts the mistakes of all.
+    """
+
+    def __init__(
+        self,
+        learner: OnlineLearner,
+        readers: Sequence[RowReader],
+        schedule: Schedule = Schedule(),  # noqa: B008  (it is frozen)
+        rivals: Sequence[OnlineLearner] | None = None,
+    ) -> None:
+        self.learner, self.readers, self.schedule = learner, readers, schedule
+        self.learners = [learner, *(rivals or ())]
+        self.position = Position()
+        self.curve = Curve()
+        self.recent = None if rivals is None else Recent(len(self.learners))
+        #: Lines skipped so far in the current pass.
+        self.bad = BadLines()
+        #: The last mark of each file that was read.
+        self.marks: dict[int, str] = {}
+        #: What svmlight indices count from, once that is known.
+        self.base: int | None = None
+        once = [reader.name for reader in readers if not reader.again]
+        if once and schedule.passes > 1:
+            raise InputError(f"{once[0]} can be read only once; give passes=1, or a file")
+
+    @property
+    def rows(self) -> int:
+        """How many rows were learned, in all passes."""
+        return self.learner.work_["rows"]
+
+    @property
+    def mistakes(self) -> int:
+        """How many of them were predicted wrongly just before."""
+        return self.learner.work_["mistakes"]
+
+    def start(self, classes: Any = None, progress: Report = silent) -> None:
+        """Begin a model with its classes and the names of its columns."""
+        given = self.learner.classes if classes is None else classes
+        known = self._find_classes(progress) if given is None else np.unique(np.asarray(given))
+        if len(known) < 2:
+            whose = f"classes={known.tolist()}" if given is not None else self.readers[0].name
+            raise InputError(
+                f"{whose} holds one class only, {known.tolist()}; give all classes with classes= "
+                "(--classes)"
+            )
+        for learner in self.learners:
+            learner.begin(known)
+        self._name_columns()
+
+    def run(
+        self,
+        progress: Report = silent,
+        *,
+        step: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        after_batch: Callable[[Training], object] = lambda training: None,
+    ) -> None:
+        """Learn from all remaining batches; `step` is entered around each, then `after_batch`."""
+        most = self.schedule.max_rows
+        for batch in self.batches(progress if most is None else silent):
+            with step():
+                self.take(batch)
+            after_batch(self)
+            if most is not None:
+                progress("learning", self.rows, most)
+
+    def batches(self, progress: Report = silent) -> Iterator[Batch]:
+        """Yield the batches that remain after the current position."""
+        begin, most = self.position, self.schedule.max_rows
+        left = None if most is None else most - self.rows
+        self.bad = begin.bad.copy()
+        for number in range(begin.number, self.schedule.passes):
+            position = begin if number == begin.number else Position(number)
+            batches = self._read_pass(position, _as_learning(progress, number, self.schedule))
+            for batch in self._shuffled(batches, position) if self.schedule.shuffle else batches:
+                if left is None:
+                    yield batch
+                elif left > 0:
+                    yield _first_rows(batch, left)
+                    left -= len(batch.rows)
+                else:
+                    return
+
+    def take(self, batch: Batch) -> None:
+        """Learn from a batch, which must be the next one."""
+        for learner in self.learners:
+            learner.expect(batch.rows, batch.width)
+        for lo, hi in (self.recent or self.curve).cuts(self.rows, len(batch.rows)):
+            part, codes = batch.rows.part(lo, hi), batch.codes[lo:hi]
+            for learner in self.learners:
+                learner.update(learner.prepare(part), codes)
+            work = self.learner.work_
+            self.curve.record(work["rows"], work["mistakes"], work["entered"])
+            if self.recent is not None:
+                mistakes = np.array([learner.work_["mistakes"] for learner in self.learners])
+                self.recent.record(work["rows"], mistakes)
+        self.position = batch.after
+
+    def finish(self) -> None:
+        """Leave the skipped lines and the error curve with the learner."""
+        if self.rows == 0:
+            raise InputError(f"{self.readers[0].name} holds no row to learn from; give some")
+        self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
+        self.learner.curve_ = self.curve.table()
+
+    def set_base(self, base: int | None) -> None:
+        """Set what svmlight indices count from."""
+        self.base = base
+        for learner in self.learners:
+            learner.columns.base = base or 0
+
+    # --- small steps -------------------------------------------------------------------------
+
+    def _find_classes(self, progress: Report) -> npt.NDArray[Any]:
+        """Return the labels of all files; of data that can be read once, those that come first."""
+        found: list[npt.NDArray[Any]] = []
+        for reader in self.readers:
+            labels = reader.classes(progress)
+            labels = reader.first_classes() if labels is None else labels
+            if labels is None:
+                raise InputError(
+                    f"{reader.name} does not tell its classes; give them with classes= (--classes)"
+                )
+            found.append(labels)
+        return np.unique(np.concatenate(found))
+
+    def _name_columns(self) -> None:
+        """Name columns as the first reader does; the others must have the same names."""
+        first = self.readers[0]
+        names = first.names()
+        for learner in self.learners:
+            learner.columns.prefix, learner.columns.base = first.name_prefix, first.name_base or 0
+            if names is not None:
+                learner.columns.fix(len(names), list(names))
+        for other in self.readers[1:] if names is not None else ():
+            if list(other.names() or ()) != list(names or ()):
+                raise InputError(
+                    f"{other.name} has other columns than {first.name}; give files with the same "
+                    "columns"
+                )
+
+    def _read_pass(self, begin: Position, progress: Report) -> Iterator[Batch]:
+        """Yield checked rows as they are read; those that were learned before are dropped."""
+        fresh = (begin.file, begin.mark, begin.drop) == (0, None, 0)
+        self.bad = BadLines() if fresh else begin.bad.copy()
+        bad = self.bad if self.schedule.skip_bad_lines else None
+        row, drop = begin.row, begin.drop
+        for file in range(begin.file, len(self.readers)):
+            anchor = replace(begin, drop=0)
+            if file > begin.file:
+                anchor = Position(begin.number, file, row=row, bad=self.bad.copy())
+            since = 0
+            for part in self._parts(file, anchor.mark, bad, progress):
+                rows, codes = self._usable(part, bad)
+                known = min(drop, len(rows))
+                drop -= known
+                before = replace(anchor, drop=since + known, row=row)
+                since, row = since + len(rows), row + len(rows) - known
+                if part.block.mark is not None:
+                    self.marks[file] = part.block.mark
+                    anchor = Position(begin.number, file, part.block.mark, bad=self.bad.copy())
+                    since = 0
+                after = replace(anchor, drop=since, row=row)
+                rows = rows.part(known, len(rows)) if known else rows
+                yield Batch(rows, codes[known:], part.block.n_columns, before, after)
+
+    def _parts(
+        self, file: int, mark: str | None, bad: BadLines | None, progress: Report
+    ) -> Iterator[Part]:
+        """Yield the parts of a file, whose indices count from the same base as the first file's."""
+        reader = self.readers[file]
+        if reader.name_base is None:
+            reader.name_base = self.base
+        for part in reader.parts(mark, bad, progress):
+            if self.base is None:
+                self.set_base(reader.name_base)
+            yield part
+
+    def _usable(self, part: Part, bad: BadLines | None) -> tuple[Compressed, Ints]:
+        """Return the rows of a part that can be learned, and the codes of their classes."""
+        y, classes = part.block.y, self.learner.classes_
+        if y is None:
+            raise InputError(f"{part.where(0)} has no label; name the column that holds the target")
+        codes = row_input.codes_of(classes, np.asarray(y))
+        wrong = np.flatnonzero(codes < 0)
+        if bad is None and len(wrong):
+            row = int(wrong[0])  # an earlier row may have a fault, which is reported first
+            self.learner.check(row_input.block_rows(part.block).part(0, row), part.where)
+            raise InputError(
+                f"{part.where(row)} has the label {_short(np.asarray(y)[row].item())}, "
+                f"which is not among the classes {classes.tolist()}; give all classes "
+                f"with classes= (--classes), or pass over such lines {SKIP}"
+            )
+        rows, kept = usable_rows(self.learner, part, bad, wrong)
+        return rows, codes if kept is None else codes[kept]
+
+    def _shuffled(self, batches: Iterator[Batch], begin: Position) -> Iterator[Batch]:
+        """Shuffle runs of `shuffle` rows, each in an order of its own; the first has any length."""
+        size = self.schedule.shuffle
+        first = int(self._draw(begin.number, 0).integers(1, size, endpoint=True))
+        run = 1 if begin.row == 0 else 2 + (begin.row - first) // size
+        held: list[tuple[Any, Compressed]] = []
+        height, last, width = 0, begin, None
+        for batch in batches:
+            done, width = 0, batch.width
+            length = first if run == 1 else size
+            while height + len(batch.rows) - done >= length:
+                cut = done + length - height
+                held.append((batch.codes[done:cut], batch.rows.part(done, cut)))
+                at = batch.before
+                after = replace(at, drop=at.drop + cut, row=at.row + cut)
+                yield self._mixed(held, run, width, last, after)
+                held, height, done, length = [], 0, cut, size
+                last, run = after, run + 1
+            held.append((batch.codes[done:], batch.rows.part(done, len(batch.rows))))
+            height += len(batch.rows) - done
+        if height:
+            after = Position(begin.number + 1, bad=self.bad.copy())
+            yield self._mixed(held, run, width, last, after)
+
+    def _mixed(
+        self,
+        held: list[tuple[Any, Compressed]],
+        run: int,
+        width: int | None,
+        before: Position,
+        after: Position,
+    ) -> Batch:
+        codes, rows = join(held)
+        order = self._draw(before.number, run).permutation(len(rows))
+        assert codes is not None
+        return Batch(rows.pick(order), codes[order], width, before, after)
+
+    def _draw(self, number: int, run: int) -> np.random.Generator:
+        """Return draws that depend on the random state, the pass and the run only."""
+        return np.random.default_rng([self.schedule.random_state, number, run])
+
+
+def new_learner(given: Any) -> OnlineLearner:
+    """Return an untrained learner with the parameters of an estimator or another learner."""
+    learner: OnlineLearner = (
+        given.clone() if isinstance(given, OnlineLearner) else given.new_learner()
+    )
+    return learner
+
+
+def fitted_learner(given: Any) -> OnlineLearner:
+    """Return the learner inside an estimator; a learner itself is returned unchanged."""
+    learner: OnlineLearner = given if isinstance(given, OnlineLearner) else given.learner_
+    return learner
+
+
+def usable_rows(
+    scorer: LinearScorer, part: Part, bad: BadLines | None, wrong: Sequence[int] | Ints = ()
+) -> tuple[Compressed, Ints | None]:
+    """Return the rows of a part that can be used, and which these are, None for all.
+
+    Without `bad` a fault raises one sentence. With it, rows with a fault and those whose label is
+    `wrong` are counted there and left out.
+    """
+    rows = row_input.block_rows(part.block)
+    if bad is None:
+        return scorer.check(rows, part.where), None
+    hashed = scorer.n_bits is not None
+    rows = row_input.signed(rows, hashed)
+    faults = row_input.faults_of(rows, scorer.width_limit, hashed)
+    faults[np.asarray(wrong, dtype=np.intp)] = kernel.FINE  # counted once, for its label
+    found = {text: np.flatnonzero(faults == fault) for fault, text in row_input.FAULTS.items()}
+    found = {NO_CLASS: np.asarray(wrong, dtype=np.intp), **found}
+    for text, which in found.items():
+        if len(which):
+            bad.add(text, len(which), part.where(int(which[0])))
+    out = np.concatenate(list(found.values()))
+    if not len(out):
+        return rows, None
+    kept = np.setdiff1d(np.arange(len(rows)), out)
+    return rows.pick(kept), kept
+
+
+def _first_rows(batch: Batch, n: int) -> Batch:
+    """Return a batch of the first `n` rows of another."""
+    if len(batch.rows) <= n:
+        return batch
+    return replace(batch, rows=batch.rows.part(0, n), codes=batch.codes[:n])
+
+
+def _as_learning(progress: Report, number: int, schedule: Schedule) -> Report:
+    """Report reading as learning, with the number of the pass."""
+    passes = schedule.passes
+    what = "learning" if passes == 1 else f"learning, pass {number + 1} of {passes}"
+    return lambda _, done, total: progress(what, done, total)
+
+
+def _short(label: Any) -> str:
+    """Return a label for a message: 7 rather than 7.0."""
+    whole = isinstance(label, float) and label.is_integer()
+    return repr(int(label)) if whole else repr(label)

@@ -1,0 +1,399 @@
+"""scikit-learn's interface to the online learners: SOFS, MergedSOFS, PET, FOFS, OGD and AROW.
+
+A class here names its learner (`tamis.methods.online`), which has the parameters, their
+documentation and the model. `OnlineClassifier` adds what scikit-learn and river expect: validation
+of tables, `fit`, `partial_fit`, `predict`, `transform`, `learn_one`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from tamis.core.blocks import RowBlock
+from tamis.core.errors import InputError
+from tamis.core.target import refuse_missing
+from tamis.engine.learning.training import Schedule, Training
+from tamis.kernels.rows import buckets_of
+from tamis.methods.online import row_input
+from tamis.methods.online.arow import ArowLearner
+from tamis.methods.online.fofs import FofsLearner
+from tamis.methods.online.kept_learner import KeptLearner
+from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.merged_sofs import MergedSofsLearner
+from tamis.methods.online.ogd import OgdLearner
+from tamis.methods.online.pet import PetLearner
+from tamis.methods.online.sofs import SofsLearner
+from tamis.sources.base import Report, silent
+from tamis.sources.memory import without_row_labels
+from tamis.sources.readers.open_rows import open_rows
+
+
+def _constructor(learner: type[OnlineLearner]) -> Callable[..., None]:
+    """Return a constructor with the signature of a learner, which stores its arguments."""
+    signature = inspect.signature(learner.__init__)
+
+    def __init__(self: Any, *args: Any, **params: Any) -> None:  # noqa: N807  (it becomes one)
+        bound = signature.bind(self, *args, **params)
+        bound.apply_defaults()
+        for name in learner.parameter_names:
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+def _learned(name: str, doc: str | None) -> Any:
+    """Return a property that reads an attribute of the fitted learner."""
+
+    def get(self: OnlineClassifier) -> Any:
+        check_is_fitted(self)
+        return getattr(self.learner_, name)
+
+    return property(get, doc=doc)
+
+
+class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier for rows that arrive over time, which selects features too.
+
+    A subclass names its learner: ``class SOFS(OnlineClassifier, learner=SofsLearner)``. Its
+    constructor and its documentation are those of the learner.
+    """
+
+    learner_class: ClassVar[type[OnlineLearner]]
+
+    #: The fitted learner.
+    learner_: OnlineLearner
+    n_features_in_: int
+
+    #: What river asks of a step of its pipelines: it learns from labels.
+    _supervised: ClassVar[bool] = True
+
+    classes_ = _learned("classes_", "The classes, in order.")
+    kept_ = _learned("kept_", OnlineLearner.kept_.__doc__)
+    weights_ = _learned("weights_", OnlineLearner.weights_.__doc__)
+    confidence_ = _learned("confidence_", OnlineLearner.confidence_.__doc__)
+    work_ = _learned("work_", OnlineLearner.work_.__doc__)
+    bad_lines_ = _learned("bad_lines_", "After `fit_stream`: skipped lines, by reason.")
+    curve_ = _learned("curve_", "After `fit_stream`: the progressive error over the rows.")
+
+    def __init_subclass__(cls, learner: type[OnlineLearner] | None = None, **options: Any) -> None:
+        if learner is not None:
+            cls.learner_class, cls.__doc__ = learner, learner.__doc__
+            cls.__init__ = _constructor(learner)  # type: ignore[method-assign]
+        super().__init_subclass__(**options)
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from all rows, in order, `passes` times; an earlier model is dropped.
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, data frame or RowBlock of shape (n_rows, n_columns)
+            The rows.
+        y : array-like of shape (n_rows,)
+            Their classes; a RowBlock brings its own.
+        """
+        self._forget()
+        labels = self._labels_of(X, y)
+        classes = np.unique(labels if self.classes is None else self.classes)
+        if len(classes) < 2:
+            raise InputError(
+                f"y holds one class only, {classes.tolist()}, and there is nothing to learn; "
+                "give rows of two classes or more"
+            )
+        learner = self.new_learner()
+        learner.begin(classes)
+        self._learn(learner, X, labels)
+        for _ in range(learner.passes - 1):
+            self._learn(learner, X, labels)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
+        """Learn from the next rows, once.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        classes : array-like, optional
+            All classes that will come; needed in the first call unless given as a parameter.
+        """
+        labels = self._labels_of(X, y)
+        self._learn(self._begun(classes), X, labels)
+        return self
+
+    def fit_stream(
+        self,
+        data: Any,
+        *,
+        passes: int | None = None,
+        shuffle: int = 0,
+        random_state: int = 0,
+        classes: Any = None,
+        skip_bad_lines: bool = False,
+        progress: Report = silent,
+        **reading: Any,
+    ) -> Self:
+        """Learn from a file, several files, a source or an iterator of row blocks, as they stream.
+
+        The model is the one that `fit` gives on the same rows; an earlier model is dropped. Text is
+        parsed by threads while the model learns.
+
+        Parameters
+        ----------
+        data : path, list of paths, Source, or iterator of RowBlock
+            The rows; ``-`` is standard input, svmlight text, plain or compressed.
+        passes : int, optional
+            How often to go over the rows; default: the parameter `passes`. A pipe or an iterator
+            can be read once.
+        shuffle : int, default=0
+            Shuffle so many rows at a time, which are held in memory; the runs of rows differ in
+            each pass. 0 keeps the order.
+        random_state : int, default=0
+            Decides the shuffling.
+        classes : array-like, optional
+            All classes. If neither these nor the parameter `classes` are given, files are read
+            once for their labels; of a pipe the first megabytes must show every class, of an
+            iterator the first block.
+        skip_bad_lines : bool, default=False
+            Count lines that cannot be learned, in `bad_lines_`, and continue; otherwise the first
+            one raises an error.
+        progress : callable, optional
+            Called as ``progress(what, done, total)``.
+        **reading
+            How files are read (`format`, `zero_based` and others), as for `tamis.open`. By default
+            the first megabytes decide whether svmlight indices count from 0; an index 0 that
+            occurs only later is a bad line.
+        """
+        learner = self.new_learner()
+        learner.check_params()
+        readers = open_rows(data, **reading)
+        schedule = Schedule(
+            learner.passes if passes is None else passes, shuffle, random_state, skip_bad_lines
+        )
+        training = Training(learner, readers, schedule)
+        self._forget()
+        training.start(classes, progress)
+        training.run(progress)
+        training.finish()
+        self._hold(learner)
+        return self
+
+    def learn_one(self, x: Mapping[Any, float], y: Any) -> None:
+        """Learn from one row, a dict of feature numbers or names to values, as in river.
+
+        Names get numbers as they come, or are hashed with `n_bits`. Classes other than True and
+        False must be given beforehand, as a parameter or to `partial_fit`.
+        """
+        boolean = isinstance(y, bool | np.bool_) and self.classes is None and not self._is_fitted
+        learner = self._begun([False, True] if boolean else None)
+        learner.learn_one(x, y)
+        self._hold(learner)
+
+    # --- predicting ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return scores: above 0 for the second of two classes; else one column per class."""
+        check_is_fitted(self)
+        return self.learner_.decision_function(self._validated(self.learner_, X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row; of classes with the same score, the first."""
+        check_is_fitted(self)
+        return self.learner_.predict(self._validated(self.learner_, X))
+
+    def predict_one(self, x: Mapping[Any, float]) -> Any:
+        """Return the class of one row given as a dict; None while nothing was learned."""
+        return self.learner_.predict_one(x) if self._is_fitted else None
+
+    # --- selecting -----------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """Reduce a table, whose columns are those that were fitted, to the kept features."""
+        return super().transform(without_row_labels(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Return the names of the kept features, in increasing order of their numbers."""
+        check_is_fitted(self)
+        if input_features is not None or hasattr(self, "feature_names_in_"):
+            # SelectorMixin checks that the names given are the names seen.
+            return np.asarray(super().get_feature_names_out(input_features))
+        if self._hashes_columns:
+            columns = np.flatnonzero(self._get_support_mask())
+            return np.array(self.learner_.columns.names_of(columns), dtype=object)
+        return self.learner_.get_feature_names_out()
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        columns = np.arange(self.n_features_in_, dtype=np.int64)
+        if self._hashes_columns:
+            columns = buckets_of(columns, self.n_bits)
+        return np.isin(columns, self.kept_)
+
+    @property
+    def _hashes_columns(self) -> bool:
+        """Whether the columns of a table were hashed to buckets."""
+        return self.n_bits is not None and not self.learner_.columns.is_open
+
+    # --- the learner inside --------------------------------------------------------------------
+
+    def new_learner(self) -> OnlineLearner:
+        """Return an untrained learner with these parameters, for `tamis.learn`."""
+        return self.learner_class(**self.get_params(deep=False))
+
+    def holding(self, learner: OnlineLearner) -> OnlineClassifier:
+        """Return a new estimator around a fitted learner."""
+        same = type(learner) is self.learner_class
+        kind = type(self) if same else ESTIMATORS[type(learner)]
+        found = kind(**learner.get_params())
+        found._hold(learner)
+        return found
+
+    # --- small steps ---------------------------------------------------------------------------
+
+    @property
+    def _is_fitted(self) -> bool:
+        return "learner_" in vars(self)
+
+    def _forget(self) -> None:
+        for stale in ("learner_", "n_features_in_", "feature_names_in_"):
+            vars(self).pop(stale, None)
+
+    def _hold(self, learner: OnlineLearner) -> None:
+        """Take over a learner that has learned."""
+        self.learner_, self.n_features_in_ = learner, learner.columns.width
+        if learner.columns.names is not None:
+            self.feature_names_in_ = np.asarray(learner.columns.names, dtype=object)
+
+    def _begun(self, classes: Any) -> OnlineLearner:
+        """Return the learner, begun with the classes given, or check that they are the same."""
+        given = self.classes if classes is None else classes
+        known = None if given is None else np.unique(np.asarray(given))
+        if self._is_fitted:
+            learner = self.learner_
+            if known is not None and known.tolist() != learner.classes_.tolist():
+                raise InputError(
+                    f"`classes={known.tolist()}` is not the same as on the last call "
+                    f"to partial_fit, was: {learner.classes_.tolist()}"
+                )
+            for name in learner.parameter_names:  # they may have been set meanwhile
+                setattr(learner, name, getattr(self, name))
+            return learner
+        if known is None:
+            raise InputError(
+                "classes must be passed on the first call to partial_fit: the rows that come "
+                "first may not show every class"
+            )
+        if len(known) < 2:
+            raise InputError(f"classes={known.tolist()} holds one class only; give two or more")
+        learner = self.new_learner()
+        learner.begin(known)
+        return learner
+
+    def _learn(self, learner: OnlineLearner, X: Any, labels: npt.NDArray[Any]) -> None:
+        """Check rows, all of them, then learn from them; a first call that fails leaves nothing."""
+        fresh = not self._is_fitted
+        try:
+            rows = self._validated(learner, X, first=fresh)
+            learner.learn(rows, labels, X.first if isinstance(X, RowBlock) else 0)
+        except (TypeError, ValueError):
+            if fresh:
+                self._forget()
+            raise
+        self._hold(learner)
+
+    def _validated(self, learner: OnlineLearner, X: Any, *, first: bool = False) -> Any:
+        """Return a row block, or a matrix or table of float64 whose width is checked unless open.
+
+        The `first` table sets the width.
+        """
+        if isinstance(X, RowBlock):
+            return X
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
+        options["ensure_all_finite"] = False  # the learner names the row and the column
+        if learner.columns.is_open and not first:
+            return check_array(X, **options, estimator=self)
+        checked = validate_data(self, X, reset=first, **options)
+        if first:
+            if self.n_columns is not None and checked.shape[1] > self.n_columns:
+                raise InputError(
+                    f"X has {checked.shape[1]} columns, but n_columns={self.n_columns} was given"
+                )
+            learner.columns.fix(checked.shape[1], getattr(self, "feature_names_in_", None))
+        return checked
+
+    def _labels_of(self, X: Any, y: Any) -> npt.NDArray[Any]:
+        if y is None and isinstance(X, RowBlock):
+            y = X.y
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        is_array = isinstance(y, np.ndarray) and y.ndim == 1
+        if isinstance(X, RowBlock) and is_array and self._is_fitted:
+            labels = y  # blocks are many: only that each label is a class is checked, later
+        else:
+            labels = np.asarray(column_or_1d(y, warn=True))
+            refuse_missing(labels)
+            check_classification_targets(labels)
+        n_rows = row_input.n_rows_of(X)
+        if n_rows is not None and n_rows != len(labels):
+            raise InputError(
+                f"X has {n_rows} rows but y has {len(labels)}: inconsistent numbers of samples; "
+                "give one class for each row"
+            )
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class KeptClassifier(OnlineClassifier):
+    """An online classifier that keeps at most `n_features` features."""
+
+    n_features_ = _learned("n_features_", KeptLearner.n_features_.__doc__)
+    size_curve_ = _learned("size_curve_", KeptLearner.size_curve_.__doc__)
+
+
+# Documented by their learners, in `tamis.methods.online`.
+class SOFS(KeptClassifier, learner=SofsLearner):  # noqa: D101
+    pass
+
+
+class MergedSOFS(KeptClassifier, learner=MergedSofsLearner):  # noqa: D101
+    pass
+
+
+class PET(KeptClassifier, learner=PetLearner):  # noqa: D101
+    pass
+
+
+class FOFS(KeptClassifier, learner=FofsLearner):  # noqa: D101
+    pass
+
+
+class OGD(OnlineClassifier, learner=OgdLearner):  # noqa: D101
+    pass
+
+
+class AROW(OnlineClassifier, learner=ArowLearner):  # noqa: D101
+    pass
+
+
+#: Estimators by their learner.
+ESTIMATORS: dict[type[OnlineLearner], type[OnlineClassifier]] = {
+    kind.learner_class: kind for kind in (SOFS, MergedSOFS, PET, FOFS, OGD, AROW)
+}

@@ -1,0 +1,224 @@
+"""Learners that keep few features: a given number, or the number that the stream asks for.
+
+`KeptLearner` is the base of SOFS, MergedSOFS, PET and FOFS. With ``n_features="auto"`` its model is
+`SideBySide`: several sizes learn in one pass, a model for each. Which rows had loss depends on what
+a model kept, so the sizes share nothing but the rows. The size in use is the smallest one whose
+recent errors are within a standard error of the fewest; it depends on the rows seen so far,
+whatever chunks they came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from tamis.core.blocks import Compressed
+from tamis.core.errors import ParameterError
+from tamis.core.params import Number, OneOf, Range, check
+from tamis.kernels import heap
+from tamis.kernels.threads import over_columns
+from tamis.methods.online.learner import OnlineLearner, SecondOrderModel
+from tamis.methods.online.progressive import Recent
+from tamis.methods.online.weights import MOST_SLOTS, Floats, Ints, KeptWeights
+
+#: The sizes that "auto" tries by default.
+SIZES = tuple(2**k for k in range(2, 13))
+
+SIZE = Number(1, MOST_SLOTS, integer=True)
+
+
+class SideBySide:
+    """Models of several sizes that learn from the same rows; the best of them answers."""
+
+    def __init__(self, sizes: Sequence[int], blocks: int, *, second_order: bool) -> None:
+        self.sizes = tuple(sorted({int(size) for size in sizes}))
+        self.blocks = blocks
+        self.models = [KeptWeights(s, blocks, second_order=second_order) for s in self.sizes]
+        self.recent = Recent(len(self.models))
+        #: The model that was best at the last power of two, and the work of those that led.
+        self.lead = np.zeros(1, dtype=np.int64)
+        self.work = np.zeros(heap.N_COUNTS, dtype=np.int64)
+
+    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
+        """Grow the tables to features 0 to n_columns - 1."""
+        for model in self.models:
+            model.reach(n_columns, more_may_come=more_may_come)
+
+    def learn_first_order(
+        self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
+    ) -> None:
+        """Take gradient steps; with lam=0 weights are neither shrunk nor projected."""
+        self._learn(rows, codes, lambda m, r, c: m.learn_first_order(r, c, eta, lam, uniform))
+
+    def learn_second_order(
+        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
+    ) -> None:
+        """Take confidence-weighted steps."""
+        self._learn(rows, codes, lambda m, r, c: m.learn_second_order(r, c, gamma, uniform))
+
+    def _learn(
+        self,
+        rows: Compressed,
+        codes: Ints,
+        update: Callable[[KeptWeights, Compressed, Ints], None],
+    ) -> None:
+        """Update every model with the rows, and count its mistakes at powers of two."""
+        for lo, hi in self.recent.cuts(int(self.models[0].counts[heap.ROWS]), len(rows)):
+            part, labels = rows.part(lo, hi), codes[lo:hi]
+
+            def some(first: int, last: int, part: Compressed = part, labels: Ints = labels) -> None:
+                for model in self.models[first:last]:
+                    update(model, part, labels)
+
+            lead = self.models[int(self.lead[0])]
+            before = lead.counts.copy()
+            # Threads split models, which share nothing.
+            over_columns(some, np.arange(len(self.models) + 1) * part.stored)
+            self.work += lead.counts - before
+            mistakes = np.array([model.counts[heap.MISTAKES] for model in self.models])
+            seen = int(lead.counts[heap.ROWS])
+            self.recent.record(seen, mistakes)
+            if seen & (seen - 1) == 0:
+                self.lead[0] = self.recent.first_good()
+
+    @property
+    def chosen(self) -> KeptWeights:
+        """The model of the size in use."""
+        return self.models[self.recent.first_good()]
+
+    @property
+    def size(self) -> int:
+        """The size in use."""
+        return self.sizes[self.recent.first_good()]
+
+    @property
+    def curve(self) -> dict[int, float]:
+        """The recent error of each size."""
+        return dict(zip(self.sizes, self.recent.errors.tolist(), strict=True))
+
+    @property
+    def counts(self) -> Ints:
+        """Counted work of the models that led, each from one power of two of rows to the next.
+
+        So mistakes are those of predictions that were made, not those of the size that won.
+        """
+        return self.work
+
+    def scores(self, rows: Compressed) -> Floats:
+        """Return one score per row and block."""
+        return self.chosen.scores(rows)
+
+    @property
+    def kept(self) -> Ints:
+        """Kept features, in increasing order."""
+        return self.chosen.kept
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the kept features, one column per block."""
+        return self.chosen.weights
+
+    @property
+    def precision(self) -> Floats:
+        """Accumulated precisions of the kept features."""
+        return self.chosen.precision
+
+
+class KeptModel(SecondOrderModel, Protocol):
+    """A model of at most `size` features."""
+
+    @property
+    def size(self) -> int:
+        """How many features may be kept."""
+
+    @property
+    def curve(self) -> dict[int, float]:
+        """Progressive error by size."""
+
+    def learn_first_order(
+        self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
+    ) -> None:
+        """Take gradient steps."""
+
+
+_DOCS = {
+    "[size]": """\
+n_features : int or "auto", default=500
+    B above. With "auto" all of `sizes` learn side by side, each a model of its own, and the
+    smallest one is used whose progressive error (predictions made before the row was learned, on
+    the latest half of the rows or a little more) is within one standard error of the fewest. That
+    takes the time and the memory of as many models as there are sizes: eleven times four bytes
+    per column by default. Rows that come again (`passes`) count like new ones, which favours
+    large sizes.""",
+    "[sizes]": """\
+sizes : sequence of int, optional
+    The sizes that "auto" tries; default: 4, 8, 16, ..., 4096.""",
+    "[learned sizes]": """\
+n_features_ : int
+    B; with "auto" the size in use.
+size_curve_ : dict
+    Progressive error of each size that was tried; `work_` is that of the sizes that led.""",
+    "[ties]": """\
+Among features of the same rank the one that has been kept longer stays; of those that come with
+the same row, the one with the lower number.""",
+    "[paper]": """\
+Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
+Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
+doi:10.1145/3070646.""",
+}
+
+
+class KeptLearner(OnlineLearner):
+    """A learner whose model holds at most `n_features` features."""
+
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "n_features": (SIZE, OneOf(("auto",)))
+    }
+
+    shared_docs: ClassVar[Mapping[str, str]] = {**OnlineLearner.shared_docs, **_DOCS}
+
+    #: Whether the model holds precisions beside weights.
+    second_order: ClassVar[bool] = False
+
+    n_features: int | str
+    sizes: Sequence[int] | None
+    model: KeptModel
+
+    @property
+    def n_features_(self) -> int:
+        """How many features may be kept: as given, or with "auto" as chosen so far."""
+        return self.model.size
+
+    @property
+    def size_curve_(self) -> dict[int, float]:
+        """Progressive error of each size that "auto" tries, or of the one given.
+
+        With "auto" the rows that count are those after the first p of the t rows seen, where p is
+        the largest power of two up to t/2; otherwise all.
+        """
+        return self.model.curve
+
+    def new_model(self, blocks: int) -> KeptModel:
+        """Return a model of the given size, or of several sizes."""
+        if self.n_features == "auto":
+            sizes = SIZES if self.sizes is None else self.sizes
+            return SideBySide(sizes, blocks, second_order=self.second_order)
+        return KeptWeights(int(self.n_features), blocks, second_order=self.second_order)
+
+    def check_params(self) -> None:
+        """Check the sizes too."""
+        super().check_params()
+        if self.sizes is None:
+            return
+        if self.n_features != "auto":
+            raise ParameterError(
+                f"{self.public_name}: sizes= are for n_features='auto', but "
+                f"n_features={self.n_features!r}; give one of the two"
+            )
+        sizes: Any = self.sizes if isinstance(self.sizes, Sequence) else list(self.sizes)
+        if not len(sizes):
+            raise ParameterError(f"{self.public_name}: sizes= is empty; give one size or more")
+        for size in sizes:
+            check(self.public_name, "sizes", size, SIZE)

@@ -1,0 +1,140 @@
+"""Progressive errors: each row is predicted before it is learned, and the mistakes are counted.
+
+`Curve` records them at some two hundred points, for the training (`tamis.engine.learning`) and the
+report. `Recent` counts those of the latest half of the rows, to compare models that learn side by
+side: sizes of a kept set (`kept_learner.py`) or settings of a grid (`tamis.tune`). Both depend on
+the rows seen only, whatever chunks they came in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from tamis.methods.online.weights import Floats, Ints
+
+#: Rows between two points at first, and the number of points at which every other one is dropped.
+FIRST, MOST = 16, 256
+
+
+class Curve:
+    """Rows seen, mistakes, and features that entered the kept set, at evenly spread rows.
+
+    The points are multiples of a power of two, which doubles when there are too many.
+
+    >>> curve = Curve()
+    >>> for lo, hi in curve.cuts(0, 40): curve.record(hi, hi // 4, 1)
+    >>> curve.table()["rows"], curve.table()["error"]
+    ([16, 32], [0.25, 0.25])
+    """
+
+    def __init__(self) -> None:
+        self.every = FIRST
+        self.points: list[tuple[int, int, int]] = []
+
+    def cuts(self, done: int, coming: int) -> Iterator[tuple[int, int]]:
+        """Cut the next `coming` rows where a point is due."""
+        lo = 0
+        while lo < coming:
+            hi = min(coming, lo + self.every - (done + lo) % self.every)
+            yield lo, hi
+            lo = hi
+
+    def record(self, rows: int, mistakes: int, entered: int) -> None:
+        """Record the totals so far if a point is due."""
+        if rows % self.every == 0:
+            self.points.append((rows, mistakes, entered))
+        if len(self.points) > MOST:
+            self.points, self.every = self.points[1::2], 2 * self.every
+
+    def table(self) -> dict[str, list[float]]:
+        """Return rows, error up to there, error since the last point, and features entered."""
+        counts = np.array([(0, 0, 0), *self.points], dtype=np.int64)
+        rows, mistakes = counts[:, 0], counts[:, 1]
+        since = np.diff(counts, axis=0)
+        return {
+            "rows": rows[1:].tolist(),
+            "error": (mistakes[1:] / np.maximum(rows[1:], 1)).tolist(),
+            "recent_error": (since[:, 1] / np.maximum(since[:, 0], 1)).tolist(),
+            "entered": since[:, 2].tolist(),
+        }
+
+    def state(self) -> Ints:
+        """Return everything as one array, for a checkpoint."""
+        return np.array([(self.every, 0, 0), *self.points], dtype=np.int64)
+
+    @classmethod
+    def from_state(cls, state: Ints) -> Curve:
+        """Return the curve that `state` was taken from."""
+        curve = cls()
+        (every, _, _), *points = state.tolist()
+        curve.every, curve.points = every, [tuple(point) for point in points]
+        return curve
+
+
+class Recent:
+    """Mistakes of several models on the latest half of the rows, or a little more.
+
+    The first rows say how fast a model starts, not how good it gets. With t rows seen, the rows
+    that count are those after the first p, where p is the largest power of two up to t/2: between
+    half and three quarters of all. Only the counts at the last two powers of two are stored.
+
+    >>> recent = Recent(1)
+    >>> for rows, mistakes in ((1, 1), (2, 2), (4, 3), (8, 3), (10, 4)):
+    ...     recent.record(rows, np.array([mistakes]))
+    >>> recent.rows, recent.mistakes.tolist()
+    (6, [1])
+    """
+
+    def __init__(self, models: int) -> None:
+        #: Rows seen, then the mistakes of each model: two powers of two ago, one ago, and now.
+        self.counts = np.zeros((3, 1 + models), dtype=np.int64)
+
+    @staticmethod
+    def cuts(done: int, coming: int) -> Iterator[tuple[int, int]]:
+        """Cut the next `coming` rows where the number of rows seen is a power of two.
+
+        >>> list(Recent.cuts(0, 6)), list(Recent.cuts(6, 4))
+        ([(0, 1), (1, 2), (2, 4), (4, 6)], [(0, 2), (2, 4)])
+        """
+        first = 0
+        while first < coming:
+            power = 1 << (done + first).bit_length()  # the next one above
+            last = min(coming, power - done)
+            yield first, last
+            first = last
+
+    def record(self, rows: int, mistakes: Ints) -> None:
+        """Record the totals so far; must be called at every power of two (see `cuts`)."""
+        self.counts[2, 0], self.counts[2, 1:] = rows, mistakes
+        if rows & (rows - 1) == 0:
+            self.counts[0] = self.counts[1]
+            self.counts[1] = self.counts[2]
+
+    @property
+    def rows(self) -> int:
+        """How many rows count."""
+        return int(self.counts[2, 0] - self.counts[0, 0])
+
+    @property
+    def mistakes(self) -> Ints:
+        """Mistakes on those rows, one number per model."""
+        return np.asarray(self.counts[2, 1:] - self.counts[0, 1:])
+
+    @property
+    def errors(self) -> Floats:
+        """Share of those rows that each model got wrong; 0 before the first row."""
+        return np.asarray(self.mistakes / max(self.rows, 1))
+
+    def standard_error(self) -> float:
+        """Return the standard error of the fewest errors, e = (mistakes + 1) / (rows + 2)."""
+        rows = self.rows
+        share = (int(self.mistakes.min()) + 1) / (rows + 2)
+        return math.sqrt(share * (1.0 - share) / max(rows, 1))
+
+    def first_good(self) -> int:
+        """Return the first model whose errors are within one standard error of the fewest."""
+        errors = self.errors
+        return int(np.argmax(errors <= errors.min() + self.standard_error()))

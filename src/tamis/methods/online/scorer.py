@@ -1,0 +1,222 @@
+"""A linear classifier that scores rows of any kind: arrays, matrices, row blocks and dicts.
+
+`LinearScorer` is the common base of the learners (`learner.py`), which change their weights, and
+of saved models (`tamis.engine.learning.model`), which do not. `Columns` says what is known about
+the columns: how many there are, and their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.errors import InputError
+from tamis.kernels.rows import hash_rows, unit_rows
+from tamis.methods.online import row_input
+from tamis.methods.online.weights import Floats
+
+#: Without a given number of columns, features may have any signed 64-bit number.
+NO_END = int(np.iinfo(np.int64).max)
+
+#: Called with checked rows and their width before they are used.
+Expect = Callable[[Compressed | None, int | None], None]
+
+
+class Weights(Protocol):
+    """What scores rows."""
+
+    blocks: int
+
+    def scores(self, rows: Compressed) -> Floats:
+        """Return one score per row and block."""
+
+
+@dataclass
+class Columns:
+    """The columns of the rows seen so far.
+
+    Attributes
+    ----------
+    width : int
+        How many there are.
+    is_open : bool
+        Whether later rows may have more.
+    names : sequence of str, optional
+        The names of all of them, where rows came as a table with names.
+    vocabulary : dict
+        Numbers of names that came in dicts, in order of arrival.
+    keys : str
+        What dicts call features by: "names", "numbers", or "" before the first.
+    prefix, base : str, int
+        Columns without a name are called prefix + (number + base).
+    """
+
+    width: int = 0
+    is_open: bool = True
+    names: Sequence[str] | None = None
+    vocabulary: dict[str, int] = field(default_factory=dict)
+    keys: str = ""
+    prefix: str = "x"
+    base: int = 0
+
+    def fix(self, width: int, names: Sequence[str] | None = None) -> None:
+        """Set the number of columns, and their names, for good."""
+        self.width, self.is_open, self.names = width, False, names
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of the names that are known."""
+        if not self.vocabulary and self.names is not None:
+            self.vocabulary = {str(name): j for j, name in enumerate(self.names)}
+        return self.vocabulary
+
+    def number_of(self, name: str, limit: int | None) -> int:
+        """Return the number of a name; a new name gets the next one, below the limit."""
+        if name not in self.numbers:
+            if not self.is_open or len(self.numbers) == limit:
+                raise InputError(f"feature {name!r} is new, but there are {self.width} features")
+            self.numbers[name] = len(self.numbers)
+        return self.numbers[name]
+
+    def check_keys(self, x: Mapping[Any, float]) -> None:
+        """Raise one sentence for a dict that calls features otherwise than those before it."""
+        kinds = {"names" if isinstance(key, str) else "numbers" for key in x}
+        if len(kinds | {self.keys} - {""}) > 1:
+            raise InputError("features are called by numbers and by names; use one of them")
+        self.keys = kinds.pop() if kinds else self.keys
+
+    def describe(self, column: int) -> str:
+        """Return the name of a column for an error."""
+        return str(column + self.base) if self.names is None else repr(str(self.names[column]))
+
+    def names_of(self, numbers: npt.NDArray[np.int64]) -> list[str]:
+        """Return the names of columns; those without one are numbered."""
+        known = {number: name for name, number in self.numbers.items()}
+        return [known.get(j, f"{self.prefix}{j + self.base}") for j in numbers.tolist()]
+
+
+class LinearScorer:
+    """Scores and classes of rows under a linear model."""
+
+    normalize: bool
+    n_columns: int | None
+    n_bits: int | None
+
+    classes_: npt.NDArray[Any]
+    columns: Columns
+    model: Weights
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns seen."""
+        return self.columns.width
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return scores: above 0 for the second of two classes; else one column per class."""
+        parts = [self.model.scores(rows) for _, rows in self.checked_parts(X)]
+        scores = np.concatenate(parts) if parts else np.zeros((0, self.model.blocks))
+        return scores[:, 0] if self.model.blocks == 1 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row; of classes with the same score, the first."""
+        return np.asarray(self.classes_[best_class(self.decision_function(X))])
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the accuracy of the predictions."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def predict_one(self, x: Mapping[Any, float]) -> Any:
+        """Return the class of one row given as a dict."""
+        rows = row_input.dict_row(x, self.columns.numbers.get, self.n_bits is not None, 0)
+        scores = self.model.scores(self.prepare(self.check(rows, first=0)))
+        return self.classes_[best_class(scores[:, 0] if scores.shape[1] == 1 else scores)].item()
+
+    # --- rows, step by step ---------------------------------------------------------------------
+
+    def checked_parts(
+        self, X: Any, expect: Expect = lambda rows, width: None
+    ) -> Iterator[tuple[int, Compressed]]:
+        """Return prepared rows in parts, each with its first row; all are checked before any.
+
+        `expect` is called with the rows, if they are compressed, and their width, once they are
+        found to be good.
+        """
+        if isinstance(X, RowBlock):
+            rows = self.check(row_input.block_rows(X), first=X.first)
+            expect(rows, X.n_columns)
+            return iter([(0, self.prepare(rows))])
+        X = self.as_matrix(X)
+        if sp.issparse(X):
+            rows = self.check(row_input.sparse_rows(X), in_order=lambda: row_input.sorted_rows(X))
+            expect(rows, X.shape[1])
+            return iter([(0, self.prepare(rows))])
+        for first, part in row_input.bad_parts(X):
+            self.check(part, first=first)
+        expect(None, X.shape[1])
+        return (
+            (first, self.prepare(row_input.dense_rows(part)))
+            for first, part in row_input.dense_parts(X)
+        )
+
+    def as_matrix(self, X: Any) -> Any:
+        """Return a scipy CSR matrix or a table of float64 of the expected width."""
+        try:
+            table = (
+                X.tocsr().astype(np.float64, copy=False)
+                if sp.issparse(X)
+                else np.asarray(X, np.float64)
+            )
+        except (TypeError, ValueError) as error:
+            raise InputError(f"X holds something other than numbers ({error})") from error
+        if table.ndim != 2:
+            raise InputError(
+                f"expected a table of rows and columns, got an array of {table.ndim} dimensions; "
+                "use reshape(1, -1) for one row"
+            )
+        if not self.columns.is_open and table.shape[1] != self.columns.width:
+            raise InputError(
+                f"X has {table.shape[1]:,} columns, but the model was trained on "
+                f"{self.columns.width:,}"
+            )
+        return table
+
+    def check(
+        self,
+        rows: Compressed,
+        where: row_input.Where | None = None,
+        *,
+        first: int = 0,
+        in_order: Any = None,
+    ) -> Compressed:
+        """Return the rows if all are good, or raise one sentence about the first that is not."""
+        return row_input.checked(
+            rows, where or (lambda row: f"row {first + row}"), self.width_limit,
+            self.columns.describe, self.n_bits is not None, in_order,
+        )  # fmt: skip
+
+    @property
+    def width_limit(self) -> int:
+        """How many columns rows may have."""
+        if self.n_bits is not None or (self.columns.is_open and self.n_columns is None):
+            return NO_END
+        return self.n_columns or self.columns.width
+
+    def prepare(self, rows: Compressed) -> Compressed:
+        """Return checked rows as the model takes them: hashed and scaled if requested."""
+        if self.n_bits is not None:
+            rows = Compressed(*hash_rows(rows.indptr, rows.indices, rows.data, self.n_bits))
+        if self.normalize:
+            scaled = unit_rows(rows.indptr, rows.data)
+            rows = Compressed(rows.indptr, rows.indices, scaled)
+        return rows
+
+
+def best_class(scores: Floats) -> npt.NDArray[np.intp]:
+    """Return the position of the predicted class of each row."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
