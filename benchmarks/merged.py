@@ -16,7 +16,7 @@ import tamis
 from benchmarks import _streams
 from benchmarks._data import load_real, zipf_matrix
 from benchmarks._harness import Report
-from tamis.methods.online.shards import merged, posterior_of
+from tamis.methods.online.merged_sofs import merged, posterior_of
 
 #: Features to keep, and gamma: set by hand, the same for every learner, not tuned.
 SETTINGS = {"X1": (100, 1e4), "news20": (2_000, 1.0)}
@@ -57,7 +57,7 @@ def line(name: str, data: tuple[Any, Any, Any, Any], shards: int) -> dict[str, A
         rows, labels = X[s::step], y[s::step]
         spent, _ = _cpu(lambda one=one, rows=rows, labels=labels: one.fit(rows, labels))
         seconds.append(spent)
-        parts.append(posterior_of(one._model))
+        parts.append(posterior_of(one.learner_.model))
     merging, _ = _cpu(lambda: merged(parts, size))
     return {
         "learner": f"MergedSOFS, {shards} shards" if shards else "SOFS",

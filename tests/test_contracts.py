@@ -19,11 +19,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tamis
 from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
+from tamis.estimators.online import OnlineClassifier
 from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
 from tamis.methods.base import ColumnSelector
-from tamis.estimators.online import OnlineClassifier
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.stores.transpose import write_store

@@ -80,7 +80,7 @@ def test_tune_picks_what_was_not_given(tamis, rows, tmp_path):
 def test_auto_size_is_told_and_recorded(tamis, rows, tmp_path):
     done = tamis("learn", rows, "-k", "auto", "--gamma", "10", "--out", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "model.json").read_text())
-    assert f"auto picked {record['n_features']} features of the sizes 4 to 4,096" in done.out
+    assert f"auto chose {record['n_features']} features of the sizes 4 to 4,096" in done.out
     assert list(record["size_curve"]) == [str(2**k) for k in range(2, 13)]
     assert record["kept"] <= record["n_features"]
     assert "largest size" not in done.out  # there are fewer columns
@@ -93,5 +93,5 @@ def test_wrong_ways_to_tune_are_told(tamis, rows):
         "--tune some is not a number of rows"
     )
     assert tamis("learn", rows, "--tune", "--gamma", "1").one_sentence() == (
-        "--tune has nothing to pick: every parameter it tries was given"
+        "--tune has nothing to choose: every parameter it tries was given"
     )

@@ -125,14 +125,14 @@ def test_bad_lines_are_counted_and_told_and_recorded(tamis, data):
     )
     done = tamis("learn", "bad.svm", "--out", "model", "--skip-bad-lines")
     assert (
-        "passed over 3 bad lines: 2 empty (first: bad.svm, line 11), 1 with NaN or infinity "
+        "skipped 3 bad lines: 2 empty (first: bad.svm, line 11), 1 with NaN or infinity "
         "(first: bad.svm, line 31)\n" in done.out
     )
     record = library.open_model("model").record
     assert record["bad_lines"] == {"empty": 2, "with NaN or infinity": 1}
     assert record["first_bad_lines"]["empty"] == "bad.svm, line 11"
     said = tamis("predict", "model", "bad.svm", "--skip-bad-lines").out
-    assert "passed over 3 bad lines there: 2 empty" in said
+    assert "skipped 3 bad lines there: 2 empty" in said
     assert tamis("predict", "model", "bad.svm").one_sentence().startswith("bad.svm, line 11 is ")
 
 
@@ -165,17 +165,27 @@ def test_what_cannot_be_done_is_one_sentence(tamis, data, words, said):
 
 
 def test_several_files_passes_and_settings(tamis, data):
-    words = ["--passes", "2", "--shuffle", "50", "--seed", "3", "--normalize", "--n-bits", "10"]
+    words = [
+        "--passes",
+        "2",
+        "--shuffle",
+        "50",
+        "--random-state",
+        "3",
+        "--normalize",
+        "--n-bits",
+        "10",
+    ]
     done = tamis("learn", "train.svm", "test.svm", *words, "--param", "multiclass=uniform",
                  "--method", "arow", "--gamma", "0.5", "--json", "--out", "m")  # fmt: skip
     assert json.loads(done.out)["rows"] == 1200
     record = library.open_model("m").record
     assert record["parameters"]["n_bits"] == 10
     assert record["parameters"]["multiclass"] == "uniform"
-    assert (record["passes"], record["shuffle"], record["seed"]) == (2, 50, 3)
+    assert (record["passes"], record["shuffle"], record["random_state"]) == (2, 50, 3)
     X, _ = library.open("test.svm").load()
     expected = library.AROW(0.5, multiclass="uniform", normalize=True, n_bits=10).fit_stream(
-        ["train.svm", "test.svm"], passes=2, shuffle=50, seed=3
+        ["train.svm", "test.svm"], passes=2, shuffle=50, random_state=3
     )
     assert library.open_model("m").predict(X).tolist() == expected.predict(X).tolist()
 
@@ -206,7 +216,7 @@ def test_ctrl_c_says_how_to_go_on(data):
     assert (program.returncode, out) == (130, "")
     last = err.splitlines()[-1]
     assert re.fullmatch(
-        r"tamis: stopped after [\d,]+ rows; give the same command again to go on from "
+        r"tamis: stopped after [\d,]+ rows; give the same command again to resume from "
         r"m\.checkpoint", last
     )  # fmt: skip
     assert sorted(os.listdir(data)) == ["long.svm", "m.checkpoint", "test.svm", "train.svm"]

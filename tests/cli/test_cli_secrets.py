@@ -11,7 +11,7 @@ import pytest
 
 from redis_for_tests import redis_client, socket_of_redis
 from tamis import Selection
-from tamis.engine.learning import learn as learning
+from tamis.engine.learning import checkpoint as learning
 from tamis.engine.living import resuming
 from tamis.methods import BY_METHOD
 from tamis.sources.memory import MemorySource

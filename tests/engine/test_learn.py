@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
-from tamis.engine.learning.checkpoint import place_of
-from tamis.engine.learning.learn import Stopped, learn, make_learner
+from tamis.engine.learning.checkpoint import checkpoint_path
+from tamis.engine.learning.learn import Hooks, Stopped, learn, make_learner
 from tamis.sources.memory import MemorySource
 
 KILLS = 2
@@ -25,10 +25,11 @@ ARRAYS = ("features.npy", "weights.npy", "confidence.npy")
 
 PROGRAM = """
 import sys, time, tamis
+from tamis.engine.learning.learn import Hooks
 learner = tamis.SOFS("auto", sizes=[3, 12, 40]) if sys.argv[2] == "auto" else tamis.SOFS(12)
 tamis.learn("train.svm", learner.set_params(gamma=0.5), out=sys.argv[1], passes=2, shuffle=150,
-            seed=5, skip_bad_lines=True, classes=[-1, 1], chunk=3000, checkpoint=1e-4,
-            test="train.svm", watch=lambda training: time.sleep(0.05))
+            random_state=5, skip_bad_lines=True, classes=[-1, 1], chunk=3000, checkpoint=1e-4,
+            test="train.svm", hooks=Hooks(after_batch=lambda training: time.sleep(0.05)))
 """
 
 
@@ -97,12 +98,12 @@ def stopping(after: int):
     """Something that raises Ctrl-C after so many batches, as the system would."""
     seen = []
 
-    def watch(training):
+    def after_batch(training):
         seen.append(training.rows)
         if len(seen) == after:
             os.kill(os.getpid(), signal.SIGINT)
 
-    return watch
+    return Hooks(after_batch=after_batch)
 
 
 @pytest.mark.parametrize("kind", ["plain", "packed", "rows", "source"])
@@ -125,13 +126,13 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
     settings = {"learner": tamis.PET(9), "passes": 3, "checkpoint": 1000.0, **options}
     one = learn(data, out=tmp_path / "one", **settings)
     with pytest.raises(Stopped) as stopped:
-        learn(data, out=tmp_path / "model", watch=stopping(2), **settings)
+        learn(data, out=tmp_path / "model", hooks=stopping(2), **settings)
     place = tmp_path / "model.checkpoint"
-    assert place == place_of(tmp_path / "model")
-    assert str(stopped.value).endswith(f"give the same command again to go on from {place}")
+    assert place == checkpoint_path(tmp_path / "model")
+    assert str(stopped.value).endswith(f"give the same command again to resume from {place}")
     said: list[str] = []
-    two = learn(data, out=tmp_path / "model", say=said.append, **settings)
-    assert said[0].startswith(f"going on from {place}, after ")
+    two = learn(data, out=tmp_path / "model", hooks=Hooks(message=said.append), **settings)
+    assert said[0].startswith(f"resuming from {place}, after ")
     assert same(tmp_path / "one", tmp_path / "model")
     assert (two.rows, two.mistakes) == (one.rows, one.mistakes)
     assert not place.exists()
@@ -140,7 +141,7 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
 def test_ctrl_c_without_a_checkpoint_is_ctrl_c(tmp_path):
     data = write(tmp_path / "train.svm")
     with pytest.raises(KeyboardInterrupt) as stopped:
-        learn(data, "pet", out=tmp_path / "model", watch=stopping(2), chunk=4000)
+        learn(data, "pet", out=tmp_path / "model", hooks=stopping(2), chunk=4000)
     assert not isinstance(stopped.value, Stopped)
     assert os.listdir(tmp_path) == ["train.svm"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -150,9 +151,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     data = write(tmp_path / "train.svm")
     settings = {"checkpoint": 1000.0, "chunk": 4000}
     with pytest.raises(Stopped):
-        learn(data, tamis.PET(9), out=tmp_path / "m", watch=stopping(2), **settings)
+        learn(data, tamis.PET(9), out=tmp_path / "m", hooks=stopping(2), **settings)
     place = tmp_path / "m.checkpoint"
-    mend = "; give the same command to go on, or remove it to begin afresh"
+    mend = "; give the same command to resume, or remove it to start again"
     for learner, more, said in (
         (tamis.PET(9, eta=0.3), {}, "eta was 0.2 and is 0.3 now"),
         (tamis.SOFS(9), {}, 'method was "PET" and is "SOFS" now'),
@@ -161,12 +162,12 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(SourceError) as error:
             learn(data, learner, out=tmp_path / "m", **settings, **more)
-        assert str(error.value) == f"{place} is of another run: {said}{mend}"
-    with pytest.raises(SourceError, match=r"add --checkpoint \(checkpoint=\) to go on from it"):
+        assert str(error.value) == f"{place} belongs to another run: {said}{mend}"
+    with pytest.raises(SourceError, match=r"add --checkpoint \(checkpoint=\) to resume it"):
         learn(data, tamis.PET(9), out=tmp_path / "m", chunk=4000)
     lines = data.read_text()
     data.write_text(lines + lines.splitlines()[0] + "\n")
-    with pytest.raises(SourceError, match="is of another run: data was "):
+    with pytest.raises(SourceError, match="belongs to another run: data was "):
         learn(data, tamis.PET(9), out=tmp_path / "m", **settings)
 
 
@@ -175,7 +176,7 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path, harm):
     data = write(tmp_path / "train.svm")
     settings = {"checkpoint": 1000.0, "chunk": 4000}
     with pytest.raises(Stopped):
-        learn(data, tamis.PET(9), out=tmp_path / "m", watch=stopping(2), **settings)
+        learn(data, tamis.PET(9), out=tmp_path / "m", hooks=stopping(2), **settings)
     place = tmp_path / "m.checkpoint"
     content = bytearray(place.read_bytes())
     if harm == "flip":
@@ -186,7 +187,7 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path, harm):
     with pytest.raises(SourceError) as error:
         learn(data, tamis.PET(9), out=tmp_path / "m", **settings)
     assert str(error.value).startswith(f"{place} is damaged (")
-    assert str(error.value).endswith("); remove it to begin afresh")
+    assert str(error.value).endswith("); remove it to start again")
     assert "\n" not in str(error.value)
 
 
@@ -214,7 +215,7 @@ def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
     source = Log(X, y)
     expected = tamis.PET(9).fit(X, y)
     with pytest.raises(Stopped):
-        learn(source, tamis.PET(9), out=tmp_path / "m", checkpoint=1e-9, watch=stopping(3))
+        learn(source, tamis.PET(9), out=tmp_path / "m", checkpoint=1e-9, hooks=stopping(3))
     assert source.heard == ["100", "200", "300"]
     done = learn(source, tamis.PET(9), out=tmp_path / "m", checkpoint=1e-9)
     assert source.asked == [None, "300"]

@@ -11,8 +11,8 @@ import pytest
 
 import tamis
 from redis_for_tests import redis_client, socket_of_redis
-from tamis.engine.learning import learn as engine
-from tamis.engine.learning.learn import learn
+from tamis.engine.learning import checkpoint as engine
+from tamis.engine.learning.learn import Hooks, learn
 from tamis.sources import redis as source_module
 
 ROWS = 1500
@@ -89,10 +89,14 @@ def test_killed_again_and_again_it_is_the_same_model(address, tmp_path, monkeypa
         assert os.WIFSIGNALED(in_child(killed))
     said: list[str] = []
     done = learn(
-        tamis.open(address), model, out=tmp_path / "killed", checkpoint=1e-9, say=said.append
+        tamis.open(address),
+        model,
+        out=tmp_path / "killed",
+        checkpoint=1e-9,
+        hooks=Hooks(message=said.append),
     )
     assert weights(done) == weights(whole)
-    assert said[0].startswith("going on from ")
+    assert said[0].startswith("resuming from ")
     name = address.partition("stream=")[2]
     client = redis_client()
     assert client.xpending(name, "tamis")["pending"] == 0

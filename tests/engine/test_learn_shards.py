@@ -14,9 +14,9 @@ from sklearn.datasets import dump_svmlight_file
 import tamis
 from tamis.checks.instances import assert_same_model, cases
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.engine.learning.learn_shards import learn_shards
+from tamis.engine.learning.learn import learn
 from tamis.engine.learning.model import open_model
-from tamis.methods.online.shards import merged, posterior_of
+from tamis.methods.online.merged_sofs import merged, posterior_of
 from tamis.sources import MemorySource
 from tamis.sources.readers.open_rows import open_rows
 from tamis.sources.stores import row_writer
@@ -34,8 +34,8 @@ def files(tmp_path):
 
 def test_a_cluster_gives_the_model_of_the_same_shards_here(files, client, tmp_path):
     case, paths = files
-    there = learn_shards(
-        paths, tamis.SOFS(4, gamma=0.5), client, zero_based=True, out=tmp_path / "model",
+    there = learn(
+        paths, tamis.SOFS(4, gamma=0.5), cluster=client, zero_based=True, out=tmp_path / "model",
         test=paths[0],
     )  # fmt: skip
     here = tamis.MergedSOFS(4, gamma=0.5, shards=3).fit(case.X, case.y)
@@ -49,7 +49,7 @@ def test_a_cluster_gives_the_model_of_the_same_shards_here(files, client, tmp_pa
 
 def test_one_file_is_sofs(files, client):
     _, paths = files
-    there = learn_shards(paths[:1], tamis.SOFS(4), client, zero_based=True, shards=1)
+    there = learn(paths[:1], tamis.SOFS(4), cluster=client, zero_based=True, shards=1)
     here = tamis.SOFS(4).fit_stream(paths[0], zero_based=True)
     assert_same_model(there.learner, here, "one shard")
 
@@ -69,7 +69,7 @@ def one_store(tmp_path):
 @pytest.mark.parametrize("shards", [1, 2, 4])
 def test_ranges_of_one_store_are_the_shards(one_store, client, shards):
     case, path = one_store
-    there = learn_shards([path], tamis.SOFS(4, gamma=0.5), client, shards=shards)
+    there = learn([path], tamis.SOFS(4, gamma=0.5), cluster=client, shards=shards)
     n = len(case.y) // shards * shards
     assert n == len(case.y)  # so that dealing rows out in turn can make the same shards
     dealt = np.arange(n).reshape(shards, -1).T.ravel()
@@ -86,7 +86,7 @@ def test_ranges_of_any_length_are_merged_as_sofs_of_each(one_store, client, tmp_
     if kind == "text":
         path = str(tmp_path / "one.svm")
         dump_svmlight_file(case.X, case.y, path, zero_based=False)
-    there = learn_shards([path], tamis.SOFS(4, gamma=0.5), client, shards=shards)
+    there = learn([path], tamis.SOFS(4, gamma=0.5), cluster=client, shards=shards)
     (reader,) = open_rows(path)
     parts, read = [], []
     for s in range(shards):
@@ -94,12 +94,12 @@ def test_ranges_of_any_length_are_merged_as_sofs_of_each(one_store, client, tmp_
         model = tamis.SOFS(4, gamma=0.5)
         for block in blocks:
             model.partial_fit(block, classes=np.unique(case.y))
-        parts.append(posterior_of(model._model))
+        parts.append(posterior_of(model.learner_.model))
         read.append(np.concatenate([block.y for block in blocks]))
     assert np.concatenate(read).tolist() == case.y.tolist()  # each row once, in order
     kept, means, _ = merged(parts, 4)
     assert there.learner.kept_.tolist() == kept.tolist()
-    assert np.array_equal(there.learner._model.weights, means)
+    assert np.array_equal(there.learner.learner_.model.weights, means)
     if kind == "store":
         n = len(case.y)
         assert [*map(len, read)] == [n * (s + 1) // shards - n * s // shards for s in range(shards)]
@@ -107,11 +107,11 @@ def test_ranges_of_any_length_are_merged_as_sofs_of_each(one_store, client, tmp_
 
 def test_processes_say_how_many_shards_a_file_makes(one_store, client):
     case, path = one_store
-    two = learn_shards([path], tamis.SOFS(4), "local:2")
+    two = learn([path], tamis.SOFS(4), cluster="local:2")
     assert_same_model(
-        two.learner, learn_shards([path], tamis.SOFS(4), client, shards=2).learner, "local:2"
+        two.learner, learn([path], tamis.SOFS(4), cluster=client, shards=2).learner, "local:2"
     )
-    three = learn_shards([path], tamis.MergedSOFS(4, shards=3), client).learner
+    three = learn([path], tamis.MergedSOFS(4, shards=3), cluster=client).learner
     assert (two.learner.shards, three.shards) == (2, 3)
     assert two.rows == len(case.y)
 
@@ -120,9 +120,9 @@ def test_the_base_of_indices_is_that_of_the_file_for_every_share(client, tmp_pat
     """Index 0 is in the first line only."""
     path = tmp_path / "zero.svm"
     path.write_text("1 0:1 3:2\n" + "".join(f"{r % 2} {1 + r % 5}:1 9:2\n" for r in range(40)))
-    learned = learn_shards([path], tamis.SOFS(10), client, shards=4).learner
+    learned = learn([path], tamis.SOFS(10), cluster=client, shards=4).learner
     assert_same_model(
-        learned, learn_shards([path], tamis.SOFS(10), client, shards=4, zero_based=True).learner,
+        learned, learn([path], tamis.SOFS(10), cluster=client, shards=4, zero_based=True).learner,
         "told by the first line",
     )  # fmt: skip
     assert learned.n_features_in_ == 10
@@ -133,29 +133,29 @@ def test_a_bad_line_in_a_share_is_named_by_its_number_in_the_file(client, tmp_pa
     good = [f"{r % 2} {1 + r % 5}:1 9:2\n" for r in range(40)]
     path.write_text("".join([*good[:30], "1 3:x\n", *good[30:]]))
     with pytest.raises(SourceError, match=r"bad\.svm.* line 31"):
-        learn_shards([path], tamis.SOFS(4), client, shards=3)
-    done = learn_shards([path], tamis.SOFS(4), client, shards=3, skip_bad_lines=True)
+        learn([path], tamis.SOFS(4), cluster=client, shards=3)
+    done = learn([path], tamis.SOFS(4), cluster=client, shards=3, skip_bad_lines=True)
     assert done.rows == 40
     assert all(where.endswith("bad.svm, line 31") for where in done.bad.first.values())
 
 
 def test_what_cannot_be_cut_is_told(files, client, tmp_path):
     _, paths = files
-    with pytest.raises(ParameterError, match=r"say with --shards .* how many shards .*part0"):
-        learn_shards(paths[:1], tamis.SOFS(4), client)
+    with pytest.raises(ParameterError, match=r"give with --shards .* how many shards .*part0"):
+        learn(paths[:1], tamis.SOFS(4), cluster=client)
     with pytest.raises(ParameterError, match="shards=2 was given with 3 files"):
-        learn_shards(paths, tamis.SOFS(4), client, shards=2)
+        learn(paths, tamis.SOFS(4), cluster=client, shards=2)
     packed = tmp_path / "train.svm.gz"
     packed.write_bytes(gzip.compress(Path(paths[0]).read_bytes()))
     with pytest.raises(
         ParameterError, match=r"train\.svm\.gz cannot be cut into shards; make a row"
     ):
-        learn_shards([packed], tamis.SOFS(4), client, shards=2)
-    assert learn_shards([packed], tamis.SOFS(4), client).learner.shards == 1
+        learn([packed], tamis.SOFS(4), cluster=client, shards=2)
+    assert learn([packed], tamis.SOFS(4), cluster=client).learner.shards == 1
     few = tmp_path / "few.svm"
     few.write_text("1 1:1\n0 2:1\n")
     with pytest.raises(InputError, match="holds no row to learn from; cut it into fewer"):
-        learn_shards([few], tamis.SOFS(4), client, shards=9)
+        learn([few], tamis.SOFS(4), cluster=client, shards=9)
 
 
 def test_the_command_line_learns_on_processes(files, tmp_path, capsys):
@@ -169,17 +169,17 @@ def test_the_command_line_learns_on_processes(files, tmp_path, capsys):
     asked = ["learn", paths[0], "-k", "4", "--cluster", "local:2", "--shards", "3", "--zero-based"]
     cli([*asked, "--out", str(tmp_path / "m")], standalone_mode=False)
     assert json.loads((tmp_path / "m" / "model.json").read_text())["parameters"]["shards"] == 3
-    with pytest.raises(ParameterError, match="--shards goes with --cluster"):
+    with pytest.raises(ParameterError, match="goes with --cluster"):
         cli(["learn", paths[0], "--shards", "3"], standalone_mode=False)
 
 
 def test_what_cannot_be_merged_is_told(files, tmp_path, client):
     case, paths = files
     with pytest.raises(ParameterError, match="merges learners of the method sofs"):
-        learn_shards(paths, tamis.PET(4), "local:2")
+        learn(paths, tamis.PET(4), cluster="local:2")
     with pytest.raises(ParameterError, match="standard input cannot be read elsewhere"):
-        learn_shards(["-"], tamis.SOFS(4), "local:2")
+        learn(["-"], tamis.SOFS(4), cluster="local:2")
     other = str(tmp_path / "from1.svm")
     dump_svmlight_file(case.X, case.y, other, zero_based=False)
     with pytest.raises(InputError, match=r"begin at 0 and those in .*from1\.svm seem to begin"):
-        learn_shards([paths[0], other], tamis.SOFS(4), client)
+        learn([paths[0], other], tamis.SOFS(4), cluster=client)

@@ -120,14 +120,17 @@ def pickled(path: Path) -> None:
 
 
 HARMS = {
-    "a cut array": (lambda m: os.truncate(m / "weights.npy", 130), "weights.npy is not what was"),
+    "a cut array": (lambda m: os.truncate(m / "weights.npy", 130), "weights.npy has changed since"),
     "no array": (lambda m: (m / "features.npy").unlink(), "No such file or directory"),
     "cut JSON": (lambda m: os.truncate(m / "model.json", 300), ""),
     "no classes": (lambda m: change(m, classes={"kind": "i", "values": [1]}), "fewer than two"),
     "odd classes": (lambda m: change(m, classes={"kind": "x", "values": [1]}), "'x' is missing"),
     "other kept": (lambda m: change(m, kept=99), "its files do not belong together"),
     "no names": (lambda m: change(m, names=None), "NoneType"),
-    "a way out": (lambda m: change(m, crc32={"../m/weights.npy": 1}), "is not what was written"),
+    "a way out": (
+        lambda m: change(m, crc32={"../m/weights.npy": 1}),
+        "has changed since it was written",
+    ),
     "pickles": (lambda m: pickled(m), "pickle"),
 }
 

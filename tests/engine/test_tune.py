@@ -91,7 +91,7 @@ def test_chunks_files_and_layouts_do_not_matter(size, tmp_path):
 def test_rows_bound_what_is_read():
     X, y = stream()
     told = []
-    tuned = tune(tamis.SOFS(5), X, y, rows=100, report=lambda *what: told.append(what))
+    tuned = tune(tamis.SOFS(5), X, y, rows=100, progress=lambda *what: told.append(what))
     assert tuned.rows == 100
     assert told[-1] == ("tuning", 100, 100)
     assert {what for what, _, _ in told} == {"tuning"}
@@ -104,7 +104,7 @@ def test_settings_that_cannot_be_are_left_out_of_our_own_grid_only():
     X, y = stream()
     tried = {(line["eta"], line["lam"]) for line in tune(tamis.FOFS(5), X, y, rows=20).table}
     assert tried == {(e, la) for e in GRID["eta"] for la in GRID["lam"] if e * la < 1}
-    with pytest.raises(ParameterError, match="every update would wipe out all weights"):
+    with pytest.raises(ParameterError, match="every update would set all weights to 0"):
         tune(tamis.FOFS(5), X, y, grid={"eta": [10.0], "lam": [0.1]})
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from tamis.core.blocks import Compressed
 from tamis.kernels import binary, multiclass
-from tamis.methods.online.intake import of_dense
+from tamis.methods.online.row_input import dense_rows
 from tamis.methods.online.weights import FullWeights, KeptWeights
 
 
 def data(n_classes):
     rng = np.random.default_rng(n_classes)
     X = rng.choice([-1.0, 1.0, 2.5], (120, 15)) * (rng.random((120, 15)) < 0.4)
-    return of_dense(X), rng.integers(0, n_classes, 120)
+    return dense_rows(X), rng.integers(0, n_classes, 120)
 
 
 def learned(model, method, rows: Compressed, codes, *parameters):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.checks.instances import rows_of
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.methods.online.curve import MOST, Curve
+from tamis.methods.online.progressive import MOST, Curve
 from tamis.sources.readers import svmlight_reader
 from tamis.sources.readers.open_rows import open_rows
 
@@ -218,7 +218,7 @@ def test_index_0_in_the_first_megabytes_means_a_zero_base(tmp_path, table, monke
             model = tamis.SOFS(9).fit_stream(path, chunk=chunk, zero_based=True)
         else:
             model = tamis.SOFS(9).fit_stream(path, chunk=chunk)
-        assert model._name_base == 0
+        assert model.learner_.columns.base == 0
         assert same(model, tamis.SOFS(9).fit(*tamis.open(path, zero_based=True).load()))
 
 
@@ -230,7 +230,7 @@ def test_later_files_count_from_where_the_first_does(tmp_path, table):
     files = [save(tmp_path / "a.svm", lines), save(tmp_path / "b.svm", late)]
     expected = tamis.SOFS(9).fit_stream(save(tmp_path / "ab.svm", [*lines, *late]))
     assert same(tamis.SOFS(9).fit_stream(files), expected)
-    assert expected._name_base == 0
+    assert expected.learner_.columns.base == 0
 
 
 def test_classes_are_found_in_all_files_and_in_the_first_part_of_a_pipe(tmp_path, table):
@@ -239,7 +239,7 @@ def test_classes_are_found_in_all_files_and_in_the_first_part_of_a_pipe(tmp_path
     lines = text_of(X, y)
     files = [save(tmp_path / "a.svm", lines[:150]), save(tmp_path / "b.svm", lines[150:])]
     reported = []
-    model = tamis.SOFS(9).fit_stream(files, report=lambda *what: reported.append(what))
+    model = tamis.SOFS(9).fit_stream(files, progress=lambda *what: reported.append(what))
     assert model.classes_.tolist() == [1, 2, 3]
     assert model.classes_.dtype == np.int64
     assert same(model, tamis.SOFS(9).fit(X, y))
@@ -283,7 +283,7 @@ def test_standard_input_is_read_once_and_never_sought(table, monkeypatch, pack):
         assert same(model, expected)
         assert model.classes_.tolist() == [-1, 1]
     monkeypatch.setattr(sys, "stdin", Stdin(content))
-    with pytest.raises(InputError, match="standard input can be gone over once only; give passes"):
+    with pytest.raises(InputError, match="standard input can be read only once; give passes"):
         tamis.SOFS(9).fit_stream("-", passes=2)
     monkeypatch.setattr(sys, "stdin", Stdin(b""))
     with pytest.raises(SourceError, match="standard input is empty; give at least one row"):
@@ -349,7 +349,7 @@ def test_iterators_and_sources(table):
     ):
         with pytest.raises(InputError, match=said):
             tamis.SOFS(9).fit_stream(data)
-    with pytest.raises(InputError, match="the iterator of rows can be gone over once only"):
+    with pytest.raises(InputError, match="the iterator of rows can be read only once"):
         tamis.SOFS(9, passes=2).fit_stream(iter(blocks))
     with pytest.raises(InputError, match="row 0 has no label; name the column"):
         tamis.SOFS(9).fit_stream(iter([rows_of(X, None)]), classes=[0, 1])
@@ -364,7 +364,7 @@ def test_shuffling_takes_every_row_once_a_pass(tmp_path):
     path = save(tmp_path / "own.svm", text_of(own, y))
     weights = {}
     for size in (1, 7, 100, 1000):
-        model = tamis.OGD().fit_stream(path, shuffle=size, seed=1)
+        model = tamis.OGD().fit_stream(path, shuffle=size, random_state=1)
         weights[size] = np.abs(model.weights_)
         steps = np.sort(weights[size])[::-1]
         assert np.array_equal(steps, 0.2 / np.sqrt(np.arange(1, 401)))
@@ -372,7 +372,7 @@ def test_shuffling_takes_every_row_once_a_pass(tmp_path):
     assert np.array_equal(weights[1], in_order)
     indices = np.argsort(-weights[100])
     assert 1 < np.abs(indices - np.arange(400)).max() < 100
-    other = np.abs(tamis.OGD().fit_stream(path, shuffle=100, seed=2).weights_)
+    other = np.abs(tamis.OGD().fit_stream(path, shuffle=100, random_state=2).weights_)
     assert not np.array_equal(other, weights[100])
 
 
@@ -383,7 +383,7 @@ def test_points_of_the_curve_do_not_depend_on_chunks(sizes):
         for size in chunks:
             for lo, hi in curve.cuts(done, size):
                 assert lo < hi
-                curve.note(done + hi, (done + hi) // 3, (done + hi) // 5)
+                curve.record(done + hi, (done + hi) // 3, (done + hi) // 5)
             done += size
         return curve
 

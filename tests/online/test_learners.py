@@ -158,7 +158,7 @@ def test_rows_may_come_in_any_order_and_twice_in_a_scipy_matrix() -> None:
 def test_dense_rows_are_taken_in_parts(monkeypatch) -> None:
     X, y = stream("continuous", 0, 30, 3, 90)
     expected = tamis.SOFS(9).fit(X, y)
-    monkeypatch.setattr("tamis.methods.online.intake.BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("tamis.methods.online.row_input.PART_ENTRIES", 100)
     model = tamis.SOFS(9).fit(X, y)
     same(model, expected)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
@@ -211,7 +211,7 @@ def test_arrays_keep_their_width() -> None:
 def test_streams_grow() -> None:
     model = tamis.SOFS(3).partial_fit(block([{0: 1.0, 2: 1.0}], [1]), classes=[0, 1])
     assert model.n_features_in_ == 3
-    model.learn(block([{1: 1.0, 700: 2.0}], [0], first=1))
+    model.partial_fit(block([{1: 1.0, 700: 2.0}], [0], first=1))
     assert model.n_features_in_ == 701
     assert model.kept_.tolist() == [0, 2, 700]
     # Features beyond those seen weigh nothing.
@@ -219,8 +219,8 @@ def test_streams_grow() -> None:
         model.weights_[0]
     ]
     assert model.predict(sp.csr_matrix((2, 5))).tolist() == [0, 0]
-    with pytest.raises(InputError, match="there is no room for"):
-        model.learn(block([{2**60: 1.0}], [0]))
+    with pytest.raises(InputError, match="there is not enough memory for"):
+        model.partial_fit(block([{2**60: 1.0}], [0]))
     fixed = tamis.SOFS(3, n_columns=10)
     with pytest.raises(InputError, match="row 0 holds feature 10, but there are 10 features"):
         fixed.partial_fit(block([{10: 1.0}], [1]), classes=[0, 1])
@@ -240,7 +240,7 @@ def test_hashed_ids_of_64_bits() -> None:
     assert model.kept_.max() < 2**20
     assert model.predict(block(rows, [0, 0, 0])).tolist() == [1, 0, 1]
     unsigned = block([{2**64 - 1: 1.0}], [1], dtype=np.uint64)
-    assert len(model.learn(unsigned).kept_) == 3
+    assert len(model.partial_fit(unsigned).kept_) == 3
     # The same numbers by another way in.
     other = tamis.SOFS(3, n_bits=20, classes=[0, 1])
     for row, y in zip(rows, [1, 0, 1], strict=True):
@@ -345,7 +345,7 @@ def test_rows_of_a_stream(rows, sentence) -> None:
     model = tamis.SOFS(3).partial_fit(block([{1: 1.0}], [1]), classes=[0, 1])
     before = pickle.dumps(model)
     with pytest.raises(InputError, match=sentence):
-        model.learn(block(rows, [1] * len(rows), first=10))
+        model.partial_fit(block(rows, [1] * len(rows), first=10))
     assert pickle.dumps(model) == before
 
 
@@ -358,7 +358,7 @@ def test_a_feature_given_twice() -> None:
 @pytest.mark.parametrize("indptr", [[0, 5], [2, 1], [-1, 2]])
 def test_a_block_that_does_not_fit_itself(indptr) -> None:
     wrong = Compressed(np.array(indptr, dtype=np.int64), np.array([0, 1]), np.ones(2))
-    with pytest.raises(TamisError, match="pointers that do not fit"):
+    with pytest.raises(TamisError, match="indptr that does not fit"):
         tamis.SOFS(3).partial_fit(RowBlock(0, None, wrong, np.array([1])), classes=[0, 1])
 
 

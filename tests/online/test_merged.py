@@ -9,7 +9,7 @@ import tamis
 from tamis.checks.instances import assert_same_model, cases
 from tamis.core.errors import ParameterError
 from tamis.kernels import heap
-from tamis.methods.online.shards import merged
+from tamis.methods.online.merged_sofs import merged
 
 
 @pytest.mark.parametrize("more", [{}, {"gamma": 0.1}, {"multiclass": "uniform", "passes": 2}])
@@ -32,7 +32,7 @@ def slowly_merged(case, size, shards, gamma):
     for s in range(shards):
         one = tamis.SOFS(size, gamma=gamma, classes=np.unique(case.y))
         one.fit(case.X[s::shards], case.y[s::shards])
-        model = one._model
+        model = one.learner_.model
         added = np.maximum(model.marks.view.astype(float), 0)
         mean = np.zeros_like(added)
         added[one.kept_], mean[one.kept_] = model.precision, model.weights
@@ -54,7 +54,7 @@ def test_precisions_add_and_means_are_weighted(shards):
         assert found.kept_.tolist() == kept.tolist(), str(case)
         np.testing.assert_allclose(found.weights_.reshape(means.shape), means, rtol=1e-12)
         np.testing.assert_allclose(found.confidence_, sure, rtol=1e-12)
-        assert found._model.counts[heap.ROWS] == len(case.y)
+        assert found.learner_.model.counts[heap.ROWS] == len(case.y)
 
 
 def test_ties_go_to_what_more_shards_keep_then_to_lower_numbers():

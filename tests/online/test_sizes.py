@@ -15,9 +15,9 @@ from streams import many_classes, streams
 
 import tamis
 from tamis.core.errors import ParameterError
-from tamis.methods.online.intake import of_sparse
-from tamis.methods.online.sizes import SIZES, Recent, stretches
-from tamis.methods.online.state import arrays_of, restore
+from tamis.methods.online.kept_learner import SIZES
+from tamis.methods.online.progressive import Recent
+from tamis.methods.online.row_input import sparse_rows
 
 SOME = (1, 2, 3, 5, 9)
 LEARNERS = [tamis.SOFS, tamis.PET, tamis.FOFS]
@@ -88,8 +88,8 @@ def test_the_informative_count_is_found(informative):
 
 
 @given(done=st.integers(0, 300), coming=st.integers(0, 300))
-def test_stretches_stop_at_powers_of_two(done, coming):
-    parts = list(stretches(done, coming))
+def test_cuts_stop_at_powers_of_two(done, coming):
+    parts = list(Recent.cuts(done, coming))
     ends = [done + hi for _, hi in parts]
     inside = [p for p in (2**k for k in range(12)) if done < p < done + coming]
     assert ends == sorted({*inside, *([done + coming] if coming else [])})
@@ -99,7 +99,7 @@ def test_stretches_stop_at_powers_of_two(done, coming):
 def test_recent_rows_are_half_to_three_quarters():
     recent = Recent(1)
     for t in range(1, 500):
-        recent.note(t, np.array([t]))
+        recent.record(t, np.array([t]))
         assert recent.mistakes.tolist() == [recent.rows]
         if t >= 2:
             assert t / 2 <= recent.rows < 0.75 * t + 1
@@ -134,7 +134,7 @@ def test_the_default_sizes_are_those_of_the_docstring():
     assert len(SIZES) == 11
     for learner in LEARNERS:
         assert "4, 8, 16, ..., 4096" in learner.__doc__
-        assert "eleven times four bytes a column" in " ".join(learner.__doc__.split())
+        assert "eleven times four bytes per column" in " ".join(learner.__doc__.split())
 
 
 def test_a_given_size_has_a_curve_of_one_point():
@@ -172,9 +172,9 @@ def test_wrong_sizes_are_told(parameters, sentence):
 def test_a_state_put_away_goes_on_to_the_same_model(learner):
     X, y, _ = known_stream(12, rows=600, columns=60, others=5)
     half = learner("auto", sizes=SOME).partial_fit(X[:250], y[:250], [False, True])
-    state = {name: array.copy() for name, array in arrays_of(half._model).items()}
+    state = {name: array.copy() for name, array in half.learner_.state().items()}
     other = learner("auto", sizes=SOME).partial_fit(X[:3], y[:3], [False, True])
-    restore(other._model, state)
+    other.learner_.restore(state, 60)
     other.partial_fit(X[250:], y[250:])
     whole = learner("auto", sizes=SOME).fit(X, y)
     assert other.size_curve_ == whole.size_curve_
@@ -187,14 +187,14 @@ def test_work_is_that_of_the_sizes_that_led():
     model = tamis.SOFS("auto", sizes=SOME)
     wrong, lead, told = 0, 0, []
     for row in range(len(y)):
-        alone = model._model.models[lead] if row else None
+        alone = model.learner_.model.models[lead] if row else None
         if alone is not None:
-            wrong += (alone.scores(model._ready(of_sparse(X[row])))[0, 0] > 0) != y[row]
+            wrong += (alone.scores(model.learner_.prepare(sparse_rows(X[row])))[0, 0] > 0) != y[row]
         else:
             wrong += bool(y[row])  # nothing is known yet, and a score of 0 says the first class
         model.partial_fit(X[row], y[row : row + 1], [False, True])
         told.append(model.work_["mistakes"])
         if (row + 1) & row == 0:
-            lead = model._model.recent.first_good()
+            lead = model.learner_.model.recent.first_good()
     assert told[-1] == wrong
     assert all(b - a in (0, 1) for a, b in pairwise(told))

@@ -14,7 +14,7 @@ from tamis._registry import LEARNERS
 from tamis.cli.live import followed, live_option
 from tamis.cli.options import parameters, source_options
 from tamis.cli.progress import progress, short
-from tamis.cli.text import asked as asked_for
+from tamis.cli.text import asked as command_text
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
@@ -22,7 +22,7 @@ from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
     from tamis.engine.learning.learn import Learned
-    from tamis.methods.online.training import Training
+    from tamis.engine.learning.training import Training
 
 
 @click.command("learn")
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("-k", "--features", "n_features", metavar="N",
               help="How many features to keep, or auto. Default: 500.")  # fmt: skip
-@click.option("--gamma", type=float, help="Of sofs and arow: the smaller, the bolder.")
+@click.option("--gamma", type=float, help="Of sofs and arow: the smaller, the larger the steps.")
 @click.option("--eta", type=float, help="Learning rate of pet, fofs and ogd.")
 @click.option("--lam", type=float, help="Regularisation of fofs.")
 @click.option(
     "--tune", "tune_rows", is_flag=False, flag_value="all", metavar="[ROWS]",
-    help="First pick gamma, eta and lam, those not given, by progressive validation on the "
-    "training rows, or the first so many of them.",
+    help="First choose gamma, eta and lam, those not given, by progressive validation on the "
+    "training rows, or on the first ROWS of them.",
 )  # fmt: skip
 @click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE",
     help="Another parameter of the method, e.g. --param multiclass=uniform. May be repeated.",
 )  # fmt: skip
 @click.option("--passes", default=1, show_default=True, type=click.IntRange(1),
-              help="How often to go over the rows.")  # fmt: skip
+              help="How often to read the rows.")  # fmt: skip
 @click.option("--shuffle", default=0, metavar="ROWS", type=click.IntRange(0),
               help="Shuffle so many rows at a time; they are held in memory.")  # fmt: skip
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0),
+@click.option("--random-state", default=0, show_default=True, type=click.IntRange(0),
               help="Decides the shuffling.")  # fmt: skip
 @click.option("--normalize", is_flag=True, help="Scale every row to length 1.")
 @click.option("--n-bits", type=click.IntRange(1, 40),
-              help="Hash features to 2**N buckets, when their numbers have no end.")  # fmt: skip
+              help="Hash features to 2**N buckets, if their numbers are unbounded.")  # fmt: skip
 @click.option(
     "--classes", metavar="A,B,...",
-    help="All classes. Default: a quick pass over files finds them; of standard input the first "
+    help="All classes. Default: files are read once for their labels; of standard input the first "
     "4 MB must show all of them.",
 )  # fmt: skip
 @click.option("--test", type=click.Path(), multiple=True,
@@ -64,35 +64,35 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(), help="Folder for the model; must not exist.")
 @click.option(
     "--checkpoint", is_flag=False, flag_value=60.0, type=float, metavar="[SECONDS]",
-    help="Put the state away beside --out every so often (60 s); after a kill or Ctrl-C the same "
-    "command goes on from there, to the same model.",
+    help="Save the state beside --out every so many seconds (60); after a kill or Ctrl-C the same "
+    "command resumes from there, to the same model.",
 )  # fmt: skip
 @click.option(
     "--cluster", metavar="ADDRESS",
-    help="Learn from each file elsewhere, with a learner of its own, and merge them by precision "
+    help="Learn each file elsewhere, with a learner of its own, and merge them by precision "
     "(merged-sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here. One row "
     "store, or one svmlight file that is not compressed, is cut into ranges of rows.",
 )  # fmt: skip
 @click.option(
     "--shards", type=click.IntRange(1), metavar="N",
     help="With --cluster: cut the one file into so many ranges of rows; local:2 makes two. The "
-    "model depends on N, not on who learns it.",
+    "model depends on N, not on the workers.",
 )  # fmt: skip
-@click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and go on.")
+@click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and continue.")
 @source_options
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 @live_option
 def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Learn from the rows of DATA, one or more files, keeping few features.
 
     DATA is svmlight text (.svm, also .gz, .bz2, .zst), a row store (.rows), or any other file that
-    tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once a pass,
-    in order, and never loaded whole.
+    tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once per
+    pass, in order, and never loaded as a whole.
 
-    Whether svmlight indices begin at 0 or 1 is told by the first 4 MB: an index 0 there means 0.
-    If one turns up later, learning stops and says so; give --zero-based then.
+    The first 4 MB decide whether svmlight indices begin at 0 or 1: an index 0 there means 0. If
+    one occurs only later, learning stops with an error; give --zero-based then.
 
     \b
     Writes into the --out folder, all or nothing:
@@ -108,51 +108,41 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
       tamis learn train.rows --cluster tcp://host:8786 --shards 8 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.learning.learn import learn, make_learner
-    from tamis.engine.learning.learn_shards import learn_shards
+    from tamis.engine.learning.learn import Hooks, learn, make_learner
     from tamis.engine.learning.model import snapshot
     from tamis.engine.learning.tune import tune
     from tamis.report.learned import page_of_model, page_so_far
 
-    options = _sorted_out(given)
-    learner = make_learner(given["method"], **options.pop("settings"))
-    watched = _Watched()
-    quiet = quiet or as_json
+    options, command_line = _learn_options(given), command_text()
+    learner = make_learner(given["method"], **_learner_params(given))
+    watched, quiet = _Watched(), quiet or as_json
+    facts: dict[str, Any] = {"command": command_line}
 
-    def say(sentence: str) -> None:
+    def message(sentence: str) -> None:
         if not quiet:
             click.echo(one_line(sentence), err=True)
 
-    asked = asked_for()
     with progress(quiet, watched.note) as report, followed(live, "tamis learn") as page:
 
-        def watch(training: Training) -> None:
+        def after_batch(training: Training) -> None:
             watched(training)
             if page is not None:
                 model, curve = training.learner, training.curve
-                page.offer(lambda: page_so_far(snapshot(model), curve.table(), asked))
+                page.offer(lambda: page_so_far(snapshot(model), curve.table(), command_line))
 
         if given["tune_rows"] is not None:
             if given["out"] is not None:
                 check_folder(given["out"], "model", force=given["force"])
             tuned = tune(
-                learner, list(data), rows=_rows(given["tune_rows"]), grid=_left(learner, given),
-                report=report, **{n: options[n] for n in ("classes", "skip_bad_lines")},
+                learner, list(data), rows=_rows(given["tune_rows"]), grid=_grid(learner, given),
+                progress=report, **{n: options[n] for n in ("classes", "skip_bad_lines")},
                 **given["reading"],
             )  # fmt: skip
             learner = tuned.learner
-            say(f"tuned: {tuned}")
-            options["facts"] = {"tuned": {"rows": tuned.rows, "table": tuned.table}}
-        if given["cluster"] is not None:
-            done = learn_shards(
-                list(data), learner, given["cluster"], shards=given["shards"], report=report,
-                command=asked,
-                **_without_checkpoint(options),
-            )  # fmt: skip
-        else:
-            done = learn(
-                list(data), learner, report=report, say=say, watch=watch, command=asked, **options
-            )
+            message(f"tuned: {tuned}")
+            facts["tuned"] = {"rows": tuned.rows, "table": tuned.table}
+        hooks = Hooks(message, after_batch, facts)
+        done = learn(list(data), learner, progress=report, hooks=hooks, **options)
         if page is not None and done.folder is not None:
             page.show(page_of_model(done.folder))
     if as_json:
@@ -163,7 +153,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
 
 
 class _Watched:
-    """What the progress bar says beside its bytes: rows a second, and the running error."""
+    """What the progress bar shows beside its bytes: rows per second, and the running error."""
 
     def __init__(self) -> None:
         self._training: Training | None = None
@@ -182,39 +172,31 @@ class _Watched:
         return f"{short(rows)} rows, {short(rate)} rows/s, error {100 * error:.2f}%"
 
 
-def _sorted_out(given: dict[str, Any]) -> dict[str, Any]:
-    """The words given, as `learn` takes them; `settings` are those of the learner."""
-    settings = {name: given[name] for name in ("gamma", "eta", "lam") if given[name] is not None}
+def _learner_params(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the learner."""
+    names = ("gamma", "eta", "lam", "n_bits")
+    params = {name: given[name] for name in names if given[name] is not None}
     if given["n_features"] is not None:
-        settings["n_features"] = _number_or_auto(given["n_features"])
+        params["n_features"] = _number_or_auto(given["n_features"])
     if given["normalize"]:
-        settings["normalize"] = True
-    if given["n_bits"] is not None:
-        settings["n_bits"] = given["n_bits"]
-    settings |= parameters(given["params"])
-    if given["shards"] is not None and given["cluster"] is None:
-        raise ParameterError("--shards goes with --cluster, which says who learns them")
+        params["normalize"] = True
+    return {**params, **parameters(given["params"])}
+
+
+def _learn_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `tamis.learn`."""
+    names = ("passes", "shuffle", "random_state", "out", "checkpoint", "cluster", "shards",
+             "skip_bad_lines", "force")  # fmt: skip
     return {
-        "settings": settings,
         "test": list(given["test"]) or None,
         "classes": _classes(given["classes"]),
-        **{name: given[name] for name in ("passes", "shuffle", "seed", "out", "checkpoint",
-                                          "skip_bad_lines", "force")},
+        **{name: given[name] for name in names},
         **given["reading"],
-    }  # fmt: skip
-
-
-def _without_checkpoint(options: dict[str, Any]) -> dict[str, Any]:
-    """The same for shards, which begin again when they are stopped."""
-    if options["checkpoint"] is not None:
-        raise ParameterError(
-            "--checkpoint does not go with --cluster: a shard that is lost is learned again"
-        )
-    return {name: value for name, value in options.items() if name not in ("checkpoint", "facts")}
+    }
 
 
 def _rows(text: str) -> int | None:
-    """How many rows to tune on; None for all."""
+    """Return how many rows to tune on; None for all."""
     if text == "all":
         return None
     try:
@@ -223,14 +205,14 @@ def _rows(text: str) -> int | None:
         raise ParameterError(f"--tune {text} is not a number of rows") from None
 
 
-def _left(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What there is to tune: parameters of the learner that were not given."""
+def _grid(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what there is to tune: parameters of the learner that were not given."""
     from tamis.engine.learning.tune import GRID
 
     named = {**parameters(given["params"]), **{n: given[n] for n in GRID if given[n] is not None}}
-    grid = {n: v for n, v in GRID.items() if n in learner.get_params() and n not in named}
+    grid = {n: v for n, v in GRID.items() if n in learner.parameter_names and n not in named}
     if not grid:
-        raise ParameterError("--tune has nothing to pick: every parameter it tries was given")
+        raise ParameterError("--tune has nothing to choose: every parameter it tries was given")
     return grid
 
 
@@ -244,7 +226,7 @@ def _number_or_auto(text: str) -> int | str:
 
 
 def _classes(text: str | None) -> list[Any] | None:
-    """Classes from the command line: numbers if all of them are, else words.
+    """Return classes from the command line: numbers if all of them are, else text.
 
     >>> _classes("-1,1"), _classes("ham, spam"), _classes(None)
     ([-1, 1], ['ham', 'spam'], None)
@@ -260,10 +242,10 @@ def _classes(text: str | None) -> list[Any] | None:
 
 
 def _facts(done: Learned) -> dict[str, Any]:
-    """What the run came to, for a program."""
+    """Return the result for a program."""
     learner, test = done.learner, done.test
     return {
-        "method": type(learner).__name__,
+        "method": learner.public_name,
         "rows": done.rows,
         "columns": int(learner.n_features_in_),
         "kept": len(learner.kept_),
@@ -283,7 +265,7 @@ def _summary(done: Learned) -> list[str]:
     learner, seconds = done.learner, done.seconds["learn"]
     rate = short(done.rows / max(seconds, 1e-9))
     lines = [
-        f"{type(learner).__name__} kept {len(learner.kept_):,} of "
+        f"{learner.public_name} kept {len(learner.kept_):,} of "
         f"{counted(learner.n_features_in_, 'column')}; "
         f"{counted(done.rows, 'row')} in {seconds:.1f} s ({rate} rows/s)",
         f"progressive error {100 * done.error:.2f}%: "
@@ -293,7 +275,7 @@ def _summary(done: Learned) -> list[str]:
     if len(curve := getattr(learner, "size_curve_", {})) > 1:
         most, columns = max(curve), learner.n_features_in_
         lines.append(
-            f"auto picked {counted(learner.n_features_, 'feature')} of the sizes {min(curve):,} to "
+            f"auto chose {counted(learner.n_features_, 'feature')} of the sizes {min(curve):,} to "
             f"{most:,}: {100 * curve[learner.n_features_]:.2f}% recent errors, fewest "
             f"{100 * min(curve.values()):.2f}%"
         )
@@ -303,7 +285,7 @@ def _summary(done: Learned) -> list[str]:
                 f"sizes={most},{min(4 * most, columns)}"
             )
     if done.bad.total:
-        lines.append(f"passed over {counted(done.bad.total, 'bad line')}: {done.bad}")
+        lines.append(f"skipped {counted(done.bad.total, 'bad line')}: {done.bad}")
     if done.test is not None:
         lines += tested(done.test)
     if done.folder is not None:
@@ -315,7 +297,7 @@ def _summary(done: Learned) -> list[str]:
 
 
 def tested(test: Any) -> list[str]:
-    """Lines about rows that were predicted."""
+    """Return lines about rows that were predicted."""
     lines = []
     if test.accuracy is None:
         lines.append(
@@ -332,7 +314,7 @@ def tested(test: Any) -> list[str]:
             f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}{left_out}"
         )
     if test.bad.total:
-        lines.append(f"passed over {counted(test.bad.total, 'bad line')} there: {test.bad}")
+        lines.append(f"skipped {counted(test.bad.total, 'bad line')} there: {test.bad}")
     return lines
 
 

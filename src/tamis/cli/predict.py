@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(), help="CSV file for the predictions; - prints them.")
 @click.option("--scores", is_flag=True, help="Write scores, too; of two classes, of the second.")
 @click.option("--skip-bad-lines", is_flag=True,
-              help="Count bad lines and go on; the rows that are left are numbered.")  # fmt: skip
+              help="Count bad lines and continue; only other rows are numbered.")  # fmt: skip
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("--quiet", is_flag=True, help="Print errors only.")
 def command(
     model: str,
     data: tuple[str, ...],
@@ -61,7 +61,7 @@ def command(
     opened, tally = open_model(model), Tally()
     with progress(quiet or as_json) as report, _table(out, opened.classes_, scores) as write:
         found = predict_stream(
-            opened, list(data), tally=tally, skip_bad_lines=skip_bad_lines, report=report,
+            opened, list(data), tally=tally, skip_bad_lines=skip_bad_lines, progress=report,
             **reading,
         )  # fmt: skip
         for part in found:

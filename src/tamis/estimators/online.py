@@ -267,7 +267,7 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
 
     def _forget(self) -> None:
         for stale in ("learner_", "n_features_in_", "feature_names_in_"):
-            vars(self).pop(stale, None)
+            self.__dict__.pop(stale, None)
 
     def _hold(self, learner: OnlineLearner) -> None:
         """Take over a learner that has learned."""
@@ -341,7 +341,9 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
             )
         is_array = isinstance(y, np.ndarray) and y.ndim == 1
         if isinstance(X, RowBlock) and is_array and self._is_fitted:
-            labels = y  # blocks are many: only that each label is a class is checked, later
+            labels: npt.NDArray[Any] = (
+                y  # blocks are many: only that each label is a class is checked, later
+            )
         else:
             labels = np.asarray(column_or_1d(y, warn=True))
             refuse_missing(labels)
