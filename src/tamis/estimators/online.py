@@ -341,9 +341,8 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
             )
         is_array = isinstance(y, np.ndarray) and y.ndim == 1
         if isinstance(X, RowBlock) and is_array and self._is_fitted:
-            labels: npt.NDArray[Any] = (
-                y  # blocks are many: only that each label is a class is checked, later
-            )
+            # Blocks are many: later each label is checked to be a class, and no more.
+            labels: npt.NDArray[Any] = y
         else:
             labels = np.asarray(column_or_1d(y, warn=True))
             refuse_missing(labels)
