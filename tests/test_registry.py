@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -17,10 +18,10 @@ from tamis.engine.living.resuming import EVERY
 from tamis.evaluate.classifiers import _PLAIN, _SCALED
 from tamis.evaluate.paired import PAIRED_TESTS
 from tamis.methods import BatchSelector, ColumnSelector, FeatureStreamSelector
-from tamis.methods.online.learner import InstanceLearner
+from tamis.methods.online.learner import OnlineLearner
 
 ROOT = Path(tamis.__file__).parent
-ROLES = {"streaming": FeatureStreamSelector, "batch": BatchSelector, "online": InstanceLearner}
+ROLES = {"streaming": FeatureStreamSelector, "batch": BatchSelector, "online": OnlineLearner}
 
 
 @pytest.mark.parametrize("name", [*METHODS, *LEARNERS])
@@ -29,7 +30,11 @@ def test_a_method_is_what_its_entry_says(name):
     kind = load(entry.where)
     assert issubclass(kind, ROLES[entry.role])
     assert getattr(kind, "method", name) == name
-    assert getattr(tamis, entry.class_name) is load(entry.estimator)
+    public = getattr(tamis, entry.class_name)
+    assert public is load(entry.estimator)
+    if entry.plain:
+        assert public.learner_class is kind
+        assert kind.public_name == entry.class_name
 
 
 @pytest.mark.parametrize("role", ["streaming", "batch", "online"])
@@ -42,7 +47,8 @@ def test_every_file_of_a_method_has_an_entry(role):
             thing
             for thing in vars(load_module(module)).values()
             if isinstance(thing, type) and thing.__module__ == module
-            if issubclass(thing, (ColumnSelector, InstanceLearner)) and "method" in vars(thing)
+            if (issubclass(thing, ColumnSelector) and "method" in vars(thing))
+            or (issubclass(thing, OnlineLearner) and not inspect.isabstract(thing))
         ]
         assert bool(kinds) <= (path.stem in known), module
 

@@ -20,6 +20,12 @@ from tamis.engine.learning.tune import tune as tune
 from tamis.engine.living.selection import Selection as Selection
 from tamis.engine.run import Run as Run
 from tamis.engine.select import select as select
+from tamis.estimators.online import AROW as AROW
+from tamis.estimators.online import FOFS as FOFS
+from tamis.estimators.online import OGD as OGD
+from tamis.estimators.online import PET as PET
+from tamis.estimators.online import SOFS as SOFS
+from tamis.estimators.online import MergedSOFS as MergedSOFS
 from tamis.kernels.threads import threads as threads
 from tamis.measures.fisher_z import FisherZ as FisherZ
 from tamis.measures.g_squared import GSquared as GSquared
@@ -39,12 +45,6 @@ from tamis.methods.batch.naive_boosting import NaiveBoosting as NaiveBoosting
 from tamis.methods.batch.random_features import RandomFeatures as RandomFeatures
 from tamis.methods.batch.relieff import ReliefF as ReliefF
 from tamis.methods.batch.spsf_lar import SPSFLAR as SPSFLAR
-from tamis.methods.online.arow import AROW as AROW
-from tamis.methods.online.fofs import FOFS as FOFS
-from tamis.methods.online.merged_sofs import MergedSOFS as MergedSOFS
-from tamis.methods.online.ogd import OGD as OGD
-from tamis.methods.online.pet import PET as PET
-from tamis.methods.online.sofs import SOFS as SOFS
 from tamis.methods.streaming.alpha_investing import AlphaInvesting as AlphaInvesting
 from tamis.methods.streaming.fast_osfs import FastOSFS as FastOSFS
 from tamis.methods.streaming.grafting import Grafting as Grafting
