@@ -25,14 +25,14 @@ SHARED = ROOT.parent / "shared"
 OUT = ROOT / "bench-results" / "reproduce"
 
 
-def run_plan(plan: Plan, seconds: float, jobs: int | None) -> Results:
+def run_plan(plan: Plan, seconds: float, n_jobs: int | None) -> Results:
     """Run one paper's comparison; finished cells are not recomputed."""
     data = {name: SHARED / "data" / folder for name, folder in plan.data.items()}
     with progress() as report:
         return compare(
             data, dict(plan.methods), list(plan.classifiers.values()), cv=plan.cv,
             split="never" if plan.split == "never" else "official", out=OUT / plan.paper,
-            cell_seconds=seconds, cell_megabytes=4000.0, jobs=jobs, report=report, paired="t",
+            cell_seconds=seconds, cell_megabytes=4000.0, n_jobs=n_jobs, progress=report, paired="t",
         )  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", choices=[*PLANS, "sofs"], help="one paper")
     parser.add_argument("--page", action="store_true", help="write the page, run nothing")
     parser.add_argument("--cell-seconds", type=float, default=120.0, help="cap of each cell")
-    parser.add_argument("--jobs", type=int, help="worker processes")
+    parser.add_argument("--n-jobs", type=int, help="worker processes")
     options = parser.parse_args(arguments)
     if not (SHARED / "paper_tables.json").is_file():
         sys.exit(f"found no papers' tables and data sets beside the project ({SHARED.name}/)")
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         wanted = not options.page and options.only in (None, plan.paper)
         if wanted:
             begun = time.monotonic()
-            found[plan.paper] = run_plan(plan, options.cell_seconds, options.jobs)
+            found[plan.paper] = run_plan(plan, options.cell_seconds, options.n_jobs)
             print(f"{plan.title}: {time.monotonic() - begun:.0f} s", flush=True)
         else:
             try:

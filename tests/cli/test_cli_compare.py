@@ -31,7 +31,7 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
     done = tamis(
         "compare", "--data", "low.svm", "high.svm", "--methods", "saola,all,random:n_features=3",
         "--classifiers", "knn,nb", "--cv", "1x3", "--out", "results", "--control", "all",
-        "--thresholds", "alpha=0.001,0.05", "--jobs", "1",
+        "--thresholds", "alpha=0.001,0.05", "--n-jobs", "1",
     )  # fmt: skip
     assert done.code == 0, done
     lines = done.out.splitlines()
@@ -98,7 +98,7 @@ def test_warnings_of_methods_are_printed(tamis, tmp_path) -> None:
     method = "fcbf:measure=symmetric_uncertainty"
     done = tamis(
         "compare", "n.npy", "--methods", method, "--classifiers", "nb", "--cv", "1x3",
-        "--out", "results", "--jobs", "1",
+        "--out", "results", "--n-jobs", "1",
     )  # fmt: skip
     [told] = [line for line in done.out.splitlines() if line.startswith("warning: ")]
     assert re.fullmatch(rf"warning: n, {method}: .* takes every value as .* \(3 folds\)", told)
@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_what_is_finished(files) -> None:
     command = [
         sys.executable, "-m", "tamis", "compare", "--data", "low.svm", "--methods",
         "saola,osfs,fast-osfs,alpha-investing", "--classifiers", "knn,svm,rbf,lr,tree,nb",
-        "--cv", "20x5", "--out", "results", "--jobs", "1",
+        "--cv", "20x5", "--out", "results", "--n-jobs", "1",
     ]  # fmt: skip
     program = subprocess.Popen(
         command, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -141,4 +141,4 @@ def test_info_tells_what_was_compared(tamis, svm):
     assert done.code == 0, done.err
     facts = json.loads(tamis("info", "results", "--json").out)
     assert (facts["methods"], facts["classifiers"], facts["folds"]) == ("saola, all", "knn", "1x2")
-    assert "methods      saola, all" in tamis("info", "results").out
+    assert "methods       saola, all" in tamis("info", "results").out

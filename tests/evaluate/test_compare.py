@@ -30,7 +30,7 @@ def compared(data, tmp_path_factory):
     """A comparison of four methods, kept in a folder."""
     out = tmp_path_factory.mktemp("compared") / "results"
     methods = "saola,all,odd_selectors:BestBy:k=2,odd_selectors:Drawing:k=2"
-    return compare(data, methods, "knn,tree", cv="2x3", out=out, jobs=1, control="all"), out
+    return compare(data, methods, "knn,tree", cv="2x3", out=out, n_jobs=1, control="all"), out
 
 
 def test_every_cell_has_a_row(compared):
@@ -124,7 +124,7 @@ def test_nothing_finished_is_done_again_and_what_is_new_costs_itself_only(compar
     assert again.computed == 0
     assert again.rows.equals(results.rows)
     cells = {path: path.stat().st_mtime_ns for path in (out / "cells").rglob("*.json")}
-    more = compare(data, "saola", "knn,nb", cv="3x3", out=out, jobs=1)
+    more = compare(data, "saola", "knn,nb", cv="3x3", out=out, n_jobs=1)
     # A repeat more: three folds; the six there are need the new classifier, not the selection.
     assert more.computed == 2 * 9
     old = results.selections.filter(np.array(results.selections["method"].to_pylist()) == "saola")
@@ -152,7 +152,7 @@ def capped(plain, tmp_path_factory):
         "dies": "odd_selectors:Broken:how=die",
     }
     caps = {"cell_seconds": 10.0, "cell_megabytes": 450.0}
-    return compare(plain, methods, "knn", out=out, jobs=1, **caps), out, methods, caps
+    return compare(plain, methods, "knn", out=out, n_jobs=1, **caps), out, methods, caps
 
 
 def test_cells_that_exceed_caps_or_fail_are_reported(capped):
@@ -267,7 +267,7 @@ rng = np.random.default_rng(0)
 y = np.arange(120) % 2
 X = rng.normal(size=(120, 8))
 compare({{"d": (X, y)}}, "odd_selectors:Counted:folder={marks}:seconds=0.2", "knn,tree",
-        cv="4x3", out={out!r}, jobs=1)
+        cv="4x3", out={out!r}, n_jobs=1)
 """
 
 

@@ -36,7 +36,7 @@ def client():
 
 def test_cells_come_back_as_they_would_here(data, client, tmp_path):
     asked = {"methods": "saola,all", "classifiers": "knn", "cv": 2}
-    here = compare(data, **asked, jobs=1)
+    here = compare(data, **asked, n_jobs=1)
     there = compare(data, **asked, cluster=client, out=tmp_path / "results")
     assert np.array_equal(here.grid("accuracy", "knn"), there.grid("accuracy", "knn"))
     again = compare(data, **asked, cluster="tcp://127.0.0.1:1", out=tmp_path / "results")

@@ -92,8 +92,8 @@ def test_selectors_that_workers_cannot_make():
     ("options", "sentence"),
     [
         ({"control": "fcbf"}, "^the control 'fcbf' is none of the methods; give one of saola$"),
-        ({"seed": -1}, "^compare: seed=-1 is not a whole number at least 0"),
-        ({"jobs": 0}, "^compare: jobs=0 is not a whole number at least 1 or None"),
+        ({"random_state": -1}, "^compare: random_state=-1 is not a whole number at least 0"),
+        ({"n_jobs": 0}, "^compare: n_jobs=0 is not a whole number at least 1 or None"),
         ({"cell_seconds": 0}, "^compare: cell_seconds=0 is not a number above 0 or None"),
         ({"paired": "z"}, "^compare: paired='z' is not one of"),
         ({"shares": (0.5,)}, "^compare: give shares that rise and end with 1"),

@@ -59,7 +59,7 @@ def test_batch_selectors_have_nothing_on_the_way(flags):
 @pytest.fixture(scope="module")
 def curves(flags, tmp_path_factory):
     out = tmp_path_factory.mktemp("curves")
-    options = {"cv": "1x3", "out": out, "jobs": 1}
+    options = {"cv": "1x3", "out": out, "n_jobs": 1}
     data = {"flags": flags}
     return {
         "time": over_time(data, "saola,fcbf", points=4, **options),

@@ -82,7 +82,9 @@ def watched(noise, tmp_path_factory):
         "best": "odd_selectors:BestBy:k=20",
         "spy": f"odd_selectors:Spy:folder={folder}",
     }
-    results = compare({"noise": (numbered, y)}, methods, "knn,lr", cv="2x5", seed=3, jobs=1)
+    results = compare(
+        {"noise": (numbered, y)}, methods, "knn,lr", cv="2x5", random_state=3, n_jobs=1
+    )
     return results, folder
 
 

@@ -181,7 +181,7 @@ def _slow_signed_rank(d, rope, prior, samples, seed):
 @given(st.lists(st.sampled_from([-0.1, -0.03, 0.0, 0.005, 0.04, 0.2]), min_size=2, max_size=6))
 def test_the_bayesian_signed_rank_by_its_definition(d):
     slow = _slow_signed_rank(d, 0.01, 0.5, 300, 7)
-    fast = bayesian_signed_rank(d, np.zeros(len(d)), samples=300, seed=7)
+    fast = bayesian_signed_rank(d, np.zeros(len(d)), samples=300, random_state=7)
     assert [fast.better, fast.equal, fast.worse] == pytest.approx(slow, abs=1e-9)
 
 

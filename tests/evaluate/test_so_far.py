@@ -13,7 +13,7 @@ def test_the_last_look_is_the_result():
     seen = []
     data = {"wine": load_wine(return_X_y=True)}
     results = evaluate.compare(
-        data, ["saola", "all"], ["knn"], cv="1x3", jobs=1, watch=lambda tell: seen.append(tell())
+        data, ["saola", "all"], ["knn"], cv="1x3", n_jobs=1, watch=lambda tell: seen.append(tell())
     )
     assert [sum(line.finished for line in lines) for lines in seen] == [1, 2, 3, 4, 5, 6]
     last = {line.method: line for line in seen[-1]}

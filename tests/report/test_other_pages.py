@@ -31,7 +31,7 @@ def results(tmp_path_factory):
     ]
     return evaluate.compare(
         data, ["saola", "random", "all"], classifiers=["knn"], cv="1x3",
-        out=folder / "results", jobs=1,
+        out=folder / "results", n_jobs=1,
     ), folder / "results"  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_warnings_are_told_once_for_each_method_and_data_set(tmp_path):
     y = np.arange(60) % 2
     data = {"numbers": (rng.normal(size=(60, 5)) + y[:, None], y)}
     asked = ["fcbf:measure=symmetric_uncertainty", "fcbf"]
-    evaluate.compare(data, asked, ["knn"], cv="1x3", jobs=1, out=tmp_path)
+    evaluate.compare(data, asked, ["knn"], cv="1x3", n_jobs=1, out=tmp_path)
     page = page_of_folder(tmp_path)
     [[name, who, sentence, folds]] = section(page, "What methods and classifiers warned of").rows
     assert (name, who, folds) == ("numbers", asked[0], 3)
@@ -95,7 +95,7 @@ def test_a_living_selection_tells_what_it_was_fed(tmp_path):
 def test_curves_that_were_asked_for_are_drawn(tmp_path):
     data = {"wine": load_wine(return_X_y=True)}
     methods = ["saola", "alpha-investing"]
-    options = {"cv": "1x2", "jobs": 1, "out": tmp_path}
+    options = {"cv": "1x2", "n_jobs": 1, "out": tmp_path}
     evaluate.compare(data, methods, ["knn"], **options)
     curves = evaluate.over_time(data, methods, "knn", points=3, **options)
     page = page_of_folder(tmp_path)
@@ -121,7 +121,7 @@ def test_ranks_are_drawn_and_a_notebook_shows_means(results):
 def test_one_data_set_has_no_ranks(tmp_path):
     X, y = load_wine(return_X_y=True)
     data = [_stored(tmp_path / "w.npz", X, y)]
-    one = evaluate.compare(data, ["saola", "all"], classifiers=["knn"], cv="1x2", jobs=1)
+    one = evaluate.compare(data, ["saola", "all"], classifiers=["knn"], cv="1x2", n_jobs=1)
     with pytest.raises(InputError, match="no ranks to draw"):
         one.plot_ranks()
 

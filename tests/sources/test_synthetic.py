@@ -30,7 +30,7 @@ def whole(stream, width):
 
 @pytest.mark.parametrize("width", [1, 7, 64, 1000, LOT - 1, LOT, LOT + 1, N, 10 * N])
 def test_a_stream_is_the_same_for_every_width(width):
-    stream = SparseStream(n_rows=50, n_columns=N, informative=4, seed=3)
+    stream = SparseStream(n_rows=50, n_columns=N, informative=4, random_state=3)
     for got, wanted in zip(whole(stream, width), whole(stream, None), strict=True):
         np.testing.assert_array_equal(got, wanted)
     assert all(block.width <= width for block in stream.columns(width))
@@ -51,7 +51,9 @@ def test_load_columns_and_rows_are_the_same_numbers():
 
 
 def test_the_seed_decides_everything():
-    matrices = [SparseStream(100, 500, seed=s).load()[0].toarray().tobytes() for s in (0, 0, 1)]
+    matrices = [
+        SparseStream(100, 500, random_state=s).load()[0].toarray().tobytes() for s in (0, 0, 1)
+    ]
     assert matrices[0] == matrices[1] != matrices[2]
 
 
@@ -90,9 +92,9 @@ def test_what_is_planted_is_found_and_copies_are_redundant():
 
 
 def test_info_tells_the_recipe():
-    info = SparseStream(100, 500, 2, seed=9).info()
+    info = SparseStream(100, 500, 2, random_state=9).info()
     assert (info.n_rows, info.n_columns, info.layout, info.axis) == (100, 500, "sparse", "columns")
-    assert info.fingerprint != SparseStream(100, 500, 2, seed=8).info().fingerprint
+    assert info.fingerprint != SparseStream(100, 500, 2, random_state=8).info().fingerprint
     assert info.target == "2 classes: 0 (50), 1 (50)"
 
 
@@ -106,8 +108,8 @@ def test_progress_is_reported_up_to_the_end():
     "wrong",
     [
         {"n_rows": 19}, {"n_columns": 3}, {"informative": 300}, {"informative": -1},
-        {"nonzeros": -1}, {"nonzeros": float("nan")}, {"nonzeros": 1e9}, {"seed": -1},
-        {"seed": 0.5},
+        {"nonzeros": -1}, {"nonzeros": float("nan")}, {"nonzeros": 1e9}, {"random_state": -1},
+        {"random_state": 0.5},
     ],
 )  # fmt: skip
 def test_recipes_that_make_no_sense_are_refused(wrong):

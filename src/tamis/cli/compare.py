@@ -53,8 +53,14 @@ if TYPE_CHECKING:
     "--paired", type=click.Choice(PAIRED_TESTS), default="corrected-t", show_default=True,
     help="The test behind win, tie and loss; the papers use t.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--jobs", type=click.IntRange(1), help="Processes. Default: one for each core.")
+@click.option(
+    "--random-state",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the folds, and of methods that draw.",
+)
+@click.option("--n-jobs", type=click.IntRange(1), help="Processes; default: one per core.")
 @click.option(
     "--cluster", metavar="ADDRESS",
     help="Compute the cells on a Dask cluster, tcp://host:8786; OUT must be a folder that all "
@@ -142,7 +148,7 @@ def command(
             "out": out,
             "cell_megabytes": None if cell_memory is None else cell_memory / 1024**2,
             "reading": reading,
-            "report": report,
+            "progress": report,
             "watch": watch,
             "command": asked,
         }

@@ -100,7 +100,7 @@ def _of_results(data: str) -> dict[str, Any]:
         "classifiers": ", ".join(results.classifiers),
         "control": results.control,
         "folds": results.asked.get("cv"),
-        "seed": results.asked.get("seed"),
+        "random_state": results.asked.get("random_state"),
         "results": results.rows.num_rows,
         "selections": results.selections.num_rows,
         "command": results.asked.get("command"),

@@ -41,15 +41,15 @@ from tamis.core.errors import InputError, ParameterError
 MOST_DENSE = 200_000_000
 
 _SCALED: dict[str, Callable[[int], BaseEstimator]] = {
-    "knn1": lambda seed: KNeighborsClassifier(1),
-    "knn": lambda seed: KNeighborsClassifier(3),
-    "svm": lambda seed: LinearSVC(C=1.0, random_state=seed, max_iter=5000),
-    "rbf": lambda seed: SVC(C=1.0, gamma="scale"),
-    "lr": lambda seed: LogisticRegression(C=1.0, max_iter=1000),
+    "knn1": lambda random_state: KNeighborsClassifier(1),
+    "knn": lambda random_state: KNeighborsClassifier(3),
+    "svm": lambda random_state: LinearSVC(C=1.0, random_state=random_state, max_iter=5000),
+    "rbf": lambda random_state: SVC(C=1.0, gamma="scale"),
+    "lr": lambda random_state: LogisticRegression(C=1.0, max_iter=1000),
 }
 _PLAIN: dict[str, Callable[[int], BaseEstimator]] = {
-    "tree": lambda seed: DecisionTreeClassifier(
-        criterion="entropy", min_samples_leaf=2, random_state=seed
+    "tree": lambda random_state: DecisionTreeClassifier(
+        criterion="entropy", min_samples_leaf=2, random_state=random_state
     ),
 }
 
@@ -66,7 +66,7 @@ def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def make_classifier(name: str, train: Any, seed: int = 0) -> tuple[BaseEstimator, Any]:
+def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseEstimator, Any]:
     """An unfitted classifier for such training rows, and what to do to rows before it sees them.
 
     With no column left there is nothing to learn: the most frequent class is predicted.
@@ -77,9 +77,9 @@ def make_classifier(name: str, train: Any, seed: int = 0) -> tuple[BaseEstimator
     ready = _as_sparse if sparse else _as_dense
     if name in _SCALED:
         scaler = MaxAbsScaler() if sparse else StandardScaler()
-        return make_pipeline(scaler, _SCALED[name](seed % 2**31)), ready
+        return make_pipeline(scaler, _SCALED[name](random_state % 2**31)), ready
     if name in _PLAIN:
-        return _PLAIN[name](seed % 2**31), ready
+        return _PLAIN[name](random_state % 2**31), ready
     if _flags_only(train):
         return BernoulliNB(), ready
     return GaussianNB(), _as_dense

@@ -65,18 +65,18 @@ def compare(
     *,
     cv: str | int = "5x10",
     split: Split = "official",
-    seed: int = 0,
+    random_state: int = 0,
     control: str | None = None,
     paired: PairedTest = "corrected-t",
     out: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
-    jobs: int | None = None,
+    n_jobs: int | None = None,
     cluster: Any = None,
     cell_seconds: float | None = None,
     cell_megabytes: float | None = None,
     shares: Sequence[float] = (1.0,),
     reading: Mapping[str, Any] | None = None,
-    report: Report = silent,
+    progress: Report = silent,
     watch: Watch | None = None,
     command: str = "",
 ) -> Results:
@@ -97,8 +97,8 @@ def compare(
         REPEATSxFOLDS, stratified, for data without an official split.
     split : {"official", "never"}
         Whether an official split is used where a data set has one.
-    seed : int, default=0
-        Of the folds, and of methods that draw.
+    random_state : int, default=0
+        Seed of the folds, and of methods that draw.
     control : str, optional
         The method the others are tested against; default: the first.
     paired : {"corrected-t", "t", "wilcoxon"}
@@ -107,8 +107,8 @@ def compare(
         Folder for the results; the cells are kept in its ``cells``. Without it nothing is kept.
     cache : path, optional
         Folder of the cells, where several results share one.
-    jobs : int, optional
-        Worker processes; default: one for each core.
+    n_jobs : int, optional
+        Worker processes; default: one per core.
     cluster : str or dask.distributed.Client, optional
         Do the cells there instead: ``"tcp://host:8786"``, a client, or ``"local:2"``. `out` must be
         a folder that all hosts share. A cell is kept when all its steps are finished.
@@ -120,8 +120,10 @@ def compare(
         see `over_time`.
     reading : mapping, optional
         How files are read, as the options of ``tamis.open``.
-    report, watch : callable, optional
-        Told of progress; given, after each cell, a function that tells what is found so far.
+    progress : callable, optional
+        Called with what is done, how much of it, and the total.
+    watch : callable, optional
+        Called after each cell with a function that returns what was found so far.
 
     Examples
     --------
@@ -141,7 +143,7 @@ def compare(
         "classifiers": list(judges),
         "cv": str(scheme),
         "split": split,
-        "seed": seed,
+        "random_state": random_state,
         "control": chosen[0].label if control is None else control,
         "paired": paired,
         "shares": list(shares),
@@ -150,26 +152,30 @@ def compare(
         "versions": _versions(),
         "command": masked(command),
     }
-    _check(asked, jobs)
+    _check(asked, n_jobs)
     if out is not None:
         check_place(out)
     sets = read_all(data, reading)
     folds = {
         one.name: make_folds(
-            one.codes, scheme, seed, one.official if split == "official" else None, name=one.name
+            one.codes,
+            scheme,
+            random_state,
+            one.official if split == "official" else None,
+            name=one.name,
         )
         for one in sets
     }
     asked["data"] = [_about(one, folds[one.name]) for one in sets]
-    states = _cells(sets, folds, chosen, seed, tuple(float(share) for share in shares))
+    states = _cells(sets, folds, chosen, random_state, tuple(float(share) for share in shares))
     with _work_folder(out) as work:
         cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
         here = cluster is None
-        pool = Pool(jobs or thread_count(), caps) if here else Elsewhere(cluster, caps)
+        pool = Pool(n_jobs or thread_count(), caps) if here else Elsewhere(cluster, caps)
         _run(
-            pool, tasks, len(states), cells, report,
+            pool, tasks, len(states), cells, progress,
             lambda: None if watch is None else watch(lambda: so_far(states, judges)),
         )  # fmt: skip
     results = gather(asked, states, sets, len(tasks))
@@ -184,12 +190,12 @@ def _words(given: Sequence[str] | str) -> list[str]:
     return [word.strip() for word in given.split(",") if word.strip()]
 
 
-def _check(asked: dict[str, Any], jobs: int | None) -> None:
+def _check(asked: dict[str, Any], n_jobs: int | None) -> None:
     """Raise one sentence for what cannot be done."""
-    check("compare", "seed", asked["seed"], Number(0, integer=True))
+    check("compare", "random_state", asked["random_state"], Number(0, integer=True))
     check("compare", "split", asked["split"], OneOf(("official", "never")))
     check("compare", "paired", asked["paired"], OneOf(PAIRED_TESTS))
-    check("compare", "jobs", jobs, (Number(1, integer=True), Nothing()))
+    check("compare", "n_jobs", n_jobs, (Number(1, integer=True), Nothing()))
     for cap in ("cell_seconds", "cell_megabytes"):
         check("compare", cap, asked[cap], (Number(0, open_low=True), Nothing()))
     labels = [method["label"] for method in asked["methods"]]
@@ -209,7 +215,7 @@ def _cells(
     sets: list[DataSet],
     folds: dict[str, list[Fold]],
     methods: list[Method],
-    seed: int,
+    random_state: int,
     shares: tuple[float, ...],
 ) -> list[CellState]:
     """Every cell, data set by data set and fold by fold, so that all methods get on alike."""
@@ -217,7 +223,7 @@ def _cells(
         CellState(
             Cell(
                 one.name, one.fingerprint, method, fold.repeat, fold.number, fold.digest,
-                fold_seed(seed, fold), shares if method.streams else (1.0,),
+                fold_seed(random_state, fold), shares if method.streams else (1.0,),
             ),
             fold,
         )
@@ -253,12 +259,12 @@ def _run(
     tasks: list[Task],
     total: int,
     cells: CellCache,
-    report: Report,
+    progress: Report,
     watch: Callable[[], None],
 ) -> None:
     """Do the tasks; what is finished is kept at once."""
     done = total - len(tasks)
-    report("comparing", done, total)
+    progress("comparing", done, total)
 
     def finished(state: CellState, step: str, record: dict[str, Any]) -> None:
         if step == "selection":
@@ -270,7 +276,7 @@ def _run(
     def ended(state: CellState) -> None:
         nonlocal done
         done += 1
-        report("comparing", done, total)
+        progress("comparing", done, total)
         watch()
 
     pool.run(tasks, finished, ended)

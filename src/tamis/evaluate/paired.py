@@ -96,7 +96,7 @@ def bayesian_signed_rank(
     rope: float = 0.01,
     prior: float = 0.5,
     samples: int = 50_000,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> SignedRankBelief:
     """How probable it is that `a` is better than `b` by more than `rope`, over data sets.
 
@@ -111,7 +111,7 @@ def bayesian_signed_rank(
     slack = 1e-12  # a difference of exactly the rope is practically none, whatever its last bit
     above = (middle > rope + slack).astype(np.float64)
     below = (middle < -rope - slack).astype(np.float64)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(random_state)
     weights = rng.dirichlet(np.concatenate([[prior], np.ones(len(z) - 1)]), size=samples)
     up = np.einsum("si,ij,sj->s", weights, above, weights, optimize=True)
     down = np.einsum("si,ij,sj->s", weights, below, weights, optimize=True)

@@ -100,10 +100,10 @@ Finished = Callable[[Any, str, dict[str, Any]], None]
 
 
 class Pool:
-    """Runs tasks in `jobs` worker processes, which share the cores."""
+    """Runs tasks in `n_jobs` worker processes, which share the cores."""
 
-    def __init__(self, jobs: int, caps: Caps) -> None:
-        self._jobs, self._threads = jobs, max(1, thread_count() // jobs)
+    def __init__(self, n_jobs: int, caps: Caps) -> None:
+        self._jobs, self._threads = n_jobs, max(1, thread_count() // n_jobs)
         self._seconds, self._megabytes = caps.seconds, caps.megabytes
         self._answers: queue.Queue[tuple[_Process, dict[str, Any]]] = queue.Queue()
         self._processes: list[_Process] = []

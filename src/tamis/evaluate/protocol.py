@@ -2,8 +2,7 @@
 
 ``5x10`` is five times ten folds: the rows are shuffled five times, and cut into ten stratified
 folds each time. (As in "5x2cv": repeats come first.) ``10`` is ten folds, once. The shuffle of a
-repeat depends on the seed and on its number only, so asking for more repeats later adds folds and
-changes none.
+repeat depends only on `random_state` and on its number, so more repeats add folds and change none.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def digest_of(train: Ints, test: Ints) -> str:
 def make_folds(
     codes: Ints,
     cv: CrossValidation,
-    seed: int,
+    random_state: int,
     official: tuple[Ints, Ints] | None = None,
     *,
     name: str = "the data",
@@ -108,11 +107,13 @@ def make_folds(
             f"{name}: a class has {int(counts.min())} rows, fewer than the {cv.folds} folds, so "
             "some folds test without it",
         )
-    return [fold for repeat in range(cv.repeats) for fold in _cut(codes, cv.folds, seed, repeat)]
+    return [
+        fold for repeat in range(cv.repeats) for fold in _cut(codes, cv.folds, random_state, repeat)
+    ]
 
 
-def _cut(codes: Ints, folds: int, seed: int, repeat: int) -> list[Fold]:
-    state = int(np.random.SeedSequence([seed, repeat]).generate_state(1)[0])
+def _cut(codes: Ints, folds: int, random_state: int, repeat: int) -> list[Fold]:
+    state = int(np.random.SeedSequence([random_state, repeat]).generate_state(1)[0])
     cutter = StratifiedKFold(folds, shuffle=True, random_state=state)
     with warnings.catch_warnings():  # make_folds has said it, by name
         warnings.filterwarnings("ignore", message="The least populated class")
@@ -120,6 +121,8 @@ def _cut(codes: Ints, folds: int, seed: int, repeat: int) -> list[Fold]:
     return [Fold(repeat, i, np.sort(train), np.sort(test)) for i, (train, test) in enumerate(parts)]
 
 
-def fold_seed(seed: int, fold: Fold) -> int:
+def fold_seed(random_state: int, fold: Fold) -> int:
     """The seed of what draws at random inside a fold: another one for every fold."""
-    return int(np.random.SeedSequence([seed, 1, fold.repeat, fold.number]).generate_state(1)[0])
+    return int(
+        np.random.SeedSequence([random_state, 1, fold.repeat, fold.number]).generate_state(1)[0]
+    )

@@ -96,7 +96,7 @@ class Results:
     selections : pyarrow.Table
         One row for each data set, method, fold and share: what was kept; see ``SELECTIONS``.
     asked : dict
-        What was asked: data, methods, classifiers, folds, seed, control, caps, versions.
+        What was asked: data, methods, classifiers, folds, random_state, control, caps, versions.
     computed : int
         Cells that were worked on; the others were finished before.
     """
@@ -249,6 +249,8 @@ def open_results(folder: str | os.PathLike[str]) -> Results:
         raise SourceError(f"{folder} holds no results; it has no compare.json by tamis compare")
     try:
         asked = json.loads((place / "compare.json").read_text(encoding="utf-8"))
+        if "seed" in asked:  # what `random_state` was called in earlier versions
+            asked["random_state"] = asked.pop("seed")
         written = asked.pop("format_version")
         rows = pq.read_table(place / "results.parquet")
         selections = pq.read_table(place / "selections.parquet")

@@ -236,8 +236,8 @@ def threshold_variants(
 
 def _compare(data: Any, methods: Any, classifiers: Any, what: str, **options: Any) -> Results:
     """A comparison whose cells are kept where asked, and whose tables are not."""
-    report: Report = options.pop("report", silent)
-    options["report"] = lambda _, done, total: report(what, done, total)
+    progress: Report = options.pop("progress", silent)
+    options["progress"] = lambda _, done, total: progress(what, done, total)
     out = options.pop("out", None)
     if out is not None:
         options.setdefault("cache", Path(out) / "cells")

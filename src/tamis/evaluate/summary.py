@@ -159,7 +159,7 @@ def as_markdown(results: Results) -> str:
     if asked["command"]:
         parts.append(f"To do it again: {code(asked['command'])}\n")
     versions = ", ".join(f"{name} {number}" for name, number in asked["versions"].items())
-    parts.append(f"Seed {asked['seed']}; {versions}.\n")
+    parts.append(f"random_state={asked['random_state']}; {versions}.\n")
     return "\n".join(part for part in parts if part)
 
 

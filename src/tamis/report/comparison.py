@@ -249,6 +249,7 @@ def _notes(results: Results) -> Section | None:
 
 def _again(results: Results) -> Section:
     asked = results.asked
-    lines = [str(asked.get("command") or "(made in Python)"), "", f"seed {asked.get('seed')}"]
+    lines = [str(asked.get("command") or "(made in Python)"), ""]
+    lines += [f"random_state={asked.get('random_state')}"]
     lines += [f"{name} {number}" for name, number in asked.get("versions", {}).items()]
     return Code("How to reproduce", "\n".join(lines))

@@ -1,7 +1,7 @@
 """Generated streams with a known answer: for demos, tests and benchmarks of any size.
 
-Every column is drawn from (seed, its number) in fixed lots, so a stream is the same whatever the
-width of the blocks it is read in.
+Every column is drawn from (random_state, its number) in fixed lots, so a stream is the same for
+every width of the blocks it is read in.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class SparseStream(Source):
         Planted features; `planted` and `copies` list where they are.
     nonzeros : float
         Mean number of rows in which a noise column is on.
-    seed : int
-        Same seed, same stream.
+    random_state : int, default=0
+        The seed: the same one gives the same stream.
 
     Examples
     --------
@@ -56,21 +56,21 @@ class SparseStream(Source):
         n_columns: int = 1_000_000,
         informative: int = 10,
         nonzeros: float = 5.0,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         check("SparseStream", "n_rows", n_rows, Number(20, integer=True))
         check("SparseStream", "n_columns", n_columns, Number(4, integer=True))
         check("SparseStream", "informative", informative, Number(0, n_columns // 4, integer=True))
         check("SparseStream", "nonzeros", nonzeros, Number(0, n_rows))
-        check("SparseStream", "seed", seed, Number(0, integer=True))
+        check("SparseStream", "random_state", random_state, Number(0, integer=True))
         self._n_rows, self._n_columns = n_rows, n_columns
         self.nonzeros = nonzeros
-        self.seed = seed
+        self.random_state = random_state
         step = n_columns / max(informative, 1)
         self.planted = ((np.arange(informative) + 0.5) * step * 0.75).astype(np.int64)
         self.copies = self.planted + max(1, int(step * 0.25))
         self._y = np.zeros(n_rows, dtype=np.int64)
-        self._y[np.random.default_rng((seed, 0)).permutation(n_rows)[: n_rows // 2]] = 1
+        self._y[np.random.default_rng((random_state, 0)).permutation(n_rows)[: n_rows // 2]] = 1
 
     @property
     def n_rows(self) -> int:
@@ -133,7 +133,8 @@ class SparseStream(Source):
 
     def fingerprint(self) -> str:
         """Return the recipe."""
-        return f"{self.n_rows}-{self.n_columns}-{len(self.planted)}-{self.nonzeros:g}-{self.seed}"
+        sizes = f"{self.n_rows}-{self.n_columns}-{len(self.planted)}"
+        return f"{sizes}-{self.nonzeros:g}-{self.random_state}"
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
@@ -141,7 +142,7 @@ class SparseStream(Source):
 
     def _lot(self, first: int) -> Compressed:
         """Columns first..first + LOT - 1, whatever block they will be read in."""
-        rng = np.random.default_rng((self.seed, 1, first))
+        rng = np.random.default_rng((self.random_state, 1, first))
         width = min(LOT, self.n_columns - first)
         lengths = np.minimum(rng.poisson(self.nonzeros, LOT), self.n_rows)[:width]
         rows = rng.integers(0, self.n_rows, int(lengths.sum()))
@@ -160,7 +161,7 @@ class SparseStream(Source):
 
     def _rows_of(self, k: int) -> npt.NDArray[np.int64]:
         """Rows where planted feature k is on, in random order: a share of one class."""
-        rng = np.random.default_rng((self.seed, 2, k))
+        rng = np.random.default_rng((self.random_state, 2, k))
         mine = np.flatnonzero(self._y == k % 2)
         share = 0.25 + 0.35 * (k + 1) / max(len(self.planted), 1)
         return rng.permutation(mine)[: max(4, int(share * len(mine)))]
