@@ -23,7 +23,7 @@ from tamis.estimators.online import OnlineClassifier
 from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
-from tamis.methods.base import ColumnSelector
+from tamis.methods.selector import ColumnSelector
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.stores.transpose import write_store

@@ -2,6 +2,7 @@
 
 from tamis import checks as checks
 from tamis import encode as encode
+from tamis import estimators as estimators
 from tamis import evaluate as evaluate
 from tamis import measures as measures
 from tamis import methods as methods
@@ -31,29 +32,29 @@ from tamis.measures.fisher_z import FisherZ as FisherZ
 from tamis.measures.g_squared import GSquared as GSquared
 from tamis.measures.information import MutualInformation as MutualInformation
 from tamis.measures.information import SymmetricUncertainty as SymmetricUncertainty
-from tamis.methods.batch.all_features import AllFeatures as AllFeatures
-from tamis.methods.batch.cfs import CFS as CFS
-from tamis.methods.batch.consistency import Consistency as Consistency
-from tamis.methods.batch.fcbf import FCBF as FCBF
-from tamis.methods.batch.fgm import FGM as FGM
-from tamis.methods.batch.gdm import GDM as GDM
-from tamis.methods.batch.hiton_pc import HITONPC as HITONPC
-from tamis.methods.batch.l1_svm import L1SVM as L1SVM
-from tamis.methods.batch.lars import LARS as LARS
-from tamis.methods.batch.mrmr import MRMR as MRMR
-from tamis.methods.batch.naive_boosting import NaiveBoosting as NaiveBoosting
-from tamis.methods.batch.random_features import RandomFeatures as RandomFeatures
-from tamis.methods.batch.relieff import ReliefF as ReliefF
-from tamis.methods.batch.spsf_lar import SPSFLAR as SPSFLAR
-from tamis.methods.streaming.alpha_investing import AlphaInvesting as AlphaInvesting
-from tamis.methods.streaming.fast_osfs import FastOSFS as FastOSFS
-from tamis.methods.streaming.grafting import Grafting as Grafting
-from tamis.methods.streaming.group_saola import GroupSAOLA as GroupSAOLA
-from tamis.methods.streaming.ofs_a3m import OFSA3M as OFSA3M
-from tamis.methods.streaming.ofs_density import OFSDensity as OFSDensity
-from tamis.methods.streaming.osfs import OSFS as OSFS
-from tamis.methods.streaming.saola import SAOLA as SAOLA
-from tamis.methods.streaming.sfs_fi import SFSFI as SFSFI
+from tamis.estimators.batch import AllFeatures as AllFeatures
+from tamis.estimators.batch import CFS as CFS
+from tamis.estimators.batch import Consistency as Consistency
+from tamis.estimators.batch import FCBF as FCBF
+from tamis.estimators.batch import FGM as FGM
+from tamis.estimators.batch import GDM as GDM
+from tamis.estimators.batch import HITONPC as HITONPC
+from tamis.estimators.batch import L1SVM as L1SVM
+from tamis.estimators.batch import LARS as LARS
+from tamis.estimators.batch import MRMR as MRMR
+from tamis.estimators.batch import NaiveBoosting as NaiveBoosting
+from tamis.estimators.batch import RandomFeatures as RandomFeatures
+from tamis.estimators.batch import ReliefF as ReliefF
+from tamis.estimators.batch import SPSFLAR as SPSFLAR
+from tamis.estimators.streaming import AlphaInvesting as AlphaInvesting
+from tamis.estimators.streaming import FastOSFS as FastOSFS
+from tamis.estimators.streaming import Grafting as Grafting
+from tamis.estimators.streaming import GroupSAOLA as GroupSAOLA
+from tamis.estimators.streaming import OFSA3M as OFSA3M
+from tamis.estimators.streaming import OFSDensity as OFSDensity
+from tamis.estimators.streaming import OSFS as OSFS
+from tamis.estimators.streaming import SAOLA as SAOLA
+from tamis.estimators.streaming import SFSFI as SFSFI
 from tamis.sources import open_source
 
 open = open_source

@@ -55,13 +55,14 @@ class Method:
 
     @property
     def where(self) -> str:
-        """The class that does the work, without scikit-learn if it is `plain`."""
-        return f"tamis.methods.{self.role}.{self.module}:{self.plain or self.class_name}"
+        """The class that does the work, without scikit-learn: a rule or a learner."""
+        plain = self.plain or f"{self.class_name}Rule"
+        return f"tamis.methods.{self.role}.{self.module}:{plain}"
 
     @property
     def estimator(self) -> str:
         """The public class, ``tamis.NAME``."""
-        return f"tamis.estimators.{self.role}:{self.class_name}" if self.plain else self.where
+        return f"tamis.estimators.{self.role}:{self.class_name}"
 
 
 @dataclass(frozen=True)
@@ -322,4 +323,4 @@ PUBLIC = {
 }
 
 #: Packages that are attributes of ``tamis`` without being imported first.
-PACKAGES = ("checks", "encode", "evaluate", "measures", "methods", "sources")
+PACKAGES = ("checks", "encode", "estimators", "evaluate", "measures", "methods", "sources")

@@ -18,7 +18,7 @@ from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
 from tamis.kernels.threads import thread_count
-from tamis.methods.base import ColumnSelector
+from tamis.methods.selector import ColumnSelector
 from tamis.sources import base
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore

@@ -19,7 +19,7 @@ from tamis.engine import axis
 from tamis.engine.select import make_selector, select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
-from tamis.methods.base import FeatureStreamSelector
+from tamis.methods.selector import FeatureStreamSelector
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
 

@@ -13,19 +13,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tamis.checks import batch, instances, measures, sources, streams
+from tamis.estimators import BatchEstimator, StreamEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
 from tamis.measures.base import Measure
-from tamis.methods.base import BatchSelector, FeatureStreamSelector
+from tamis.methods.rule import Rule
 from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
 
 
 def checks_of(thing: Any) -> list[Callable[[Any], None]]:
-    """Every check that a selector, a measure or a source has to pass."""
-    if isinstance(thing, FeatureStreamSelector):
+    """Return every check that a rule, a selector, a measure or a source has to pass."""
+    if isinstance(thing, Rule):
+        thing = estimator_of(type(thing))()
+    if isinstance(thing, StreamEstimator):
         return list(streams.CHECKS)
-    if isinstance(thing, BatchSelector):
+    if isinstance(thing, BatchEstimator):
         return list(batch.CHECKS)
     if isinstance(thing, OnlineClassifier):
         return list(instances.CHECKS)
@@ -37,6 +40,8 @@ def checks_of(thing: Any) -> list[Callable[[Any], None]]:
 
 
 def check(thing: Any) -> None:
-    """Run every check on a selector, a measure or a source."""
+    """Run every check on a rule, a selector, a measure or a source."""
+    if isinstance(thing, Rule):
+        thing = estimator_of(type(thing))(**thing.get_params())
     for one in checks_of(thing):
         one(thing)

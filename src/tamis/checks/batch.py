@@ -13,10 +13,10 @@ from tamis.checks import columns
 from tamis.checks.columns import fitted
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import TamisError
-from tamis.methods.base import BatchSelector
+from tamis.estimators import BatchEstimator
 
 
-def ranking_holds_what_is_kept(selector: BatchSelector) -> None:
+def ranking_holds_what_is_kept(selector: BatchEstimator) -> None:
     """The method's own order and the order of arrival are of the same features."""
     for case in cases():
         done = fitted(selector, case)
@@ -26,7 +26,7 @@ def ranking_holds_what_is_kept(selector: BatchSelector) -> None:
         assert clone(selector).rank(case.X, case.y).tolist() == ranking, f"{case}: rank differs"
 
 
-def a_fitted_selector_survives_pickling(selector: BatchSelector) -> None:
+def a_fitted_selector_survives_pickling(selector: BatchEstimator) -> None:
     """What was found can be put away, and the columns are not put away with it."""
     for case in cases():
         done = fitted(selector, case)
@@ -39,7 +39,7 @@ def a_fitted_selector_survives_pickling(selector: BatchSelector) -> None:
         assert more < wide.nbytes / 2, f"{case}: {more:,} bytes more for ten times the columns"
 
 
-def bad_columns_are_refused(selector: BatchSelector) -> None:
+def bad_columns_are_refused(selector: BatchEstimator) -> None:
     """NaN is refused in one sentence, and nothing is left that looks like an answer."""
     for case in cases():
         spoilt = case.X.copy()

@@ -14,12 +14,12 @@ from sklearn.base import clone
 from tamis.checks.data import Case, assert_same_log, cases
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
+from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import threads
-from tamis.methods.base import ColumnSelector
 from tamis.sources.memory import MemorySource
 
-Check = Callable[[ColumnSelector], None]
-S = TypeVar("S", bound=ColumnSelector)
+Check = Callable[[ColumnEstimator], None]
+S = TypeVar("S", bound=ColumnEstimator)
 
 
 def fitted(selector: S, case: Case) -> S:
@@ -28,16 +28,16 @@ def fitted(selector: S, case: Case) -> S:
     return copy
 
 
-def log_is_the_same_for_every_block_width(selector: ColumnSelector) -> None:
+def log_is_the_same_for_every_block_width(selector: ColumnEstimator) -> None:
     """A block is a prefetch, never a meaning."""
     for case in cases():
         expected = fitted(selector, case)
         for width in (1, 7, 64, case.X.shape[1]):
-            found = clone(selector).run(MemorySource(case.X), case.y, width=width)
+            found = selector.to_selector().run(MemorySource(case.X), case.y, width=width)
             assert_same_log(found.log_, expected.log_, f"{case}, blocks of {width}")
 
 
-def log_is_the_same_for_every_number_of_threads(selector: ColumnSelector) -> None:
+def log_is_the_same_for_every_number_of_threads(selector: ColumnEstimator) -> None:
     """Threads split columns, never rows."""
     for case in cases():
         with threads(1):
@@ -48,7 +48,7 @@ def log_is_the_same_for_every_number_of_threads(selector: ColumnSelector) -> Non
             assert_same_log(found.log_, expected.log_, f"{case}, {count} threads")
 
 
-def log_is_the_same_for_every_layout(selector: ColumnSelector) -> None:
+def log_is_the_same_for_every_layout(selector: ColumnEstimator) -> None:
     """Dense and sparse, by rows or by columns, give the same bits."""
     for case in cases():
         expected = fitted(selector, case)
@@ -57,18 +57,18 @@ def log_is_the_same_for_every_layout(selector: ColumnSelector) -> None:
             assert_same_log(found.log_, expected.log_, f"{case}, {make.__name__}")
 
 
-def log_is_the_same_when_nothing_is_foreseen(selector: ColumnSelector) -> None:
+def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator) -> None:
     """What is settled in bulk is what the rule says one by one."""
     for case in cases():
         expected = fitted(selector, case)
         for ahead in (1, 2, 5):
-            one_by_one = clone(selector)
+            one_by_one = selector.to_selector()
             setattr(one_by_one, "look_ahead", ahead)  # noqa: B010 - only some have it
-            one_by_one.fit(case.X, case.y)
+            one_by_one.run(MemorySource(case.X), case.y)
             assert_same_log(one_by_one.log_, expected.log_, f"{case}, looking {ahead} ahead")
 
 
-def log_replays_to_the_kept_set(selector: ColumnSelector) -> None:
+def log_replays_to_the_kept_set(selector: ColumnEstimator) -> None:
     """Walking the log gives what is kept, and counts add up."""
     for case in cases():
         done = fitted(selector, case)
@@ -80,7 +80,7 @@ def log_replays_to_the_kept_set(selector: ColumnSelector) -> None:
         assert kept.tolist() == done.kept_.tolist(), f"{case}: final verdicts do not match"
 
 
-def every_feature_has_a_reason(selector: ColumnSelector) -> None:
+def every_feature_has_a_reason(selector: ColumnEstimator) -> None:
     """One sentence for each feature, with its name and no gap left open."""
     for case in cases():
         log = fitted(selector, case).log_
@@ -91,7 +91,7 @@ def every_feature_has_a_reason(selector: ColumnSelector) -> None:
             assert "nan" not in sentence, f"{case}: {sentence!r} has a number missing"
 
 
-def constant_columns_are_never_kept(selector: ColumnSelector) -> None:
+def constant_columns_are_never_kept(selector: ColumnEstimator) -> None:
     """A column that never changes says nothing."""
     for case in cases():
         constant = np.flatnonzero(np.ptp(case.X, axis=0) == 0)
@@ -99,7 +99,7 @@ def constant_columns_are_never_kept(selector: ColumnSelector) -> None:
         assert not np.isin(constant, kept).any(), f"{case}: a constant column was kept"
 
 
-def inputs_are_never_modified(selector: ColumnSelector) -> None:
+def inputs_are_never_modified(selector: ColumnEstimator) -> None:
     """What the user gave is what the user still has, stored zeros and all."""
     for case in cases():
         for make in (np.array, sp.csr_matrix, sp.csc_matrix):
@@ -116,7 +116,7 @@ def inputs_are_never_modified(selector: ColumnSelector) -> None:
             assert same, f"{case}: {make.__name__} input was changed"
 
 
-def stored_zeros_are_zeros(selector: ColumnSelector) -> None:
+def stored_zeros_are_zeros(selector: ColumnEstimator) -> None:
     """A sparse matrix that stores zeros means the same as one that does not."""
     for case in cases():
         X: Any = sp.csc_matrix(case.X)
@@ -125,7 +125,7 @@ def stored_zeros_are_zeros(selector: ColumnSelector) -> None:
         assert_same_log(found.log_, expected.log_, f"{case}, stored zeros")
 
 
-def fitting_again_starts_afresh(selector: ColumnSelector) -> None:
+def fitting_again_starts_afresh(selector: ColumnEstimator) -> None:
     """Nothing of an earlier fit is left."""
     first, second = cases()[0], cases()[2]
     expected = fitted(selector, second)
@@ -133,16 +133,16 @@ def fitting_again_starts_afresh(selector: ColumnSelector) -> None:
     assert_same_log(again.log_, expected.log_, "fitted twice")
 
 
-def memory_does_not_grow_with_irrelevant_features(selector: ColumnSelector) -> None:
+def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> None:
     """Ten times as many columns that say nothing cost a few bytes each in the log, no more."""
     n, width = 100, 20_000
     y = np.arange(n) % 2
-    live = clone(selector)
+    live = selector.to_selector()
     # Each column is on in the same number of rows of both classes.
     indices = np.tile(np.array([0, 1, 2, 3], dtype=np.int32), width)
     indptr = np.arange(width + 1, dtype=np.int64) * 4
     block = ColumnBlock(0, n, Compressed(indptr, indices, np.ones(4 * width)))
-    live._start(y, "x", 0)
+    live.start(y)
     live.prepare([block])
     # Some selectors only call a column irrelevant that is worse than one they keep.
     live.update(live.score(ColumnBlock.of(y)))

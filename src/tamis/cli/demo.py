@@ -60,7 +60,7 @@ def _real() -> tuple[Run, str]:
 
     from tamis.core.names import Names
     from tamis.engine.select import select
-    from tamis.methods.streaming.saola import SAOLA
+    from tamis import SAOLA
     from tamis.sources import MemorySource
 
     X, y = load_digits(return_X_y=True)
@@ -91,7 +91,7 @@ def _accuracy(X: Any, y: Any, *steps: Any) -> float:
 def _generated(columns: int) -> tuple[Run, str]:
     from tamis.engine.select import select
     from tamis.measures import MutualInformation
-    from tamis.methods.streaming.saola import SAOLA
+    from tamis import SAOLA
     from tamis.sources.synthetic import SparseStream
 
     source = SparseStream(n_columns=columns)

@@ -14,7 +14,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.method_words import split_method
 
 if TYPE_CHECKING:
-    from tamis.methods import ColumnSelector, FeatureStreamSelector
+    from tamis.methods import ColumnSelector, Rule
 
 
 class MethodWords(click.ParamType):  # type: ignore[type-arg]
@@ -51,17 +51,17 @@ own_class_option = click.option(
 )  # fmt: skip
 
 
-def own_class(where: str | None) -> type[FeatureStreamSelector] | None:
-    """The class that --method names, to go on with; None if none is named."""
+def own_class(where: str | None) -> type[Rule] | None:
+    """Return the rule that --method names, to resume with; None if none is named."""
     if where is None:
         return None
     from tamis.engine.known_selectors import class_of
-    from tamis.methods import FeatureStreamSelector
+    from tamis.methods import FeatureStreamSelector, Rule
 
-    kind = class_of(where)
-    if not issubclass(kind, FeatureStreamSelector):
-        raise ParameterError(f"{where} is no FeatureStreamSelector, so no selection goes on by it")
-    return kind  # type: ignore[no-any-return]
+    kind: type[Rule] = class_of(where)
+    if not issubclass(kind, Rule) or not issubclass(kind.machinery, FeatureStreamSelector):
+        raise ParameterError(f"{where} is not a rule for feature streams, so nothing resumes by it")
+    return kind
 
 
 def selector_of(
@@ -71,15 +71,15 @@ def selector_of(
     alpha: float | None,
     threshold: float | None,
 ) -> tuple[ColumnSelector, str | None]:
-    """The selector that the options ask for, and the word of an encoder named after a colon."""
+    """Return the selector that the options describe, and the encoder named after a colon."""
     from tamis.engine.known_selectors import class_of
-    from tamis.methods import ColumnSelector
+    from tamis.methods import Rule
 
     where, settings = split_method(method)
     kind = class_of(where)
-    if not issubclass(kind, ColumnSelector):
+    if not issubclass(kind, Rule):
         raise ParameterError(
-            f"{where} is no ColumnSelector of tamis.methods, so tamis select cannot run it; "
+            f"{where} is not a Rule of tamis.methods, so tamis select cannot run it; "
             "tamis compare takes any class with fit(X, y)"
         )
     known = list(inspect.signature(kind).parameters)
@@ -97,35 +97,35 @@ def selector_of(
     if threshold is not None and "threshold" in known:
         settings, threshold = {"threshold": threshold, **settings}, None  # the method's own
     if "measure" in known:
-        settings["measure"] = _measure(measure, alpha, threshold)
+        alpha = settings.pop("alpha", None) if alpha is None else alpha
+        settings |= _measure(measure, alpha, threshold, has_alpha="alpha" in known)
     elif (measure, alpha, threshold) != ("auto", None, None):
         raise ParameterError(
             f"{where} has no measure, so it takes no --measure, --alpha or --threshold"
         )
-    chosen = kind(**settings)
-    chosen._check_parameters()  # now, not when the data have been read
-    return chosen, told.get("encode")
+    # Parameters are checked now, not when the data have been read.
+    return kind(**settings).to_selector(), told.get("encode")
 
 
-def _measure(name: str, alpha: float | None, threshold: float | None) -> Any:
-    """The measure the options ask for; a word where nothing but its name is given."""
-    from tamis.measures.auto import BY_NAME, Auto
+def _measure(
+    name: str, alpha: float | None, threshold: float | None, *, has_alpha: bool
+) -> dict[str, Any]:
+    """Return the parameters that the options --measure, --alpha and --threshold stand for."""
+    from tamis.measures.auto import BY_NAME
 
-    given = {k: v for k, v in (("alpha", alpha), ("threshold", threshold)) if v is not None}
-    if not given:
-        return name
-    if len(given) == 2:
+    if alpha is not None and threshold is not None:
         raise ParameterError("--alpha is a test and --threshold is none; give one of the two")
-    if name == "auto":
-        if alpha is not None:
-            return Auto(alpha)
-        name = "mutual_information"
-    if name not in BY_NAME:
+    if name != "auto" and name not in BY_NAME:
         raise ParameterError(
             f"the measure {name!r} is not known; give one of {', '.join(MEASURES)}"
         )
-    kind = BY_NAME[name]
-    wrong = [k for k in given if k not in inspect.signature(kind).parameters]
-    if wrong:
-        raise ParameterError(f"the measure {name} has no {wrong[0]}")
-    return kind(**given)
+    if threshold is not None:
+        name = "mutual_information" if name == "auto" else name
+        if "threshold" not in inspect.signature(BY_NAME[name]).parameters:
+            raise ParameterError(f"the measure {name} has no threshold")
+        return {"measure": BY_NAME[name](threshold=threshold)}  # type: ignore[call-arg]
+    if alpha is None:
+        return {"measure": name}
+    if not has_alpha:
+        raise ParameterError("this method has no parameter alpha; give a measure that has one")
+    return {"measure": name, "alpha": alpha}

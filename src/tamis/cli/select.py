@@ -175,7 +175,7 @@ def command(
         if every is not None:
             asked |= {"groups": table, **encoding}
             begin(out, columns, selector, reading if columns is source else {}, **asked)
-            run = resume(out, every=every, selector=type(selector), **how)
+            run = resume(out, every=every, selector=type(selector.rule), **how)
         else:
             run = _at_once(out, columns, selector, how | {"groups": table, **encoding}, **asked)
         if page is not None:

@@ -32,6 +32,10 @@ class ParameterError(TamisError, ValueError):
     """A parameter is outside its declared range."""
 
 
+class NotStartedError(TamisError, ValueError, AttributeError):
+    """Something was requested of a selector that has not been started."""
+
+
 class SourceError(TamisError, ValueError):
     """A file cannot be read; the message names file, line, byte and token where they are known."""
 
@@ -50,6 +54,10 @@ class MissingDependencyError(TamisError, ImportError):
 
 class DataWarning(UserWarning):
     """The data can be used as it is, but the answer may not mean what was wanted."""
+
+
+class ConvergenceWarning(DataWarning):
+    """An optimisation ended before it reached its tolerance."""
 
 
 def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:

@@ -87,6 +87,14 @@ class Target:
             raise InputError("a regression target has no classes; use FisherZ, which needs none")
         return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
 
+    def refuse_numbers(self, method: str) -> None:
+        """Raise one sentence for a regression target, which `method` cannot use."""
+        if not self.is_classes:
+            raise InputError(
+                f"{method} needs classes, and y holds real numbers (an unknown label type for it): "
+                "turn y into classes, or use a selector with measure='fisher_z'"
+            )
+
     def refuse_constant(self) -> None:
         """Raise one sentence if the target is the same in every row."""
         if self.n_rows > 1 and np.all(self.values == self.values[0]):

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-from sklearn.base import clone
-
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError
@@ -19,7 +17,7 @@ from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.axis import columns_for_now
-from tamis.engine.known_selectors import make_selector
+from tamis.engine.known_selectors import as_selector
 from tamis.engine.living.stock import Stock, stock_for
 from tamis.engine.run import Run
 from tamis.engine.workers.executors import examiner
@@ -43,7 +41,7 @@ Watch = Callable[[Callable[[], Run]], None]
 
 def select(
     data: Any,
-    selector: ColumnSelector | str = "saola",
+    selector: Any = "saola",
     y: Any = None,
     *,
     encode: Encoder | str | None = None,
@@ -62,8 +60,9 @@ def select(
     ----------
     data : path, Source, array, scipy sparse matrix, data frame or Arrow table
         The features; ``tamis.open`` says what is understood.
-    selector : selector or str, default="saola"
-        A selector (a copy of it is fitted) or its word on the command line.
+    selector : str, rule or estimator, default="saola"
+        The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
+        (a copy is fitted).
     y : array-like, optional
         The target, where the data does not bring its own.
     encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
@@ -105,7 +104,7 @@ def select(
     begun = time.perf_counter()
     source = open_source(data)
     target = _target(source, y)
-    chosen = make_selector(selector) if isinstance(selector, str) else clone(selector)
+    chosen: Any = as_selector(selector)
     if groups is not None:
         refuse_groups(chosen)
     encoding = Encoding(encode, missing)
@@ -197,7 +196,7 @@ def describe_run(
     return Run(
         log=log,
         method=chosen.method,
-        parameters={k: repr(v) for k, v in chosen.get_params(deep=False).items()},
+        parameters={k: repr(v) for k, v in chosen.get_params().items()},
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
         measure_reason=getattr(chosen, "measure_reason_", ""),
         source=source | {"target": describe_target(_labels(target))},

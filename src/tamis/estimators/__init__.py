@@ -1,1 +1,15 @@
-"""scikit-learn's interface to the methods; only this package and `evaluate` import scikit-learn."""
+"""The interface of scikit-learn to the methods; only this, evaluate and checks import scikit-learn.
+
+`estimator_of` makes an estimator of a rule of one's own.
+"""
+
+from __future__ import annotations
+
+from tamis.estimators.estimator import (
+    BatchEstimator,
+    ColumnEstimator,
+    StreamEstimator,
+    estimator_of,
+)
+
+__all__ = ["BatchEstimator", "ColumnEstimator", "StreamEstimator", "estimator_of"]

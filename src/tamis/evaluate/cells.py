@@ -225,7 +225,7 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
             if hi in stops:
                 seen[hi] = np.asarray(selector.kept_).copy()
 
-    selector.run(MemorySource(X, y), y, watched)
+    selector.selector_ = selector.to_selector().run(MemorySource(X, y), y, watched)
     return [np.sort(seen[stop]) for stop in stops]
 
 

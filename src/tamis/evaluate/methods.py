@@ -20,9 +20,11 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.method_words import split_method
 from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
-from tamis.engine.known_selectors import class_of, load_class, place_of
+from tamis.engine.known_selectors import class_of, load_class, place_of, rule_of
+from tamis.estimators import estimator_of
 from tamis.measures.auto import BY_NAME, at_level, choose
-from tamis.methods.measured import Measured
+from tamis.methods import FeatureStreamSelector, Rule
+from tamis.methods.measured import MeasuringRule
 from tamis.sources.memory import MemorySource
 
 #: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.
@@ -73,7 +75,10 @@ class Method:
     @property
     def streams(self) -> bool:
         """Whether it has kept something before the last feature arrives."""
-        return hasattr(load_class(self.where), "feed")
+        kind = load_class(self.where)
+        if issubclass(kind, Rule):
+            return issubclass(kind.machinery, FeatureStreamSelector)
+        return hasattr(kind, "feed")
 
     def shuffled(self, order: int) -> Method:
         """The same, with features arriving in a random order."""
@@ -90,7 +95,7 @@ def parse_methods(given: Any) -> list[Method]:
     """
     if isinstance(given, str):
         given = [word.strip() for word in given.split(",") if word.strip()]
-    if isinstance(given, BaseEstimator):
+    if isinstance(given, BaseEstimator | Rule):
         given = [given]
     pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
     found = [_method(one, label) for label, one in pairs]
@@ -108,10 +113,10 @@ def _method(given: Any, label: str | None) -> Method:
         return given
     if isinstance(given, str):
         return parse_method(given, label)
-    if hasattr(given, "fit") and hasattr(given, "get_params"):
+    if isinstance(given, Rule) or (hasattr(given, "fit") and hasattr(given, "get_params")):
         spec = _spec(given)
         return Method(label or _short(repr(given)), spec["class"], spec["params"], {})
-    raise ParameterError(f"{given!r} is no method; give a word such as 'saola', or a selector")
+    raise ParameterError(f"{given!r} is not a method; give a name such as 'saola', or a selector")
 
 
 def parse_method(text: str, label: str | None = None) -> Method:
@@ -126,8 +131,8 @@ def parse_method(text: str, label: str | None = None) -> Method:
         if name not in known:
             raise ParameterError(f"{where} has no parameter {name!r}; it has {', '.join(known)}")
     made = kind(**params)
-    if hasattr(made, "_check_parameters"):
-        made._check_parameters()
+    if isinstance(made, Rule):
+        made.check_params()
     spec = _spec(made)
     given = {name: spec["params"][name] for name in params}
     return Method(label or text, spec["class"], given, level, encode=encode)
@@ -166,7 +171,7 @@ def make(method: Method, seed: int) -> Any:
     for name in SEEDS:
         if name in inspect.signature(kind).parameters and name not in params:
             params[name] = seed % 2**31
-    return kind(**params)
+    return (estimator_of(kind) if issubclass(kind, Rule) else kind)(**params)
 
 
 def encoded(method: Method, X: Any, y: Any) -> Any:
@@ -183,15 +188,18 @@ def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:
 
 def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
     """Put the measure that "auto" picks for these columns in its place."""
-    if getattr(selector, "measure", None) != "auto" or not isinstance(selector, Measured):
+    rule = rule_of(type(selector))
+    if getattr(selector, "measure", None) != "auto" or not issubclass(rule, MeasuringRule):
         return
+    alpha = getattr(selector, "alpha", None)
+    level = dict(method.level) | ({} if alpha is None else {"alpha": alpha})
     source, target = MemorySource(X), Target.of(y)
     measure, _ = choose(
         source.columns(), target, source.n_columns,
-        at_level(selector.discrete_measure, method.level),
-        at_level(selector.continuous_measure, method.level),
+        at_level(rule.discrete_measure, level),
+        at_level(rule.continuous_measure, level),
     )  # fmt: skip
-    selector.set_params(measure=measure)
+    selector.set_params(measure=measure, **({} if alpha is None else {"alpha": None}))
 
 
 # --- estimators as JSON --------------------------------------------------------------------------
@@ -199,7 +207,7 @@ def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
 
 def _spec(made: Any) -> dict[str, Any]:
     """An estimator or a measure as its class and parameters."""
-    kind = type(made)
+    kind = rule_of(type(made))
     if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
         raise ParameterError(
             f"{kind.__name__} is defined in a script or a function, where worker processes cannot "
@@ -243,7 +251,9 @@ def _code_of(where: str) -> str:
     A version is the same while somebody works on a method; its source is not.
     """
     digest = hashlib.blake2b(digest_size=8)
-    for base in load_class(where).__mro__:
+    kind = load_class(where)
+    machinery = kind.machinery.__mro__ if issubclass(kind, Rule) else ()
+    for base in (*kind.__mro__, *machinery):
         if base.__module__.split(".")[0] in ("builtins", "sklearn", "abc", "typing"):
             continue
         try:

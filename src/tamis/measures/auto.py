@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,6 @@ from tamis._registry import MEASURES, Lazy
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import most_levels
-from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.base import Floats, Measure
@@ -36,29 +35,13 @@ _IN_FILES: Lazy[type[Measure]] = Lazy(
 )
 
 
-@dataclass(frozen=True)
-class Auto:
-    """Leave the measure to the data, as "auto" does, at a level of one's own.
-
-    Parameters
-    ----------
-    alpha : float
-        The level of whichever measure is picked.
-    """
-
-    alpha: float
-
-    def __post_init__(self) -> None:
-        check("Auto", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
-
-
-def as_asked(measure: Auto | Measure | str, picked: Measure) -> Measure:
-    """A measure that was picked, at the level that was asked for."""
-    return at_level(picked, {"alpha": measure.alpha}) if isinstance(measure, Auto) else picked
+def at_alpha(measure: Measure, alpha: float | None) -> Measure:
+    """Return the measure at a significance level; None leaves its own."""
+    return measure if alpha is None else at_level(measure, {"alpha": alpha})
 
 
 def at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
-    """The measure at this level: its threshold if it has one and one is given, else its alpha."""
+    """Return the measure at this level: a threshold if it takes one and one is given, or alpha."""
     known = measure.get_params()
     if "threshold" in known and "threshold" in level:
         return replace(measure, threshold=level["threshold"], alpha=None)  # type: ignore[type-var]
@@ -67,14 +50,24 @@ def at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
     return measure
 
 
-def resolve(measure: Auto | Measure | str) -> Measure | None:
-    """Turn a measure or its name into a measure; None for "auto"."""
+def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | None:
+    """Turn a measure or its name into a measure at level `alpha`; None for "auto"."""
     if isinstance(measure, Measure):
+        if alpha is not None:
+            raise ParameterError(
+                f"alpha={alpha!r} goes with a measure given by name, and measure={measure!r} has "
+                "its own parameters; give alpha to that measure, or the measure by name"
+            )
         return measure
-    if measure == "auto" or isinstance(measure, Auto):
+    if measure == "auto":
         return None
     if isinstance(measure, str) and measure in BY_NAME:
-        return BY_NAME[measure]()
+        kind = BY_NAME[measure]
+        if alpha is None:
+            return kind()
+        if "alpha" not in (f.name for f in fields(kind)):  # type: ignore[arg-type]
+            raise ParameterError(f"the measure {measure} has no alpha")
+        return kind(alpha=alpha)  # type: ignore[call-arg]
     words = ", ".join(repr(w) for w in ("auto", *BY_NAME))
     raise ParameterError(
         f"measure={measure!r} is not known; give one of {words}, or a measure such as FisherZ()"
@@ -82,7 +75,7 @@ def resolve(measure: Auto | Measure | str) -> Measure | None:
 
 
 def named(measure: Measure) -> dict[str, Any]:
-    """A measure as its name and its parameters, for a file."""
+    """Return a measure as its name and its parameters, for a file."""
     if not known_by_name(measure):
         raise ParameterError(
             f"the measure {measure!r} is not known by name, so it cannot be written to a file; "
@@ -101,7 +94,7 @@ def known_by_name(measure: Measure) -> bool:
 
 
 def from_name(name: str, parameters: Mapping[str, Any]) -> Measure:
-    """The measure that `named` told of."""
+    """Return the measure that `named` describes."""
     if name not in _IN_FILES:
         raise ParameterError(f"the measure {name!r} is not known; use the tamis that wrote it")
     given = {

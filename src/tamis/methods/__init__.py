@@ -1,9 +1,9 @@
-"""Methods. Adding one takes a file in `streaming/` or `batch/` and an entry in `_registry`.
+"""Methods: the rules of the papers, and what runs them. Nothing here needs scikit-learn.
 
-The methods are a file each: `streaming/` for columns that arrive, `batch/` for all columns at once,
-`online/` for rows that arrive. What they share is in `base.py`; what those on columns are built
-from is in `columns/`. All that a selector of one's own needs is imported from here; modules below
-may move.
+A method is a file in `streaming/` (columns that arrive), `batch/` (all columns at once) or
+`online/` (rows that arrive), and an entry in `_registry`. Its rule says what to keep; a selector
+runs the rule over scored blocks; `tamis.estimators` has the interface of scikit-learn. All that a
+rule of one's own needs is imported from here; modules below may move.
 """
 
 from __future__ import annotations
@@ -12,28 +12,33 @@ from tamis._registry import METHODS, Lazy
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import Number, OneOf
 from tamis.methods.arrivals import Arrival, Kept
-from tamis.methods.base import BatchSelector, ColumnSelector, FeatureStreamSelector, Selector
-from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
-from tamis.methods.measured import MeasuredSelector
+from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.batch.scores import Found, ScoredRule, Table, TableRule
+from tamis.methods.measured import MeasuredRule
+from tamis.methods.rule import Rule
+from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
 
 __all__ = [
     "BY_METHOD",
     "Arrival",
     "BatchSelector",
+    "CandidateRule",
     "Candidates",
     "ColumnSelector",
     "Decision",
     "FeatureStreamSelector",
+    "Found",
     "Kept",
-    "MeasuredBatchSelector",
-    "MeasuredSelector",
+    "MeasuredRule",
     "Number",
     "OneOf",
     "Reason",
-    "Selector",
+    "Rule",
+    "ScoredRule",
+    "Table",
+    "TableRule",
     "Verdict",
 ]
 
-
-#: Selectors of columns by their name on the command line, imported when they are looked up.
-BY_METHOD: Lazy[type[ColumnSelector]] = Lazy({name: m.where for name, m in METHODS.items()})
+#: The rule of every method on columns by its name, imported when it is looked up.
+BY_METHOD: Lazy[type[Rule]] = Lazy({name: m.where for name, m in METHODS.items()})

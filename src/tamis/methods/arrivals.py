@@ -1,4 +1,4 @@
-"""What passes between the stream and the rule: arrivals, what is kept, what can be foreseen."""
+"""What passes between a stream and its rule: arrivals, what is kept, what can be foreseen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.names import Names
-from tamis.measures.base import Panel
+from tamis.measures.base import Measure, Panel
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,10 +29,20 @@ class Arrival:
 
 
 class Kept:
-    """The kept features, oldest first, and the panel that compares newcomers with them."""
+    """The kept features, oldest first, and the panel that compares newcomers with them.
 
-    def __init__(self, panel: Panel) -> None:
-        self.panel = panel
+    Attributes
+    ----------
+    features, relevance : ndarray
+        Arrival numbers, and strengths towards the target.
+    panel : Panel
+        Compares a newcomer with them: ``kept.panel.between(arrival.column)``.
+    measure : Measure
+        The measure in use.
+    """
+
+    def __init__(self, panel: Panel, measure: Measure) -> None:
+        self.panel, self.measure = panel, measure
         self.features = np.zeros(0, dtype=np.int64)
         self.relevance = np.zeros(0)
 
@@ -46,7 +56,7 @@ class Kept:
         self.relevance = np.append(self.relevance, arrival.relevance)
 
     def drop(self, features: Sequence[int]) -> None:
-        """Let features go."""
+        """Drop features."""
         positions = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
         self.panel.drop(positions)
         self.features = np.delete(self.features, positions)

@@ -1,7 +1,7 @@
-"""Selectors that score features with a measure: what they share, and those for feature streams.
+"""Methods that score features with a measure: what they share, and those for feature streams.
 
-Irrelevant features are logged in bulk and never meet the rule. A feature-stream selector is defined
-by `decide`: what it does with one arriving feature that is relevant, given what is kept.
+Irrelevant features are logged in bulk and never meet the rule. The rule of a feature stream is
+`decide`: what to do with one arriving feature that is relevant, given what is kept.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import NotFittedError
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import warn
 from tamis.core.kinds import most_levels
+from tamis.core.params import Nothing, Number, Range
+from tamis.core.target import Target
 from tamis.kernels.scan import sift
-from tamis.measures.auto import CONTINUOUS, DISCRETE, as_asked, choose, from_name, named, resolve
+from tamis.measures.auto import CONTINUOUS, DISCRETE, at_alpha, choose, from_name, named, resolve
 from tamis.measures.base import Measure, Panel, Prepared, Strength
 from tamis.methods.arrivals import Arrival, Floats, Foresight, Kept, ScoredBlock
-from tamis.methods.base import ColumnSelector, FeatureStreamSelector
+from tamis.methods.rule import Rule
+from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
 #: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
@@ -49,6 +51,76 @@ UNTESTED = 2
 #: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
 HUGE = 1e70
 
+#: Allowed values of `alpha`, which None leaves to the measure.
+ALPHA: Mapping[str, tuple[Range, ...]] = {
+    "alpha": (Nothing(), Number(0, 1, open_low=True, open_high=True))
+}
+
+
+class MeasuringRule(Rule):
+    """A rule with a measure, whose gate only relevant features pass."""
+
+    #: What ``measure="auto"`` picks between.
+    discrete_measure: ClassVar[Measure] = DISCRETE
+    continuous_measure: ClassVar[Measure] = CONTINUOUS
+
+    measure: Measure | str = "auto"
+    alpha: float | None = None
+
+    @property
+    def gated(self) -> bool:
+        """Whether columns below their level are dropped in bulk and never meet the rule.
+
+        Without that gate every column that is not constant meets it.
+        """
+        return True
+
+    def adapt(self, measure: Measure) -> Measure:
+        """Return the measure as the rule uses it, or refuse it in one sentence."""
+        return measure
+
+    def panel(self, measure: Measure, target: Target) -> Panel:
+        """Return an empty panel that can compare what the rule compares."""
+        return measure.panel(target)
+
+    def kept(self, measure: Measure, target: Target) -> Kept:
+        """Return an empty kept set."""
+        return Kept(self.panel(measure, target), measure)
+
+    def raise_cutoffs(self, cutoffs: Floats) -> None:
+        """Raise, in place, the cutoffs above which columns are relevant."""
+
+    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
+        """Return the fields that the sentences share."""
+        return measure.template_fields(target)
+
+
+class MeasuredRule(MeasuringRule):
+    """A rule for feature streams with a measure.
+
+    Subclasses have a `name`, say which values their parameters may take (`ranges`) and why a
+    feature can be kept or dropped (`reasons`), and decide about one arriving feature (`decide`).
+    They take `measure`, and may take `alpha`, as parameters.
+    """
+
+    def decide(self, arrival: Arrival, kept: Any) -> Decision:
+        """Decide about one relevant feature: keep it, drop it, evict others."""
+        raise NotImplementedError(f"{type(self).__name__} has no decide()")
+
+    @property
+    def foresees(self) -> bool:
+        """Whether `foresee` can settle anything."""
+        return type(self).foresee is not MeasuredRule.foresee
+
+    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
+        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
+
+        `pairs` are their strengths with the kept features. This may only say earlier what `decide`
+        would say; the contract tests compare the two.
+        """
+        return None
+
+
 _scratch = threading.local()
 
 #: Threads of a worker share a copy of the kept set, and some panels have a place to work in.
@@ -63,84 +135,63 @@ def _room_for(width: int) -> Strength:
     return room
 
 
-class Measured(ColumnSelector):
-    """A selector with a measure, whose gate only relevant features pass."""
+class Measuring(ColumnSelector):
+    """Runs a rule with a measure.
 
-    #: What ``measure="auto"`` picks between.
-    discrete_measure: ClassVar[Measure] = DISCRETE
-    continuous_measure: ClassVar[Measure] = CONTINUOUS
+    Attributes
+    ----------
+    measure_, measure_reason_ : Measure, str
+        The measure in use and why.
+    """
 
-    measure: Measure | str
     measure_: Measure
-    measure_reason_: str
 
-    def why(self) -> dict[str, Reason]:
-        """The reasons of the rule."""
-        raise NotImplementedError
+    _kept: Any
 
     def reasons(self) -> dict[str, Reason]:
-        """The reasons of the measure, then those of the rule."""
-        return {**COMMON_REASONS, **self.why()}
+        """Return the reasons of the measure, then those of the rule."""
+        return {**COMMON_REASONS, **self.rule.reasons()}
 
     # --- beginning -------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._relevant = 0
         for stale in ("measure_", "measure_reason_", "_kept"):
-            if hasattr(self, stale):
-                delattr(self, stale)
-        measure = resolve(self.measure)
+            vars(self).pop(stale, None)
+        measure = resolve(self.rule.measure, self.rule.alpha)
         self._picked_by_auto = measure is None
         if measure is not None:
             self._use(measure, "it was given")
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
-        """Pick a measure if it was left to us."""
+        """Pick a measure if that was left to the data."""
         if not hasattr(self, "measure_"):
+            rule = self.rule
             between = (
-                as_asked(self.measure, self.discrete_measure),
-                as_asked(self.measure, self.continuous_measure),
+                at_alpha(rule.discrete_measure, rule.alpha),
+                at_alpha(rule.continuous_measure, rule.alpha),
             )
-            self._use(*choose(blocks, self._target, n_columns, *between, self._name_of))
+            self._use(*choose(blocks, self._target, n_columns, *between, self.name_of))
 
     def _use(self, measure: Measure, why: str) -> None:
+        measure = self.rule.adapt(measure)
         measure.check_target(self._target)
-        self.measure_ = measure
-        self.measure_reason_ = why
-        self._kept = Kept(self._panel())
-        self._new_log(self._template_fields(measure))
-
-    def _panel(self) -> Panel:
-        """An empty panel that can compare what the rule compares."""
-        return self.measure_.panel(self._target)
-
-    @property
-    def _gated(self) -> bool:
-        """Whether columns below their level are dropped in bulk and never meet the rule.
-
-        Without that gate every column that is not constant meets it.
-        """
-        return True
-
-    def _template_fields(self, measure: Measure) -> dict[str, str]:
-        """The words of the sentences."""
-        return measure.template_fields(self._target)
+        self.measure_, self.measure_reason_ = measure, why
+        self._kept = self.rule.kept(measure, self._target)
+        self._new_log(self.rule.template_fields(measure, self._target))
 
     # --- the two halves of taking a block --------------------------------------------------
 
-    def _strengths(self, block: ColumnBlock) -> Strength:
-        """How relevant each column is, and the level above which it counts."""
-        return self.measure_.relevance(block, self._target, out=_room_for(block.width))
-
     def score(self, block: ColumnBlock) -> ScoredBlock:
-        """Work out all that does not depend on what is kept: a pure function, in any order."""
+        """Compute all that does not depend on what is kept: a pure function, in any order."""
         block = self._ready(block)
         width = block.width
-        strength = self._strengths(block)
+        strength = self.measure_.relevance(block, self._target, out=_room_for(width))
+        self.rule.raise_cutoffs(strength.cutoff)
         relevance, constant = np.empty(width, np.float32), np.empty(width, np.uint8)
         survivors = np.empty(width, np.int64)
         found, level = sift(strength.value, strength.cutoff, relevance, constant, survivors)
-        survivors = survivors[:found].copy() if self._gated else np.flatnonzero(constant == 0)
+        survivors = survivors[:found].copy() if self.rule.gated else np.flatnonzero(constant == 0)
         if not np.isfinite(level):  # else all share a level that can be reached
             constant[np.isposinf(strength.cutoff)] = UNTESTED
         return ScoredBlock(
@@ -162,7 +213,7 @@ class Measured(ColumnSelector):
         self.log_.append_bulk(scored.relevance, scored.level, scored.constant, scored.names)
         self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
 
-    def _tell_of_levels(self, mean: float, what: str) -> None:
+    def _warn_of_levels(self, mean: float, what: str) -> None:
         """Warn of columns whose values are no categories, where the measure takes them as such."""
         if mean > most_levels(self._target.n_rows):
             other = "pass measure='fisher_z', or " if "measure" in self.get_params() else ""
@@ -182,20 +233,24 @@ class Measured(ColumnSelector):
             "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
         }
 
-    def _refuse_bad_values(self, block: ColumnBlock) -> int:
-        not_whole = super()._refuse_bad_values(block)
+    def refuse_bad_values(self, block: ColumnBlock) -> int:
+        """Raise one sentence for values that the measure cannot take."""
+        not_whole = super().refuse_bad_values(block)
         if self.measure_.kind == "continuous":
             self._refuse_huge_values(block)
         if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
             column = block.column_of_entry(not_whole)
-            name = self._name_of(block, column)
-            raise self._in_the_way(
+            name = self.name_of(block, column)
+            raise self._error_about(
                 block, column,
                 f"column {name} holds numbers that are not whole, but measure='auto' had picked "
                 f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
                 "the column into categories",
             )  # fmt: skip
         return not_whole
+
+    def _takes_text(self) -> bool:
+        return self.measure_.kind == "discrete"
 
     def _refuse_huge_values(self, block: ColumnBlock) -> None:
         """Raise one sentence for numbers whose squares a correlation could not hold."""
@@ -204,41 +259,32 @@ class Measured(ColumnSelector):
         if largest > HUGE:
             entry = int(np.argmax(np.abs(entries)))
             column = block.column_of_entry(entry)
-            name = self._name_of(block, column)
-            raise self._in_the_way(
+            name = self.name_of(block, column)
+            raise self._error_about(
                 block, column,
                 f"column {name} holds numbers beyond {HUGE:g}, whose squares cannot be held; "
                 "divide it by a constant",
             )  # fmt: skip
 
 
-class MeasuredSelector(Measured, FeatureStreamSelector):
-    """A feature-stream selector with a measure and a rule.
-
-    Subclasses say what may be given as parameters (`ranges`), why a feature can be kept or dropped
-    (`why`), and what to do with one arriving feature (`decide`).
-    """
+class MeasuredStream(Measuring, FeatureStreamSelector):
+    """Runs a rule for a feature stream with a measure."""
 
     #: Survivors compared with the kept set in one go. A prefetch: it cannot change a decision.
-    look_ahead: ClassVar[int] = 256
+    look_ahead: int = 256
 
-    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
-        """Decide about one relevant feature: keep it, drop it, evict others."""
-        raise NotImplementedError
-
-    def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
-        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
-
-        `pairs` are their strengths with the kept features. This may only say earlier what `decide`
-        would say; the contract tests compare the two.
-        """
-        return None
+    saved_per_feature: ClassVar[Mapping[str, str]] = {"relevance": "_kept.relevance"}
+    saved: ClassVar[Mapping[str, str]] = {
+        "measure": "_named_measure",
+        "why": "measure_reason_",
+        "relevant": "_relevant",
+        "pairs": "_kept.panel.pairs",
+    }
 
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
-        if not hasattr(self, "n_features_in_"):
-            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
+        self._check_started()
         return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
 
     def update(self, scored: ScoredBlock) -> None:
@@ -249,7 +295,7 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
     def finish(self) -> None:
         """Say so if what was kept are no categories, where a measure for categories was given."""
         if hasattr(self, "_kept") and not self._picked_by_auto:
-            self._tell_of_levels(self._kept.panel.mean_n_levels, "kept")
+            self._warn_of_levels(self._kept.panel.mean_n_levels, "kept")
 
     def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
         """Let survivors first..last-1 meet the kept features."""
@@ -283,19 +329,19 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
             # Those that it left open are likely to be kept, so the rule is asked at once.
             gone = ~np.isin(told.because, self._kept.features)
             rest = np.flatnonzero(gone & (told.because >= 0))
-        if len(rest) < 2 or len(self._kept) == 0 or not self._foresees():
+        if len(rest) < 2 or len(self._kept) == 0 or not self.rule.foresees:
             return told
         columns: Any = scored.columns
         if told is None:
             pairs = self._kept.panel.between_many(columns, lo, hi)
         else:
             pairs = self._kept.panel.between_many(columns.pick(lo + rest), 0, len(rest))
-        now = self.foresee(scored.strengths[lo + rest], pairs, self._kept)
+        now = self.rule.foresee(scored.strengths[lo + rest], pairs, self._kept)
         return now if told is None or now is None else told.filled(rest, now)
 
     def _ask(self, arrival: Arrival) -> Decision:
         """Let the rule decide about one feature, and do as it says."""
-        decision = self._carry_out(self.decide(arrival, self._kept), arrival)
+        decision = self._carry_out(self.rule.decide(arrival, self._kept), arrival)
         self._tell(arrival.feature + 1)
         return decision
 
@@ -328,7 +374,7 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
 
     def snapshot(self) -> Kept | None:
         """The kept features, where many drops can be foreseen with them."""
-        told = self._foresees() and len(getattr(self, "_kept", ())) > 0
+        told = self.rule.foresees and len(getattr(self, "_kept", ())) > 0
         return self._kept if told else None
 
     def score_knowing(self, block: ColumnBlock, kept: Kept) -> ScoredBlock:
@@ -341,40 +387,35 @@ class MeasuredSelector(Measured, FeatureStreamSelector):
             for lo in range(0, survivors, self.look_ahead):
                 hi = min(lo + self.look_ahead, survivors)
                 pairs = kept.panel.between_many(columns, lo, hi)
-                part = self.foresee(scored.strengths[lo:hi], pairs, kept)
+                part = self.rule.foresee(scored.strengths[lo:hi], pairs, kept)
                 if part is None:
                     return scored
                 parts.append(part)
         return replace(scored, foresight=Foresight.joined(parts))
 
-    # --- putting a stream away, and going on -------------------------------------------------
+    # --- saving a stream -------------------------------------------------------------------
 
-    def _each(self) -> dict[str, npt.NDArray[Any]]:
-        return {"relevance": self._kept.relevance}
+    @property
+    def _named_measure(self) -> dict[str, Any]:
+        """The measure as its name and its parameters."""
+        return named(self.measure_)
 
-    def _numbers(self) -> dict[str, Any]:
-        return {
-            "measure": named(self.measure_),
-            "why": self.measure_reason_,
-            "relevant": self._relevant,
-            "pairs": self._kept.panel.pairs,
-        }
+    @_named_measure.setter
+    def _named_measure(self, measure: Mapping[str, Any]) -> None:
+        if not hasattr(self, "measure_"):
+            self._use(from_name(**measure), "")
 
-    def _take_back(
+    def _keep_again(
         self,
         columns: ColumnBlock,
         features: npt.NDArray[np.int64],
         each: Mapping[str, Any],
         numbers: Mapping[str, Any],
     ) -> None:
-        if not hasattr(self, "measure_"):
-            self._use(from_name(**numbers["measure"]), numbers["why"])
-        self.measure_reason_ = numbers["why"]  # also of a measure that was given by somebody else
-        self._relevant = numbers["relevant"]
+        self._named_measure = numbers["measure"]
         ready = self._kept.panel.prepare(columns, np.arange(columns.width))
         for i, (feature, relevance) in enumerate(zip(features, each["relevance"], strict=True)):
             self._kept.add(Arrival(int(feature), float(relevance), np.nan, ready[i]))
-        self._kept.panel.pairs = numbers["pairs"]
 
-    def _foresees(self) -> bool:
-        return type(self).foresee is not MeasuredSelector.foresee
+
+MeasuredRule.machinery = MeasuredStream

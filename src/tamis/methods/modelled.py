@@ -1,31 +1,33 @@
-"""Feature-stream selectors that keep a model and ask what a newcomer would add to it.
+"""Methods for feature streams that keep a model and ask what a newcomer would add to it.
 
-The number that decides depends on the model, so it cannot be worked out ahead of the stream. But
-the model changes only when a feature is taken: columns are looked at in runs, against the model as
-it stands, in compiled code, up to the first one that the model must meet. Runs begin short and
-double while nothing is found, so little is worked out in vain. How runs are cut changes no number.
+The number that decides depends on the model, so it cannot be computed ahead of the stream. But the
+model changes only when a feature is taken: columns are tested in runs, against the model as it
+stands, in compiled code, up to the first one that the model must meet. Runs begin short and double
+while nothing is found, so little is computed in vain. How runs are cut changes no number.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import NotFittedError
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.names import Names
+from tamis.core.target import Target
 from tamis.kernels.columns import column_moments, list_column, spread_column
 from tamis.kernels.threads import over_columns
-from tamis.methods.base import FeatureStreamSelector
+from tamis.methods.rule import Rule
+from tamis.methods.selector import FeatureStreamSelector
 
 Floats = npt.NDArray[np.float64]
 
-#: Why a model cannot use a column. These stand second and third among the reasons of a selector.
+#: Why a model cannot use a column. These are the second and third reasons of a method.
 UNUSABLE = {
     "constant": Reason(
         Verdict.IRRELEVANT, "{name} was dropped as irrelevant: it has the same value in every row"
@@ -42,7 +44,7 @@ UNUSABLE = {
 class Columns:
     """A block as model kernels want it, with the moments of its columns.
 
-    `arrays` are (flat, pointers, places, values) as in `tamis.kernels.columns`; `squares` says
+    `arrays` are (flat, indptr, indices, data) as in `tamis.kernels.columns`; `squares` says
     below 0 that a column cannot be used, and why.
     """
 
@@ -68,7 +70,7 @@ class Columns:
 
     @staticmethod
     def arrays_of(block: ColumnBlock) -> tuple[npt.NDArray[Any], ...]:
-        """A block's values as (flat, pointers, places, values), whatever its layout."""
+        """A block's values as (flat, indptr, indices, data), whatever its layout."""
         if isinstance(block.values, Compressed):
             v = block.values
             return np.empty(0), v.indptr, v.indices, v.data
@@ -130,37 +132,64 @@ class Page:
         return float(self.levels[0]) if shared else self.levels
 
 
-class ModelledSelector(FeatureStreamSelector):
-    """A feature-stream selector that decides by what a column would add to its model.
+class ModelRule(Rule):
+    """A rule for feature streams that decides by what a column would add to its model.
 
-    Subclasses say how a run of columns is taken, up to the first that the model meets (`_take`).
+    Subclasses say how a run of columns is taken, up to the first that the model meets (`take`), and
+    list in `saved` what a later session needs besides the kept columns (`keep_again`).
     """
 
-    #: Columns looked at in the first run after the model changed. It cannot change a decision.
-    look_ahead: ClassVar[int] = 16
+    #: Kept features, in order of arrival.
+    features: npt.NDArray[np.int64]
 
-    _features: npt.NDArray[np.int64]
+    @property
+    def centred(self) -> bool:
+        """Whether columns are taken less their means."""
+        return True
+
+    def template_fields(self, target: Target) -> dict[str, str]:
+        """Return the fields that the sentences share."""
+        return {"target": "class" if target.is_classes else "target"}
 
     @abstractmethod
-    def _take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
+    def take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
         """Take columns lo..hi-1 in turn, up to and with the first that the model meets.
 
         Those before it are noted on the page. Returns the next column, and the decision about the
         one that the model met.
         """
 
+    @abstractmethod
+    def keep_again(
+        self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
+    ) -> None:
+        """Take the kept columns of a saved stream into the model; `features` is there."""
+
+    def after_withdrawal(self) -> None:
+        """Correct the model when some of its features were taken away."""
+
+
+class ModelStream(FeatureStreamSelector):
+    """Runs a rule that decides by what a column would add to its model."""
+
+    #: Columns looked at in the first run after the model changed. It cannot change a decision.
+    look_ahead: int = 16
+
+    def _begin(self) -> None:
+        self._new_log(self.rule.template_fields(self._target))
+
     def score(self, block: ColumnBlock) -> Columns:
-        """Work out all that does not depend on what is kept: a pure function, in any order."""
-        return Columns.of(self._ready(block))
+        """Compute all that does not depend on what is kept: a pure function, in any order."""
+        return Columns.of(self._ready(block), centred=self.rule.centred)
 
     def update(self, columns: Columns) -> None:
-        """Take an examined block into the stream; blocks must come in order."""
+        """Take a scored block into the stream; blocks must come in order."""
         self._in_order(columns.first, columns.width)
         page, met = Page.of(columns.width), []
         at, ahead = 0, self.look_ahead
         while at < columns.width:
             stop = min(at + ahead, columns.width)
-            at, decision = self._take(columns, at, stop, page)
+            at, decision = self.rule.take(columns, at, stop, page)
             ahead = 2 * ahead if decision is None else self.look_ahead
             if decision is not None:
                 met.append(decision)
@@ -171,6 +200,22 @@ class ModelledSelector(FeatureStreamSelector):
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
-        if not hasattr(self, "n_features_in_"):
-            raise NotFittedError(f"this {type(self).__name__} has seen no columns yet")
-        return self._features.copy()
+        self._check_started()
+        kept: npt.NDArray[np.int64] = self.rule.features.copy()
+        return kept
+
+    def _keep_again(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        self.rule.features = features
+        self.rule.keep_again(self.score(columns), each, numbers)
+
+    def _after_withdrawal(self) -> None:
+        self.rule.after_withdrawal()
+
+
+ModelRule.machinery = ModelStream

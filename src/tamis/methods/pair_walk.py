@@ -1,4 +1,4 @@
-"""The walk over kept features that SAOLA and its kin share: of two that say the same, one goes."""
+"""The walk over kept features that SAOLA and its kin share: of two redundant ones, one goes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.methods.arrivals import Arrival, Kept
 #: Which of two equally relevant features stays.
 Ties = Literal["older", "newer", "neither"]
 
-#: What sentences say: what happened, about the weaker of two features, and about the stronger.
+#: Parts of sentences: what happened, about the weaker of two features, and about the stronger.
 DROPPED = "{name} was dropped as redundant: "
 REPLACED = "{name} was kept until {because} arrived and made it redundant: "
 WEAKER = "{relevance_symbol}={relevance} is not above its dependence on {because} ({value})"
@@ -28,17 +28,16 @@ def walk(
     values: Floats,
     bound: Floats,
     redundant: npt.NDArray[np.bool_],
-    rounding: float,
     ties: Ties,
 ) -> Decision:
-    """Let a newcomer meet every kept feature, oldest first, until one throws it out.
+    """Compare a newcomer with every kept feature, oldest first, until one throws it out.
 
-    `redundant` says which pairs say the same, judged by their `values` and `bound`. Of such a pair
-    the more relevant feature stays; `ties` says which if both are equally relevant. It is one walk:
-    whoever was evicted before the newcomer falls stays out. Reasons are "kept", "redundant", "tied"
-    (equal, and the older stays) and "evicted".
+    `redundant` marks the redundant pairs, judged by their `values` and `bound`. Of such a pair the
+    more relevant feature stays; `ties` says which if both are equally relevant. It is one walk: a
+    feature that was evicted before the newcomer falls stays out. Reasons are "kept", "redundant",
+    "tied" (equal, and the older stays) and "evicted".
     """
-    tied = np.abs(kept.relevance - arrival.relevance) <= rounding
+    tied = np.abs(kept.relevance - arrival.relevance) <= kept.measure.resolution
     older_wins = ~tied & (kept.relevance > arrival.relevance)
     newer_wins = ~tied & ~older_wins
     if ties == "older":

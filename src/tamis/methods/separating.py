@@ -1,19 +1,18 @@
-"""Selectors that drop a feature when others make it independent of the target."""
+"""Methods that drop a feature when others make it independent of the target."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError, warn
 from tamis.core.params import Number, OneOf, Range
-from tamis.measures.base import Measure
+from tamis.core.target import Target
+from tamis.measures.base import Ints, Measure
 from tamis.measures.conditional import (
     UNRELIABLE,
     Conditional,
@@ -23,60 +22,97 @@ from tamis.measures.conditional import (
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
-from tamis.methods.measured import UNTESTED, Measured, MeasuredSelector
+from tamis.methods.measured import (
+    ALPHA,
+    UNTESTED,
+    MeasuredRule,
+    MeasuredStream,
+    Measuring,
+    MeasuringRule,
+)
 
 
-class Separating(Measured):
-    """A selector whose rule asks for separating sets.
+class Separable(Kept):
+    """The kept features, which may separate others from the target.
 
-    A set S separates a feature from the target if they are independent given S. Subclasses write
-    their rule with `_consider`, `_separator` and `_dropped`.
+    A set S separates a feature from the target if they are independent given S. Features are given
+    by position: 0 is the oldest kept one, and a newcomer under consideration comes last.
     """
 
-    discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
-    continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "max_conditioning": Number(1, integer=True),
-        "unreliable": OneOf(UNRELIABLE),
-    }
+    panel: ConditionalPanel
 
-    max_conditioning: int
-    unreliable: str
+    def __init__(self, rule: SeparatingRule, measure: Measure, target: Target) -> None:
+        assert isinstance(measure, Conditional)
+        super().__init__(measure.conditional_panel(target), measure)
+        self._rule = rule
+        #: Decisions that rest on tests which were not made.
+        self.decided_by_refusals = 0
 
-    # --- what the rule is written with -----------------------------------------------------
+    @property
+    def tests(self) -> Ints:
+        """Tests made, by the number of features given."""
+        return self._padded(self.panel.tests)
 
-    def _consider(self, arrival: Arrival, kept: Kept) -> int:
-        """Let the newcomer stand beside the kept features; its position."""
-        self._conditional(kept).consider(arrival.column)
-        return len(kept)
+    @tests.setter
+    def tests(self, counts: Ints) -> None:
+        self.panel.tests = self._padded(counts)
 
-    def _separator(
-        self, kept: Kept, x: int, candidates: Sequence[int], including: int | None = None
+    @property
+    def refused(self) -> Ints:
+        """Tests refused for lack of rows, by the number of features given."""
+        return self._padded(self.panel.refused)
+
+    @refused.setter
+    def refused(self, counts: Ints) -> None:
+        self.panel.refused = self._padded(counts)
+
+    def _padded(self, counts: Ints) -> Ints:
+        """Return a copy with room for sets of the largest size: compiled code counts there."""
+        padded = np.zeros(max(len(counts), self._rule.max_conditioning + 1), dtype=np.int64)
+        padded[: len(counts)] = counts
+        return padded
+
+    def consider(self, arrival: Arrival) -> int:
+        """Put the newcomer beside the kept features and return its position."""
+        self.panel.consider(arrival.column)
+        return len(self)
+
+    def separator(
+        self, x: int, candidates: Sequence[int], including: int | None = None
     ) -> Independence | None:
         """Find the first set of candidates that separates x from the target, if any does."""
-        panel = self._conditional(kept)
+        panel = self.panel
         before = sum(panel.refused.tolist())
-        found = panel.separator(x, candidates, self.max_conditioning, including)
+        found = panel.separator(x, candidates, self._rule.max_conditioning, including)
         if found.refused if found is not None else sum(panel.refused.tolist()) > before:
-            self._refusals_decided(1)
+            self.count_refusals(1)
         return found
 
-    def _dropped(
+    def count_refusals(self, times: int) -> None:
+        """Count decisions that rest on tests which were not made; warn the first time."""
+        if times and not self.decided_by_refusals:
+            warn(
+                f"{self._rule.public_name}: there are too few rows for some tests, and decisions "
+                f"rest on what they count as, unreliable={self._rule.unreliable!r}; work_ says how "
+                "many",
+            )
+        self.decided_by_refusals += times
+
+    def dropped(
         self,
         found: Independence,
         x: int,
         arrival: Arrival,
-        kept: Kept,
         evicts: tuple[Decision, ...] = (),
     ) -> Decision:
-        """The decision that drops the feature at position x, with its witness."""
-        features = [*kept.features.tolist(), arrival.feature]
-        relevance = [*kept.relevance.tolist(), arrival.relevance]
+        """Return the decision that drops the feature at position x, with its separating set."""
+        features = [*self.features.tolist(), arrival.feature]
+        relevance = [*self.relevance.tolist(), arrival.relevance]
         why = "refused" if found.refused else "collinear" if found.collinear else "independent"
         numbers = {"statistic": found.statistic, "df": found.df, "p": found.p}
         return Decision(
             features[x],
-            f"{'redundant' if x == len(kept) else 'evicted'}, {why}",
+            f"{'redundant' if x == len(self) else 'evicted'}, {why}",
             relevance[x],
             found.strength,
             found.cutoff,
@@ -85,18 +121,67 @@ class Separating(Measured):
             {key: number for key, number in numbers.items() if not math.isnan(number)},
         )
 
-    def _taken(self, arrival: Arrival, evicts: Sequence[Decision]) -> Decision:
-        """The decision that keeps the newcomer."""
-        return Decision(
-            arrival.feature,
-            "kept" if arrival.level >= 0 else "kept untested",
-            arrival.relevance,
-            level=arrival.level,
-            evicts=tuple(evicts),
-        )
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, for features that come and for features that leave."""
+def taken(arrival: Arrival, evicts: Sequence[Decision] = ()) -> Decision:
+    """Return the decision that keeps the newcomer."""
+    return Decision(
+        arrival.feature,
+        "kept" if arrival.level >= 0 else "kept untested",
+        arrival.relevance,
+        level=arrival.level,
+        evicts=tuple(evicts),
+    )
+
+
+class SeparatingRule(MeasuringRule):
+    """A rule that asks for separating sets (see `Separable`)."""
+
+    discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
+    continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "max_conditioning": Number(1, integer=True),
+        "unreliable": OneOf(UNRELIABLE),
+        **ALPHA,
+    }
+
+    def __init__(
+        self,
+        measure: Measure | str = "auto",
+        max_conditioning: int = 3,
+        unreliable: str = "independent",
+        *,
+        alpha: float | None = None,
+    ) -> None:
+        self.measure = measure
+        self.max_conditioning = max_conditioning
+        self.unreliable = unreliable
+        self.alpha = alpha
+
+    def adapt(self, measure: Measure) -> Measure:
+        """Return the measure as it is to test features given others, or refuse it."""
+        if not isinstance(measure, Conditional):
+            raise ParameterError(
+                f"{self.public_name} tests features given others, which "
+                f"{type(measure).__name__} cannot; use GSquared() for categories or FisherZ() for "
+                "numbers"
+            )
+        return measure.under(self.unreliable)
+
+    def kept(self, measure: Measure, target: Target) -> Separable:
+        """Return an empty kept set."""
+        return Separable(self, measure, target)
+
+    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
+        """Return the fields that the sentences share."""
+        single = self.max_conditioning == 1
+        return {
+            **super().template_fields(measure, target),
+            "up_to": "single" if single else f"{self.max_conditioning} or fewer",
+            "features": "feature makes" if single else "features make",
+        }
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, for features that come and for features that leave."""
         reasons: dict[str, Reason] = {}
         for word, verdict, begin in (
             ("redundant", Verdict.REDUNDANT, "{name} was dropped as redundant: "),
@@ -130,113 +215,49 @@ class Separating(Measured):
             ),
         }
 
-    # --- around the rule -------------------------------------------------------------------
+
+class Separating(Measuring):
+    """Runs a rule that asks for separating sets."""
+
+    _kept: Separable
 
     def _begin(self) -> None:
-        self._refused_alone = self._decided_by_refusals = 0
+        self._refused_alone = 0
         super()._begin()
 
-    def _use(self, measure: Measure, why: str) -> None:
-        if not isinstance(measure, Conditional):
-            raise ParameterError(
-                f"{type(self).__name__} tests features given others, which "
-                f"{type(measure).__name__} cannot; use GSquared() for categories or FisherZ() for "
-                "numbers"
-            )
-        super()._use(measure.under(self.unreliable), why)
-
-    def _panel(self) -> ConditionalPanel:
-        assert isinstance(self.measure_, Conditional)
-        return self.measure_.conditional_panel(self._target)
-
-    def _template_fields(self, measure: Measure) -> dict[str, str]:
-        single = self.max_conditioning == 1
-        return {
-            **super()._template_fields(measure),
-            "up_to": "single" if single else f"{self.max_conditioning} or fewer",
-            "features": "feature makes" if single else "features make",
-        }
-
-    @staticmethod
-    def _conditional(kept: Kept) -> ConditionalPanel:
-        panel = kept.panel
-        assert isinstance(panel, ConditionalPanel)
-        return panel
-
     def update(self, scored: ScoredBlock) -> None:
-        """Take an examined block; blocks must come in order."""
+        """Take a scored block; blocks must come in order."""
         refused = int((scored.constant == UNTESTED).sum() + (scored.levels < 0).sum())
         self._refused_alone += refused
-        self._refusals_decided(refused)
+        self._kept.count_refusals(refused)
         super().update(scored)
-
-    def _refusals_decided(self, times: int) -> None:
-        """Count decisions that rest on tests which were not made; warn the first time."""
-        if times and not self._decided_by_refusals:
-            warn(
-                f"{type(self).__name__}: there are too few rows for some tests, and decisions rest "
-                f"on what they count as, unreliable={self.unreliable!r}; work_ says how many",
-            )
-        self._decided_by_refusals += times
-
-    def _numbers(self) -> dict[str, Any]:
-        panel = self._conditional(self._kept)
-        return {
-            **super()._numbers(),
-            "tests": panel.tests,
-            "refused": panel.refused,
-            "refused_alone": self._refused_alone,
-            "decided_by_refusals": self._decided_by_refusals,
-        }
-
-    def _take_back(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
-        super()._take_back(columns, features, each, numbers)
-        panel = self._conditional(self._kept)
-        tests, refused = np.zeros((2, max(len(numbers["tests"]), self.max_conditioning + 1)), int)
-        tests[: len(numbers["tests"])] = numbers["tests"]
-        refused[: len(numbers["refused"])] = numbers["refused"]
-        panel.tests, panel.refused = tests, refused
-        self._refused_alone = numbers["refused_alone"]
-        self._decided_by_refusals = numbers["decided_by_refusals"]
 
     @property
     def work_(self) -> dict[str, int]:
         """Counted work: tests made by the number of features given, and how many were refused."""
-        work = super().work_
-        tests, refused = np.zeros((2, self.max_conditioning + 1), dtype=np.int64)
-        if hasattr(self, "_kept"):
-            panel = self._conditional(self._kept)
-            tests[: len(panel.tests)] = panel.tests
-            refused[: len(panel.refused)] = panel.refused
+        work, k = super().work_, self.rule.max_conditioning
+        begun, none = hasattr(self, "_kept"), np.zeros(k + 1, np.int64)
+        tests = self._kept.tests if begun else none
+        refused = self._kept.refused if begun else none.copy()
         tests[0], refused[0] = work["features"], self._refused_alone
         work |= {f"tests_given_{m}": count for m, count in enumerate(tests.tolist())}
         work |= {f"refused_given_{m}": count for m, count in enumerate(refused.tolist())}
-        return work | {"decided_by_refused": self._decided_by_refusals}
+        return work | {"decided_by_refused": self._kept.decided_by_refusals if begun else 0}
 
 
-class SeparatingSelector(Separating, MeasuredSelector):
-    """A feature-stream selector whose rule, `decide`, asks for separating sets."""
+class SeparatingStream(Separating, MeasuredStream):
+    """Runs a rule for a feature stream that asks for separating sets."""
 
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        **Separating.ranges,
-        "variant": OneOf(("paper", "program")),
+    saved: ClassVar[Mapping[str, str]] = {
+        **MeasuredStream.saved,
+        "tests": "_kept.tests",
+        "refused": "_kept.refused",
+        "refused_alone": "_refused_alone",
+        "decided_by_refusals": "_kept.decided_by_refusals",
     }
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        max_conditioning: int = 3,
-        unreliable: str = "independent",
-        *,
-        variant: str = "paper",
-    ) -> None:
-        self.measure = measure
-        self.max_conditioning = max_conditioning
-        self.unreliable = unreliable
-        self.variant = variant
+
+class SeparatingStreamRule(SeparatingRule, MeasuredRule):
+    """A rule for feature streams that asks for separating sets."""
+
+    machinery = SeparatingStream

@@ -9,13 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import clone
-
 from tamis.core.errors import SourceError
 from tamis.core.log_arrays import Mark
 from tamis.core.target import Target
 from tamis.engine.files.durable import Record, read_file, read_lines, unpack
-from tamis.engine.known_selectors import selector_from
+from tamis.engine.known_selectors import as_selector, selector_from
 from tamis.engine.living.archive import Archive
 from tamis.engine.living.record import (
     ENCODED_VERSION,
@@ -26,10 +24,10 @@ from tamis.engine.living.record import (
 )
 from tamis.engine.living.stock import Stock
 from tamis.engine.wrappers.encoded import Encoding
-from tamis.methods import FeatureStreamSelector
 
 #: A selector that the user gives, or its class, to be made with the parameters in the folder.
-Given = FeatureStreamSelector | type[FeatureStreamSelector] | None
+#: A rule, an estimator or a selector, or the class of one of the first two.
+Given = Any
 
 
 def read_archive(folder: Path, selector: Given = None) -> Archive:
@@ -68,12 +66,13 @@ def _read(folder: Path, selector: Given) -> Archive:
         stock.ledger.forget(segment["forgotten"])
         stock.ledger.add_arrays(segment["ledger"])
     log = read_whole_log(folder, head)
+    chosen: Any
     if selector is None or isinstance(selector, type):
         chosen = selector_from(
             head["method"], head["selector_parameters"], head.get("class"), selector
         )
     else:
-        chosen = clone(selector)
+        chosen = as_selector(selector)
         if stock.encoded is not None:
             stock.encoded.encoding.prepare(chosen, target)
     if head["selector"] is None:

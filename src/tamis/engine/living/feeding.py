@@ -177,7 +177,7 @@ class Feeding:
         encoded, selector = self.archive.stock.encoded, self.archive.selector
         if encoded is None:
             return block
-        return encoded.encoding.encode(block, self.archive.stock.target, selector._name_of)
+        return encoded.encoding.encode(block, self.archive.stock.target, selector.name_of)
 
     # --- looking ---------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class Feeding:
                 replaced += changed
             self._refuse_leak(block, take & np.isin(hashes, archive.stock.leaks), seen)
             if take.any():  # one that was fed before was looked at then
-                archive.selector._refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
+                archive.selector.refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
             takes.append(take)
             seen += block.width
         _refuse_doubles(names, self.name)

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import clone
-
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import (
     InputError,
@@ -31,6 +29,7 @@ from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.files.durable import Record
+from tamis.engine.known_selectors import as_selector
 from tamis.engine.living.archive import Archive, new_archive
 from tamis.engine.living.archive_reader import Given
 from tamis.engine.living.opening import known_encoding
@@ -44,7 +43,7 @@ from tamis.engine.wrappers.encoded import EncodedSource
 from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.kernels.threads import threads
 from tamis.methods import FeatureStreamSelector
-from tamis.methods.base import ColumnSelector, Scoring
+from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources import open_source
 from tamis.sources.base import Report, Source, silent
 from tamis.sources.shared.addresses import from_here
@@ -61,7 +60,7 @@ def can_resume(selector: ColumnSelector) -> bool:
 def begin(
     folder: str | os.PathLike[str],
     source: Source,
-    selector: ColumnSelector,
+    selector: Any,
     reading: dict[str, Any] | None = None,
     *,
     encode: Encoder | str | None = None,
@@ -81,7 +80,7 @@ def begin(
         Where the run will be.
     source : Source
         Columns on disk, at the place that `tamis.open` was given.
-    selector : selector
+    selector : str, rule, estimator or selector
         What decides (a copy of it): one for feature streams.
     reading : dict, optional
         How the source was opened.
@@ -96,6 +95,7 @@ def begin(
     force : bool
         Replace a run that is there.
     """
+    selector = as_selector(selector)
     if not isinstance(selector, FeatureStreamSelector) or not can_be_saved(selector):
         raise ParameterError(
             f"{cannot_go_on(selector.method)}; without --checkpoint it runs, and begins again "
@@ -104,7 +104,7 @@ def begin(
     target = Target.of(source.target())
     target.refuse_constant()
     encoding = known_encoding(encode, missing)
-    chosen = encoding.begun(clone(selector), target, source.name_prefix, source.name_base)
+    chosen = encoding.begun(selector, target, source.name_prefix, source.name_base)
     stock = stock_for(chosen, source, target, encoding)
     if stock is None:
         raise InputError(
@@ -124,7 +124,7 @@ def begin(
     with atomic_folder(folder, "run", force=force) as work:
         # The log begins with the first column; until then there is nothing in it.
         facts = info.record() | encoding.record() | {"name": name}
-        empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
+        empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
         archive = new_archive(
             work, chosen, stock, describe_run(chosen, empty, facts, target, seconds, command)
         )
@@ -286,7 +286,7 @@ class _Going:
         selector, stock = archive.selector, archive.stock
         source = self._encoded(self._source)
         # Workers get a selector that has seen nothing: examining depends on no more than that.
-        blank = clone(selector).start(
+        blank = selector.clone().start(
             stock.target, name_prefix=source.name_prefix, name_base=source.name_base
         )
         blank.prepare(source.columns(), source.n_columns)

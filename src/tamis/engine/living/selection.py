@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from sklearn.base import clone
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
@@ -19,7 +18,7 @@ from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.axis import columns_for_now
 from tamis.engine.files.durable import Record, clear_others, locked, read_head
-from tamis.engine.known_selectors import make_selector
+from tamis.engine.known_selectors import as_selector, own_place
 from tamis.engine.living.archive import Archive, names_in, new_archive
 from tamis.engine.living.archive_reader import Given
 from tamis.engine.living.feeding import Fed, Feeding
@@ -39,7 +38,7 @@ from tamis.engine.living.withdrawal import WITHDRAWN, withdraw
 from tamis.engine.run import Run
 from tamis.engine.select import describe_run
 from tamis.engine.wrappers.groups import refuse_groups
-from tamis.methods import BY_METHOD, FeatureStreamSelector
+from tamis.methods import FeatureStreamSelector
 from tamis.sources import Source
 from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
@@ -99,7 +98,7 @@ class Selection:
         cls,
         folder: str | os.PathLike[str],
         y: Any,
-        selector: FeatureStreamSelector | str = "saola",
+        selector: Any = "saola",
         key: Any = None,
         *,
         encode: Encoder | str | None = None,
@@ -117,8 +116,9 @@ class Selection:
             Where it will live; must not exist.
         y : array-like
             The target, which fixes the rows and their order.
-        selector : selector or str, default="saola"
-            A feature-stream selector (a copy of it is used) or its word on the command line.
+        selector : str, rule or estimator, default="saola"
+            The name of a method for feature streams, its rule, or its estimator, such as
+            ``SAOLA()`` (a copy is used).
         key : array-like, optional
             A key for each row. Rows of what is fed are then put in order by their keys.
         encode, missing
@@ -131,12 +131,12 @@ class Selection:
         force : bool, default=False
             Replace a run that is there.
         """
-        chosen = make_selector(selector) if isinstance(selector, str) else selector
+        chosen = as_selector(selector)
         if not isinstance(chosen, FeatureStreamSelector) or not can_be_saved(chosen):
-            raise ParameterError(cannot_go_on(getattr(chosen, "method", type(chosen).__name__)))
+            raise ParameterError(cannot_go_on(chosen.method))
         target = Target.of(np.asarray(y) if is_series(y) else y)
         encoding = known_encoding(encode, missing)
-        chosen = encoding.begun(clone(chosen), target, name_prefix, name_base)
+        chosen = encoding.begun(chosen, target, name_prefix, name_base)
         if key is not None:
             key_name = key_name or str(getattr(key, "name", None) or "key")
             key = as_keys(key, target.n_rows, "key")
@@ -145,14 +145,14 @@ class Selection:
             stock.target_name = str(y.name)
 
         with atomic_folder(folder, "run", force=force) as work:
-            log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen._names)
+            log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
             source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                       "name": "columns that are fed", "fingerprint": "",
                       **encoding.record()}  # fmt: skip
             archive = new_archive(work, chosen, stock, describe_run(chosen, log, source, target))
             archive.commit({"action": "create"}, last=True)
             archive.refresh()
-        return cls.open(folder, None if BY_METHOD.get(chosen.method) is type(chosen) else chosen)
+        return cls.open(folder, None if own_place(chosen) is None else chosen)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], selector: Given = None) -> Self:

@@ -21,7 +21,7 @@ from tamis.engine.living.rows import as_keys
 from tamis.engine.wrappers.encoded import EncodedBlock, EncodedSoFar, Encoding
 from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
-from tamis.methods.base import ColumnSelector, FeatureStreamSelector, Scoring
+from tamis.methods.selector import ColumnSelector, FeatureStreamSelector, Scoring
 from tamis.sources.base import Report, Source
 
 
@@ -153,11 +153,8 @@ def stock_for(
 
 def can_be_saved(selector: FeatureStreamSelector) -> bool:
     """Tell whether a selector says what its state is, in words that a file can hold."""
-    measures = [p for p in selector.get_params(deep=False).values() if isinstance(p, Measure)]
-    return (
-        all(map(known_by_name, measures))
-        and type(selector)._each is not FeatureStreamSelector._each
-    )
+    measures = [p for p in selector.get_params().values() if isinstance(p, Measure)]
+    return all(map(known_by_name, measures))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.methods.base import ColumnSelector, Scoring
+from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources.base import Progress, Source
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.

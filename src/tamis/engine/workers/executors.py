@@ -14,7 +14,7 @@ from typing import Any
 from tamis.core.errors import ParameterError
 from tamis.engine.workers.prefetch import ahead
 from tamis.kernels.threads import thread_count
-from tamis.methods.base import ColumnSelector, Scoring, in_turn
+from tamis.methods.selector import ColumnSelector, Scoring, in_turn
 from tamis.sources.base import Progress, Source
 
 

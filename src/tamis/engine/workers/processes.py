@@ -21,7 +21,7 @@ from typing import Any
 
 from tamis.core.errors import ClusterError
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.methods.base import ColumnSelector, Scoring
+from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources.base import Progress, Source
 
 #: Processes are begun anew so many times without a result in between.

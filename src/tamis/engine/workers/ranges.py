@@ -20,7 +20,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
 from tamis.kernels.threads import threads
-from tamis.methods.base import ColumnSelector
+from tamis.methods.selector import ColumnSelector
 from tamis.sources.base import Progress, Source
 
 #: Columns in the first task.

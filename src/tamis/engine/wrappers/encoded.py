@@ -23,7 +23,7 @@ from tamis.encode import BY_NAME, Encoder, Missing, Plain, resolve
 from tamis.encode.base import Cuts, NameOf
 from tamis.engine.living.ledger import Hashes, hashes_of
 from tamis.engine.wrappers.wrapped import WrappedSource
-from tamis.measures.auto import as_asked
+from tamis.measures.auto import at_alpha
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import ColumnSelector, FeatureStreamSelector
@@ -77,16 +77,17 @@ class Encoding:
     def prepare(self, selector: ColumnSelector, target: Target) -> str:
         """Give a selector the measure that fits; why, where the choice was left to us."""
         policy = self.missing.policy
-        if "measure" not in selector.get_params(deep=False):
+        rule = selector.rule
+        if "measure" not in selector.get_params():
             if policy != "error":
                 raise ParameterError(
                     f"{selector.method} takes numbers, so missing values can be no category and "
                     "cannot be left out: fill the gaps, or use a method with a measure"
                 )
             return ""
-        measure, reason = resolve_measure(selector.measure), ""
+        measure, reason = resolve_measure(rule.measure, rule.alpha), ""
         if measure is None and target.is_classes:
-            measure = as_asked(selector.measure, selector.discrete_measure)
+            measure = at_alpha(rule.discrete_measure, rule.alpha)
             reason = self._reason()
         if policy != "error" and (measure is None or measure.kind != "discrete"):
             what = "auto" if measure is None else type(measure).__name__
@@ -97,7 +98,7 @@ class Encoding:
         if policy == "delete" and not isinstance(measure, PairwiseDeletion | None):
             measure = PairwiseDeletion(measure, 0.0 if self.missing.zero_is_gap else GAP)
         if measure is not None:
-            selector.set_params(measure=measure)
+            rule.measure, rule.alpha = measure, None
         return reason
 
     def begun(

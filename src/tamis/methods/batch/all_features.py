@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import Reason, Verdict
-from tamis.measures.base import Floats
-from tamis.methods.batch.scored_batch import Scored, ScoredBatchSelector, constants
+from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.measures.base import Floats, Ints
+from tamis.methods.batch.scores import Codes, ScoredRule, constants
 from tamis.methods.modelled import UNUSABLE
 
 
-class AllFeatures(ScoredBatchSelector):
+class AllFeaturesRule(ScoredRule):
     """A control: every feature that is not constant.
 
     Cost: one look at each column. Memory: five bytes a feature, and a record of each in the end.
@@ -29,6 +28,7 @@ class AllFeatures(ScoredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import AllFeatures
     >>> sel = AllFeatures().fit(np.array([[1, 2, 5], [0, 2, 6]]), [0, 1])
     >>> sel.kept_
     array([0, 2])
@@ -36,27 +36,22 @@ class AllFeatures(ScoredBatchSelector):
     x1 was dropped as irrelevant: it has the same value in every row
     """
 
-    method: ClassVar[str] = "all"
+    name: ClassVar[str] = "all"
+    takes_text: ClassVar[bool] = True
 
-    def _score(self, block: ColumnBlock) -> tuple[Floats, npt.NDArray[np.uint8]]:
+    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+        """Score every column alike."""
         return np.zeros(block.width), constants(block)
 
-    def _takes_words(self) -> bool:
-        return True
-
-    def update(self, scored: Scored) -> None:
-        """Log a block in bulk."""
-        self._in_order(scored.first, len(scored.scores))
-        self.log_.append_bulk(scored.scores, np.nan, scored.unusable, scored.names)
-
-    def finish(self) -> None:
+    def log_kept(self, log: DecisionLog, ranking: Ints, scores: Floats) -> Ints:
         """Keep every feature that can be used: the log knows which."""
-        self.ranking_ = np.flatnonzero(self.log_.columns()["reason"] == 0)
-        nothing = np.full(len(self.ranking_), np.nan)
-        self.log_.append_many("kept", self.ranking_, np.zeros(len(self.ranking_)), nothing, nothing)
+        kept = np.flatnonzero(log.columns()["reason"] == 0)
+        nothing = np.full(len(kept), np.nan)
+        log.append_many("kept", kept, np.zeros(len(kept)), nothing, nothing)
+        return kept
 
     def reasons(self) -> dict[str, Reason]:
-        """Every reason this selector can give."""
+        """Return every reason that the rule can give."""
         kept = Reason(Verdict.KEPT, "{name} is kept, as every feature is that is not constant")
         waits = Reason(Verdict.IRRELEVANT, "{name} waits for the last column")
         return {"waits": waits, **UNUSABLE, "kept": kept}

@@ -9,16 +9,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints, Measure, Panel
-from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.measured import ALPHA
 
 #: Merits are compared to this many digits after the point, so that rounding decides nothing.
 DIGITS = 11
 
 
-class CFS(MeasuredBatchSelector):
+class CFSRule(CandidateRule):
     """Correlation-based feature selection ("CorrSF" where the search is forward).
 
     The merit of a set S of k features is
@@ -45,14 +47,16 @@ class CFS(MeasuredBatchSelector):
 
     Parameters
     ----------
-    search : {"best_first", "forward"}, default="best_first"
-        How sets are looked for.
-    stale : int, default=5
-        Expansions in vain that end a best-first search.
     measure : {"auto", "symmetric_uncertainty", "fisher_z"} or Measure
         What stands for SU; it should lie between 0 and 1. "auto" looks at the data: whole numbers
         with few levels get ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``,
         absolute correlations.
+    search : {"best_first", "forward"}, default="best_first"
+        How sets are looked for.
+    stale : int, default=5
+        Expansions in vain that end a best-first search.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
@@ -76,6 +80,7 @@ class CFS(MeasuredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import CFS
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
@@ -89,56 +94,59 @@ class CFS(MeasuredBatchSelector):
     above 0.528; of the kept it depends most on x1
     """
 
-    method: ClassVar[str] = "cfs"
+    name: ClassVar[str] = "cfs"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "search": OneOf(("best_first", "forward")),
         "stale": Number(1, integer=True),
+        **ALPHA,
     }
 
     merit_: float
 
     def __init__(
         self,
+        measure: Measure | str = "auto",
         search: str = "best_first",
         stale: int = 5,
-        measure: Measure | str = "auto",
+        *,
+        alpha: float | None = None,
     ) -> None:
+        self.alpha = alpha
         self.search = search
         self.stale = stale
         self.measure = measure
 
-    def _begin(self) -> None:
+    def begin(self, target: Target) -> None:
+        """Begin with no feature, whose merit is 0."""
         self.merit_ = 0.0
-        super()._begin()
 
-    def decide(self, candidates: Candidates) -> Ints:
+    def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Search, and log what was found and how far everything else would have changed it."""
-        merits = Merits(candidates, self._kept.panel)
+        merits = Merits(candidates, candidates.panel)
         forward = self.search == "forward"
         members = _forward(merits) if forward else _best_first(merits, self.stale)
         self.merit_ = before = 0.0
         for turn, member in enumerate(members):
             now = merits.of(members[: turn + 1])
-            self._log_member(candidates, member, turn + 1, before, now)
+            log.append(
+                Decision(
+                    int(candidates.features[member]), "kept", float(candidates.relevance[member]),
+                    now, before, evidence={"turn": turn + 1},
+                )
+            )  # fmt: skip
             before = self.merit_ = now
         rest = np.delete(np.arange(len(candidates)), members)
         rows = np.array([merits.row(member)[rest] for member in members])
         most = np.asarray(members)[rows.argmax(axis=0)]
-        self.log_.append_many(
+        log.append_many(
             "no gain", candidates.features[rest], candidates.relevance[rest],
             merits.with_each(members)[rest], np.full(len(rest), self.merit_),
             candidates.features[most],
         )  # fmt: skip
         return candidates.features[members]
 
-    def _log_member(
-        self, all_: Candidates, member: int, turn: int, before: float, now: float
-    ) -> None:
-        relevance, feature = float(all_.relevance[member]), int(all_.features[member])
-        self.log_.append(Decision(feature, "kept", relevance, now, before, evidence={"turn": turn}))
-
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the merits."""
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the merits."""
         return {
             "kept": Reason(
                 Verdict.KEPT,

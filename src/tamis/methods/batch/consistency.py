@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.params import Nothing, Number, Range
 from tamis.core.target import Target
 from tamis.kernels.consistency import inconsistent_with, row_hashes
@@ -17,11 +17,10 @@ from tamis.kernels.threads import over_columns
 from tamis.measures.base import Ints, Measure
 from tamis.measures.coded import CodedColumns
 from tamis.measures.information import SymmetricUncertainty
-from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
-from tamis.methods.batch.scored_batch import refuse_numbers
+from tamis.methods.batch.candidates import CandidateRule, Candidates
 
 
-class Consistency(MeasuredBatchSelector):
+class ConsistencyRule(CandidateRule):
     """Consistency-based selection, with a forward search ("ConsSF").
 
     Rows with the same values in the features of S form a pattern; of its rows, all but those of its
@@ -66,6 +65,7 @@ class Consistency(MeasuredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import Consistency
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.integers(0, 2, (3, 200))
     >>> sel = Consistency().fit(np.column_stack([noise, a, b, a]), a & b)
@@ -78,7 +78,7 @@ class Consistency(MeasuredBatchSelector):
     of 0, and 0 was to be reached
     """
 
-    method: ClassVar[str] = "consistency"
+    name: ClassVar[str] = "consistency"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "max_rate": (Number(0, 1), Nothing())
     }
@@ -90,26 +90,26 @@ class Consistency(MeasuredBatchSelector):
     def __init__(self, max_rate: float | None = None) -> None:
         self.max_rate = max_rate
 
-    def _begin(self) -> None:
-        refuse_numbers(self, self._target)
-        self.rate_ = 1.0 - self._target.counts.max() / self._target.n_rows
-        super()._begin()
+    def begin(self, target: Target) -> None:
+        """Begin with no feature, whose rate is that of the most common class."""
+        target.refuse_numbers(self.public_name)
+        self.rate_ = 1.0 - target.counts.max() / target.n_rows
 
-    def decide(self, candidates: Candidates) -> Ints:
+    def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Add one after the other, then let go of those that are not needed."""
-        columns, n = candidates.columns, self._target.n_rows
+        columns, n = candidates.columns, candidates.target.n_rows
         assert isinstance(columns, CodedColumns)
-        patterns = Patterns(columns, self._target)
+        patterns = Patterns(columns, candidates.target)
         goal = patterns.inconsistent(np.arange(len(candidates)))
         if self.max_rate is not None:
             goal = math.floor(self.max_rate * n + 1e-9)
         added, left = patterns.forward(goal)
         members = patterns.pruned(added, goal)
         self.rate_ = patterns.inconsistent(np.array(members, np.int64)) / n
-        self.log_.template_fields["goal"] = f"{goal / n:.6g}"
+        log.template_fields["goal"] = f"{goal / n:.6g}"
         for turn, member in enumerate(members):
             at = added.index(member)
-            self.log_.append(
+            log.append(
                 Decision(
                     int(candidates.features[member]), "kept", float(candidates.relevance[member]),
                     left[at + 1] / n, left[at] / n, evidence={"turn": turn + 1},
@@ -117,13 +117,13 @@ class Consistency(MeasuredBatchSelector):
             )  # fmt: skip
         rest = np.setdiff1d(np.arange(len(candidates)), members)
         rate = np.full(len(rest), self.rate_)
-        self.log_.append_many(
+        log.append_many(
             "unneeded", candidates.features[rest], candidates.relevance[rest], rate, rate
         )
         return candidates.features[members]
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the rates."""
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the rates."""
         return {
             "kept": Reason(
                 Verdict.KEPT,

@@ -19,7 +19,7 @@ import numpy as np
 from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints
 from tamis.methods.batch.least_angle import UnitColumns
-from tamis.methods.batch.tabled_batch import Table
+from tamis.methods.batch.scores import Table
 
 #: Turns between weights of cuts and machines, and the change of the former that ends them.
 TURNS, STILL = 30, 1e-3

@@ -8,14 +8,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import Reason, Verdict
+from tamis.core.decisions import DecisionLog, Reason, Verdict
 from tamis.core.params import Number, Range
-from tamis.measures.base import Floats, Ints, Measure, Strength
-from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.core.target import Target
+from tamis.measures.base import Floats, Ints, Measure
+from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.measured import ALPHA
 
 
-class FCBF(MeasuredBatchSelector):
+class FCBFRule(CandidateRule):
     """Fast correlation-based filter.
 
     Features with SU(F_i, C) > delta are put in order, the largest first, tied ones in order of
@@ -35,12 +36,14 @@ class FCBF(MeasuredBatchSelector):
 
     Parameters
     ----------
-    threshold : float, default=0.0
-        delta above. A plug-in estimate is above 0 for almost every feature, so 0 holds nearly all.
     measure : {"auto", "symmetric_uncertainty", "mutual_information", "fisher_z"} or Measure
         What stands for SU. "auto" looks at the data: whole numbers with few levels get
         ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``. Where a measure has a
         level of its own, as the latter has, a feature must be above that too.
+    threshold : float, default=0.0
+        delta above. A plug-in estimate is above 0 for almost every feature, so 0 holds nearly all.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
@@ -62,6 +65,7 @@ class FCBF(MeasuredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import FCBF
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
@@ -75,17 +79,27 @@ class FCBF(MeasuredBatchSelector):
     better predictor (0.549)
     """
 
-    method: ClassVar[str] = "fcbf"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"threshold": Number(0)}
+    name: ClassVar[str] = "fcbf"
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "threshold": Number(0),
+        **ALPHA,
+    }
 
-    def __init__(self, threshold: float = 0.0, measure: Measure | str = "auto") -> None:
-        self.threshold = threshold
+    def __init__(
+        self,
+        measure: Measure | str = "auto",
+        threshold: float = 0.0,
+        *,
+        alpha: float | None = None,
+    ) -> None:
         self.measure = measure
+        self.threshold = threshold
+        self.alpha = alpha
 
-    def decide(self, candidates: Candidates) -> Ints:
+    def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Walk down the list; what remains of it is held in order of arrival, as it lies."""
         falls_to, value = np.full(len(candidates), -1), np.full(len(candidates), np.nan)
-        rest, bound = np.arange(len(candidates)), candidates.relevance - self.rounding
+        rest, bound = np.arange(len(candidates)), candidates.relevance - candidates.rounding
         for predominant in candidates.order.tolist():
             if falls_to[predominant] >= 0:
                 continue
@@ -93,43 +107,45 @@ class FCBF(MeasuredBatchSelector):
             rest, bound = np.delete(rest, own), np.delete(bound, own)
             if len(rest) == 0:
                 break
-            pairs = self._kept.panel.against(candidates.columns, predominant, rest)
+            pairs = candidates.panel.against(candidates.columns, predominant, rest)
             redundant = pairs >= bound
             falls_to[rest[redundant]] = predominant
             value[rest[redundant]] = pairs[redundant]
             rest, bound = rest[~redundant], bound[~redundant]
-        return self._record(candidates, falls_to, value)
+        return self._record(candidates, log, falls_to, value)
 
-    def _record(self, all_: Candidates, falls_to: npt.NDArray[np.intp], value: Floats) -> Ints:
-        """Log the predominant features, then the others, and give the former, best first."""
+    def _record(
+        self, all_: Candidates, log: DecisionLog, falls_to: npt.NDArray[np.intp], value: Floats
+    ) -> Ints:
+        """Log the predominant features, then the others, and return the former, best first."""
         kept = all_.order[falls_to[all_.order] < 0]
-        self.log_.append_many(
+        log.append_many(
             "kept", all_.features[kept], all_.relevance[kept], value[kept], all_.levels[kept]
         )
         fallen = all_.order[falls_to[all_.order] >= 0]
         over = all_.relevance[falls_to[fallen]] - all_.relevance[fallen]
-        for reason, which in (("redundant", over > self.rounding), ("tied", over <= self.rounding)):
+        for reason, which in (("redundant", over > all_.rounding), ("tied", over <= all_.rounding)):
             some = fallen[which]
             relevance = all_.relevance[some]
-            self.log_.append_many(
+            log.append_many(
                 reason, all_.features[some], relevance, value[some], relevance,
                 all_.features[falls_to[some]],
             )  # fmt: skip
         return all_.features[kept]
 
-    def _strengths(self, block: ColumnBlock) -> Strength:
-        strength = super()._strengths(block)
-        np.maximum(strength.cutoff, self.threshold, out=strength.cutoff)  # NaN, a constant, stays
-        return strength
+    def raise_cutoffs(self, cutoffs: Floats) -> None:
+        """Raise the cutoffs to the threshold; NaN, that of a constant column, stays."""
+        np.maximum(cutoffs, self.threshold, out=cutoffs)
 
-    def _template_fields(self, measure: Measure) -> dict[str, str]:
-        words = super()._template_fields(measure)
+    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
+        """Return the fields that the sentences share."""
+        words = super().template_fields(measure, target)
         if self.threshold > 0 and words["gate"] != "the threshold":
             words["gate"] = f"the larger of the threshold and {words['gate']}"
         return words
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with both values."""
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with both values."""
         closer = (
             "{name} was dropped as redundant: {relevance_symbol}={relevance} is not above "
             "{pair_symbol}={value}, and {because} "

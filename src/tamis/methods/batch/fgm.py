@@ -9,14 +9,14 @@ import numpy as np
 
 from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Number, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints
+from tamis.methods.batch.candidates import ROUNDING, best_first
 from tamis.methods.batch.cutting_planes import Machine
-from tamis.methods.batch.measured_batch import ROUNDING, best_first
-from tamis.methods.batch.scored_batch import refuse_numbers
-from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.methods.batch.scores import Found, Table, TableRule
 
 
-class FGM(TabledBatchSelector):
+class FGMRule(TableRule):
     """Feature generating machine.
 
     A linear support vector machine whose features are scaled by d, 0 <= d_j <= 1, with at most B of
@@ -68,6 +68,7 @@ class FGM(TabledBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import FGM
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 20))
     >>> y = (X[:, 7] + 0.5 * X[:, 3] - 0.2 * X[:, 11] > 0).astype(int)
@@ -78,7 +79,7 @@ class FGM(TabledBatchSelector):
     x3 is kept, number 2: in its cut its violation was 1 of the largest
     """
 
-    method: ClassVar[str] = "fgm"
+    name: ClassVar[str] = "fgm"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_per_cut": Number(1, integer=True),
         "max_cuts": Number(1, integer=True),
@@ -96,13 +97,13 @@ class FGM(TabledBatchSelector):
         self.C = C
         self.tol = tol
 
-    def _begin(self) -> None:
-        refuse_numbers(self, self._target)
+    def begin(self, target: Target) -> None:
+        """Refuse numbers to predict."""
+        target.refuse_numbers(self.public_name)
         self.cuts_ = 0
-        super()._begin()
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the violations."""
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the violations."""
         return {
             "below": Reason(
                 Verdict.IRRELEVANT,
@@ -116,7 +117,8 @@ class FGM(TabledBatchSelector):
             ),
         }
 
-    def _find(self, table: Table) -> Found:
+    def find(self, table: Table) -> Found:
+        """Generate cuts until they are enough, or the next one adds nothing."""
         machine = Machine(table, float(self.C))
         cuts: list[Ints] = []
         ranking: list[int] = []

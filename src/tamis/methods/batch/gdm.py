@@ -7,16 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Reason, Verdict
+from tamis.core.decisions import DecisionLog, Reason, Verdict
 from tamis.core.params import Number, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats, Ints
+from tamis.methods.batch.candidates import ROUNDING, best_first
 from tamis.methods.batch.cutting_planes import Machine
-from tamis.methods.batch.fgm import FGM
-from tamis.methods.batch.measured_batch import ROUNDING, best_first
-from tamis.methods.batch.tabled_batch import Found, Table
+from tamis.methods.batch.fgm import FGMRule
+from tamis.methods.batch.scores import Found, Table
 
 
-class GDM(FGM):
+class GDMRule(FGMRule):
     """Group discovery machine: as `FGM`, but correlated features form groups.
 
     Each cut walks down the features, the largest violation first. One whose correlation with a
@@ -67,6 +68,7 @@ class GDM(FGM):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import GDM
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 20))
     >>> X[:, 5] = X[:, 7] + 0.1 * rng.normal(size=200)
@@ -79,9 +81,9 @@ class GDM(FGM):
     0.994
     """
 
-    method: ClassVar[str] = "gdm"
+    name: ClassVar[str] = "gdm"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        **FGM.ranges,
+        **FGMRule.ranges,
         "min_correlation": Number(0, 1, open_low=True),
     }
 
@@ -95,20 +97,25 @@ class GDM(FGM):
         tol: float = 0.01,
         min_correlation: float = 0.8,
     ) -> None:
-        super().__init__(n_per_cut, max_cuts, C, tol)
+        self.n_per_cut = n_per_cut
+        self.max_cuts = max_cuts
+        self.C = C
+        self.tol = tol
         self.min_correlation = min_correlation
 
-    def _begin(self) -> None:
+    def begin(self, target: Target) -> None:
+        """Refuse numbers to predict, and begin without groups."""
+        super().begin(target)
         self._support, self._correlation = np.zeros(0, np.int64), np.zeros(0)
         self._met: dict[int, float] = {}
         self._groups: list[tuple[int, int, float, float]] = []
         self.groups_ = {}
-        super()._begin()
 
-    def _find(self, table: Table) -> Found:
+    def find(self, table: Table) -> Found:
+        """Generate cuts as FGM does, and list what went with their features."""
         self._support = np.full(table.width, -1)  # whose group each feature would join
         self._correlation = np.zeros(table.width)
-        found = super()._find(table)
+        found = super().find(table)
         kept = set(found.ranking.tolist())
         self.groups_ = {int(table.features[j]): [] for j in found.ranking}
         for j, share in self._met.items():
@@ -142,23 +149,25 @@ class GDM(FGM):
         self._support[joins], self._correlation[joins] = j, correlation[joins]
         self._support[j] = j
 
-    def finish(self) -> None:
+    def log_kept(self, log: DecisionLog, ranking: Ints, scores: Floats) -> Ints:
         """Log the support features, then the affiliated ones."""
-        super().finish()
-        if self._groups:
-            features, because, share, correlation = zip(*self._groups, strict=True)
-            mine = np.array(features, np.int64)
-            self.log_.append_many(
-                "affiliated", mine, np.array(share), np.array(correlation),
-                np.full(len(mine), np.nan), np.array(because, np.int64),
-            )  # fmt: skip
-            self.ranking_ = np.concatenate([self.ranking_, mine])
+        super().log_kept(log, ranking, scores)
+        groups = self._groups
         del self._support, self._correlation, self._met, self._groups
+        if not groups:
+            return ranking
+        features, because, share, correlation = zip(*groups, strict=True)
+        mine = np.array(features, np.int64)
+        log.append_many(
+            "affiliated", mine, np.array(share), np.array(correlation),
+            np.full(len(mine), np.nan), np.array(because, np.int64),
+        )  # fmt: skip
+        return np.concatenate([ranking, mine])
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the violations and the correlation."""
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the violations and the correlation."""
         return {
-            **super().why(),
+            **super().model_reasons(),
             "affiliated": Reason(
                 Verdict.KEPT,
                 "{name} is kept in the group of {because}: its violation was {relevance} of the "

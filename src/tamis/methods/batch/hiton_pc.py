@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from tamis.core.params import Range
-from tamis.measures.base import Ints, Measure
-from tamis.methods.arrivals import Arrival, Kept
-from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
-from tamis.methods.separating import Separating
+from tamis.core.decisions import DecisionLog
+from tamis.measures.base import Ints
+from tamis.methods.batch.candidates import CandidateRule, Candidates, CandidateSelector
+from tamis.methods.separating import Separable, Separating, SeparatingRule, taken
 
 
-class HITONPC(Separating, MeasuredBatchSelector):
+class HITONPCRule(SeparatingRule, CandidateRule):
     """HITON-PC: parents and children of the target, in the semi-interleaved form.
 
     Features that depend on the target T are listed, the strongest first. One after the other enters
@@ -62,6 +60,7 @@ class HITONPC(Separating, MeasuredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import HITONPC
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 500)
     >>> noise = rng.integers(0, 2, 500)
@@ -75,53 +74,42 @@ class HITONPC(Separating, MeasuredBatchSelector):
     freedom, p=0.803)
     """
 
-    method: ClassVar[str] = "hiton-pc"
-    discrete_measure: ClassVar[Measure] = Separating.discrete_measure
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = Separating.ranges
+    name: ClassVar[str] = "hiton-pc"
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        max_conditioning: int = 3,
-        unreliable: str = "independent",
-    ) -> None:
-        self.measure = measure
-        self.max_conditioning = max_conditioning
-        self.unreliable = unreliable
-
-    def decide(self, candidates: Candidates) -> Ints:
+    def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Let one after the other in, then ask all of them again."""
-        tentative = self._kept
+        tentative: Separable = candidates.kept
         arrivals = []
         for i in candidates.order.tolist():
-            arrival = Arrival(
-                int(candidates.features[i]), float(candidates.relevance[i]),
-                float(candidates.levels[i]), candidates.columns[i],
-            )  # fmt: skip
-            new = self._consider(arrival, tentative)
-            found = self._separator(tentative, new, range(new))
+            arrival = candidates.arrival(i)
+            new = tentative.consider(arrival)
+            found = tentative.separator(new, range(new))
             if found is not None:
-                self.log_.append(self._dropped(found, new, arrival, tentative))
+                log.append(tentative.dropped(found, new, arrival))
                 continue
             tentative.add(arrival)
             arrivals.append(arrival)
-            self.log_.append(self._taken(arrival, ()))
-        return self._asked_again(tentative, arrivals)
-
-    def _asked_again(self, tentative: Kept, arrivals: list[Arrival]) -> Ints:
-        """Let go of members that the others separate; give the features that stay."""
+            log.append(taken(arrival))
         members = list(range(len(arrivals)))
         for x in range(len(arrivals)):
             others = [m for m in members if m != x]
-            found = self._separator(tentative, x, others)
+            found = tentative.separator(x, others)
             if found is not None:
                 members = others
-                self.log_.append(self._dropped(found, x, arrivals[-1], tentative))
-        self._forget_columns()
+                log.append(tentative.dropped(found, x, arrivals[-1]))
         return tentative.features[members]
 
-    def _forget_columns(self) -> None:
-        """Begin an empty panel that remembers nothing but the work done."""
-        done, empty = self._conditional(self._kept), self._panel()
-        empty.tests, empty.refused, empty.pairs = done.tests, done.refused, done.pairs
-        self._kept = Kept(empty)
+
+class SeparatingCandidates(Separating, CandidateSelector):
+    """Runs HITON-PC."""
+
+    def finish(self) -> None:
+        """Let the rule rank the relevant features, and forget their columns."""
+        super().finish()
+        done, self._kept = self._kept, self.rule.kept(self.measure_, self._target)
+        self._kept.tests, self._kept.refused = done.tests, done.refused
+        self._kept.decided_by_refusals = done.decided_by_refusals
+        self._kept.panel.pairs = done.panel.pairs
+
+
+HITONPCRule.machinery = SeparatingCandidates

@@ -11,16 +11,16 @@ import numpy as np
 from tamis.core.decisions import Reason
 from tamis.core.errors import warn
 from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats
-from tamis.methods.batch.scored_batch import refuse_numbers
-from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector, weight_reasons
+from tamis.methods.batch.scores import Found, Table, TableRule, weight_reasons
 
 #: The penalty is looked for between these factors of the smallest C that gives any weight.
 DOUBLINGS = 24
 HALVINGS = 10
 
 
-class L1SVM(TabledBatchSelector):
+class L1SVMRule(TableRule):
     """Linear support vector machine with an L1 penalty, by scikit-learn's ``LinearSVC``.
 
         minimise |w|_1 + C sum over rows i of max(0, 1 - y_i (w x_i + b))^2
@@ -73,6 +73,7 @@ class L1SVM(TabledBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import L1SVM
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> X = rng.normal(size=(200, 20))
@@ -85,7 +86,7 @@ class L1SVM(TabledBatchSelector):
     x3 was dropped: its weight is 0 in the model with C=0.0129
     """
 
-    method: ClassVar[str] = "l1-svm"
+    name: ClassVar[str] = "l1-svm"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "C": Number(0, open_low=True),
         "n_features": (Number(1, integer=True), Nothing()),
@@ -111,29 +112,30 @@ class L1SVM(TabledBatchSelector):
         self.max_iter = max_iter
         self.seed = seed
 
-    def _begin(self) -> None:
-        refuse_numbers(self, self._target)
+    def begin(self, target: Target) -> None:
+        """Refuse numbers to predict."""
+        target.refuse_numbers(self.public_name)
         self.C_, self.n_iter_ = float(self.C), 0
-        super()._begin()
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the weights."""
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the weights."""
         return weight_reasons("|w({name})|")
 
-    def _find(self, table: Table) -> Found:
+    def find(self, table: Table) -> Found:
+        """Fit the machine, at the C that keeps enough features if that is given."""
+        codes = table.target.codes
         X = (table.scaled() if self.scale == "std" else table.matrix).tocsr()
         if self.n_features is None:
-            weights = self._weights(X, self.C)
+            weights = self._weights(X, codes, self.C)
         else:
-            self.C_, weights = self._search(X, self.n_features)
+            self.C_, weights = self._search(X, codes, self.n_features)
         order = np.argsort(-weights, kind="stable")[: self.n_features]
         ranking = order[weights[order] > 0]
-        self.log_.template_fields["model"] = f"C={self.C_:.3g}"
-        codes = np.where(weights > 0, self._code("below"), self._code("zero")).astype(np.uint8)
-        return Found(ranking, weights, codes)
+        why = np.where(weights > 0, self.code("below"), self.code("zero")).astype(np.uint8)
+        return Found(ranking, weights, why, {"model": f"C={self.C_:.3g}"})
 
-    def _weights(self, X: Any, C: float) -> Floats:
-        """The size of the weight of every column."""
+    def _weights(self, X: Any, codes: Any, C: float) -> Floats:
+        """Return the size of the weight of every column."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
@@ -142,7 +144,7 @@ class L1SVM(TabledBatchSelector):
         )
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", ConvergenceWarning)
-            machine.fit(X, self._target.codes)
+            machine.fit(X, codes)
         if any(issubclass(w.category, ConvergenceWarning) for w in said):
             warn(
                 f"L1SVM: liblinear did not end in max_iter={self.max_iter} rounds, so the weights "
@@ -152,25 +154,25 @@ class L1SVM(TabledBatchSelector):
         weights: Floats = np.sqrt((machine.coef_**2).sum(axis=0))
         return weights
 
-    def _search(self, X: Any, wanted: int) -> tuple[float, Floats]:
-        """The smallest C, to a thousandth of a doubling, that gives enough features a weight."""
+    def _search(self, X: Any, codes: Any, wanted: int) -> tuple[float, Floats]:
+        """Return the smallest C, to a thousandth of a doubling, that keeps enough features."""
         from sklearn.svm import l1_min_c
 
         try:
-            low = float(l1_min_c(X, self._target.codes, loss="squared_hinge"))
+            low = float(l1_min_c(X, codes, loss="squared_hinge"))
         except ValueError:  # no column has anything to do with the classes: no C gives a weight
-            return float(self.C), self._weights(X, self.C)
+            return float(self.C), self._weights(X, codes, self.C)
         high, weights = low, np.zeros(X.shape[1])
         for _ in range(DOUBLINGS):
             low, high = high, 2 * high
-            weights = self._weights(X, high)
+            weights = self._weights(X, codes, high)
             if np.count_nonzero(weights) >= wanted:
                 break
         else:
             return high, weights
         for _ in range(HALVINGS):
             middle = float(np.sqrt(low * high))
-            tried = self._weights(X, middle)
+            tried = self._weights(X, codes, middle)
             if np.count_nonzero(tried) < wanted:
                 low = middle
             else:

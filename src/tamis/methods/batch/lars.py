@@ -9,12 +9,13 @@ import numpy as np
 
 from tamis.core.decisions import Reason
 from tamis.core.params import Number, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats
 from tamis.methods.batch.least_angle import UnitColumns, least_angle, path_reasons
-from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.methods.batch.scores import Found, Table, TableRule
 
 
-class LARS(TabledBatchSelector):
+class LARSRule(TableRule):
     """Least angle regression.
 
     Features are centred and have norm 1. The one that correlates most with the target is taken; the
@@ -56,6 +57,7 @@ class LARS(TabledBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import LARS
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 20))
     >>> y = 2 * X[:, 7] - X[:, 3] + 0.1 * rng.normal(size=100)
@@ -66,7 +68,7 @@ class LARS(TabledBatchSelector):
     x3 is kept, number 2 to be taken: |r(x3, rest)|=0.45 was the highest
     """
 
-    method: ClassVar[str] = "lars"
+    name: ClassVar[str] = "lars"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True)
     }
@@ -74,15 +76,16 @@ class LARS(TabledBatchSelector):
     def __init__(self, n_features: int = 10) -> None:
         self.n_features = n_features
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the correlations."""
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the correlations."""
         return path_reasons()
 
-    def _find(self, table: Table) -> Found:
+    def find(self, table: Table) -> Found:
+        """Walk along the path of each target."""
         columns = UnitColumns(table)
         first = np.full(table.width, np.inf)  # the step at which each was taken first
         scores, collinear = np.zeros(table.width), np.ones(table.width, np.bool_)
-        for target in self._targets():
+        for target in _targets(table.target):
             path = least_angle(columns, target, self.n_features)
             scores = np.maximum(scores, path.sizes)
             collinear &= path.collinear
@@ -91,15 +94,15 @@ class LARS(TabledBatchSelector):
                     first[j], scores[j] = step, size
         order = np.argsort(first, kind="stable")[: self.n_features]
         ranking = order[np.isfinite(first[order])]
-        codes = np.where(collinear, self._code("collinear"), self._code("below"))
+        codes = np.where(collinear, self.code("collinear"), self.code("below"))
         return Found(ranking, scores, codes.astype(np.uint8))
 
-    def _targets(self) -> list[Floats]:
-        """Each target as one column, centred, with norm 1."""
-        target = self._target
-        raw = [target.values]
-        if target.codes is not None:
-            classes = range(target.n_classes) if target.n_classes > 2 else (1,)
-            raw = [(target.codes == c).astype(np.float64) for c in classes]
-        centred = [column - column.mean() for column in raw]
-        return [(column / np.sqrt(column @ column))[:, None] for column in centred]
+
+def _targets(target: Target) -> list[Floats]:
+    """Return each target as one column, centred, with norm 1."""
+    raw = [target.values]
+    if target.codes is not None:
+        classes = range(target.n_classes) if target.n_classes > 2 else (1,)
+        raw = [(target.codes == c).astype(np.float64) for c in classes]
+    centred = [column - column.mean() for column in raw]
+    return [(column / np.sqrt(column @ column))[:, None] for column in centred]

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.measures.base import Floats, Ints, Measure
 from tamis.measures.information import MutualInformation
-from tamis.methods.batch.measured_batch import Candidates, MeasuredBatchSelector
+from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.measured import ALPHA
 
 
-class MRMR(MeasuredBatchSelector):
+class MRMRRule(CandidateRule):
     """Minimal redundancy, maximal relevance.
 
     The first pick is the most relevant feature. With S the picks so far, the next one is the
@@ -35,14 +36,16 @@ class MRMR(MeasuredBatchSelector):
 
     Parameters
     ----------
-    n_features : int, default=10
-        How many to pick; fewer are if fewer are relevant.
-    criterion : {"difference", "quotient"}, default="difference"
-        MID or MIQ.
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         What stands for I. "auto" looks at the data: whole numbers with few levels get
         ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which puts the absolute
         correlation in the place of I.
+    n_features : int, default=10
+        How many to pick; fewer are if fewer are relevant.
+    criterion : {"difference", "quotient"}, default="difference"
+        MID or MIQ.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
@@ -65,12 +68,13 @@ class MRMR(MeasuredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import MRMR
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> good = np.where(rng.random(200) < 0.9, y, 1 - y)
     >>> nearly = np.where(rng.random(200) < 0.95, good, 1 - good)
     >>> other = np.where(rng.random(200) < 0.7, y, rng.integers(0, 2, 200))
-    >>> sel = MRMR(2).fit(np.column_stack([other, good, nearly]), y)
+    >>> sel = MRMR(n_features=2).fit(np.column_stack([other, good, nearly]), y)
     >>> sel.ranking_
     array([1, 0])
     >>> print(sel.log_.why("x2"))  # doctest: +NORMALIZE_WHITESPACE
@@ -78,24 +82,28 @@ class MRMR(MeasuredBatchSelector):
     of the last pick (0.178); the pick it depends on most is x1
     """
 
-    method: ClassVar[str] = "mrmr"
+    name: ClassVar[str] = "mrmr"
     discrete_measure: ClassVar[Measure] = MutualInformation()
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True),
         "criterion": OneOf(("difference", "quotient")),
+        **ALPHA,
     }
 
     def __init__(
         self,
+        measure: Measure | str = "auto",
         n_features: int = 10,
         criterion: str = "difference",
-        measure: Measure | str = "auto",
+        *,
+        alpha: float | None = None,
     ) -> None:
+        self.alpha = alpha
         self.n_features = n_features
         self.criterion = criterion
         self.measure = measure
 
-    def decide(self, candidates: Candidates) -> Ints:
+    def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Pick one after the other; `rest` lists the positions of those not picked."""
         rest = np.arange(len(candidates))
         shared, most = np.zeros(len(rest)), np.full(len(rest), -1.0)  # with the picks: sum, largest
@@ -103,21 +111,26 @@ class MRMR(MeasuredBatchSelector):
         picks: list[int] = []
         while True:
             scores = self._scores(candidates.relevance[rest], shared, len(picks))
-            best = self._best(scores, candidates.relevance[rest])
+            best = _best(scores, candidates.relevance[rest], candidates.rounding)
             pick, top = int(rest[best]), float(scores[best])
             mean = shared[best] / max(1, len(picks))
-            self._log_pick(candidates, pick, top, len(picks) + 1, mean)
+            log.append(_pick(candidates, pick, top, len(picks) + 1, mean))
             picks.append(pick)
             rest, shared, most, whom, scores = (
                 np.delete(of, best) for of in (rest, shared, most, whom, scores)
             )
             if len(picks) == self.n_features or len(rest) == 0:
                 break
-            pairs = self._kept.panel.against(candidates.columns, pick, rest)
+            pairs = candidates.panel.against(candidates.columns, pick, rest)
             shared += pairs
             whom[pairs > most] = pick
             np.maximum(most, pairs, out=most)
-        self._log_rest(candidates, rest, scores, top, whom if len(picks) > 1 else whom * 0 + pick)
+        whom = whom if len(picks) > 1 else whom * 0 + pick
+        log.append_many(
+            "weaker" if self.n_features == 1 else "outscored",
+            candidates.features[rest], candidates.relevance[rest], scores,
+            np.full(len(rest), top), candidates.features[whom],
+        )  # fmt: skip
         return candidates.features[picks]
 
     def _scores(self, relevance: Floats, shared: Floats, picked: int) -> Floats:
@@ -130,38 +143,8 @@ class MRMR(MeasuredBatchSelector):
         np.divide(relevance * picked, shared, out=quotient, where=shared > 0)
         return quotient
 
-    def _best(self, scores: Floats, relevance: Floats) -> int:
-        """The place of the highest score; of tied ones the first to arrive."""
-        top = scores.max()
-        if np.isinf(top):
-            scores = np.where(scores == top, relevance, -np.inf)
-            top = scores.max()
-        return int(np.argmax(scores >= top - self.rounding * max(1.0, abs(top))))
-
-    def _log_pick(self, all_: Candidates, pick: int, score: float, turn: int, mean: float) -> None:
-        self.log_.append(
-            Decision(
-                int(all_.features[pick]),
-                "first" if turn == 1 else "kept",
-                float(all_.relevance[pick]),
-                score,
-                float(all_.levels[pick]),
-                evidence={} if turn == 1 else {"turn": turn, "mean": float(mean)},
-            )
-        )
-
-    def _log_rest(
-        self, all_: Candidates, rest: Ints, scores: Floats, last: float, whom: Ints
-    ) -> None:
-        """Log what was not picked, with its score in the last round and that of the last pick."""
-        reason = "weaker" if self.n_features == 1 else "outscored"
-        self.log_.append_many(
-            reason, all_.features[rest], all_.relevance[rest], scores,
-            np.full(len(rest), last), all_.features[whom],
-        )  # fmt: skip
-
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the scores."""
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the scores."""
         sign = "less" if self.criterion == "difference" else "over"
         return {
             "first": Reason(
@@ -187,3 +170,24 @@ class MRMR(MeasuredBatchSelector):
                 "{because} ({level}), the only pick",
             ),
         }
+
+
+def _best(scores: Floats, relevance: Floats, rounding: float) -> int:
+    """Return the position of the highest score; of tied ones the first to arrive."""
+    top = scores.max()
+    if np.isinf(top):
+        scores = np.where(scores == top, relevance, -np.inf)
+        top = scores.max()
+    return int(np.argmax(scores >= top - rounding * max(1.0, abs(top))))
+
+
+def _pick(all_: Candidates, pick: int, score: float, turn: int, mean: float) -> Decision:
+    """Return the decision that keeps a pick."""
+    return Decision(
+        int(all_.features[pick]),
+        "first" if turn == 1 else "kept",
+        float(all_.relevance[pick]),
+        score,
+        float(all_.levels[pick]),
+        evidence={} if turn == 1 else {"turn": turn, "mean": float(mean)},
+    )

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Nothing, Number, Range
+from tamis.core.target import Target
 from tamis.kernels.stumps import ROUNDING, best_stumps, sort_entries
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats
-from tamis.methods.batch.scored_batch import refuse_numbers
-from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.methods.batch.scores import Found, Table, TableRule
 
 
-class NaiveBoosting(TabledBatchSelector):
+class NaiveBoostingRule(TableRule):
     """Boosting with greedy selection: each round takes the one feature whose stump errs least.
 
     Rows begin with equal weights that sum to 1. In each round every feature offers its best stump:
@@ -64,6 +64,7 @@ class NaiveBoosting(TabledBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import NaiveBoosting
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 20))
     >>> y = (X[:, 7] + 0.5 * X[:, 3] > 0).astype(int)
@@ -74,7 +75,7 @@ class NaiveBoosting(TabledBatchSelector):
     x3 is kept, number 2 to be taken: its stump had 0.788 of the weight right, the most
     """
 
-    method: ClassVar[str] = "boosting"
+    name: ClassVar[str] = "boosting"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True),
         "max_rounds": (Number(1, integer=True), Nothing()),
@@ -87,13 +88,13 @@ class NaiveBoosting(TabledBatchSelector):
         self.n_features = n_features
         self.max_rounds = max_rounds
 
-    def _begin(self) -> None:
-        refuse_numbers(self, self._target)
+    def begin(self, target: Target) -> None:
+        """Refuse numbers to predict."""
+        target.refuse_numbers(self.public_name)
         self.rounds_ = 0
-        super()._begin()
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the share of the weight that was right."""
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the share of the weight that was right."""
         return {
             "below": Reason(
                 Verdict.IRRELEVANT,
@@ -107,8 +108,9 @@ class NaiveBoosting(TabledBatchSelector):
             ),
         }
 
-    def _find(self, table: Table) -> Found:
-        stumps, codes, kinds = Stumps(table), self._target.codes, self._target.n_classes
+    def find(self, table: Table) -> Found:
+        """Take the best stump, again and again, on rows weighted by its mistakes."""
+        stumps, codes, kinds = Stumps(table), table.target.codes, table.target.n_classes
         assert codes is not None
         weights = np.full(len(codes), 1.0 / len(codes))
         taken: dict[int, float] = {}

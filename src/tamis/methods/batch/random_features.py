@@ -11,10 +11,10 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, Range
 from tamis.measures.base import Floats
-from tamis.methods.batch.scored_batch import ScoredBatchSelector, constants
+from tamis.methods.batch.scores import Codes, ScoredRule, constants
 
 
-class RandomFeatures(ScoredBatchSelector):
+class RandomFeaturesRule(ScoredRule):
     """A control: features drawn by lot.
 
     Every feature draws a number between 0 and 1 that depends on the seed and on its arrival number
@@ -42,6 +42,7 @@ class RandomFeatures(ScoredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import RandomFeatures
     >>> X = np.arange(40).reshape(4, 10)
     >>> RandomFeatures(3).fit(X, [0, 0, 1, 1]).kept_
     array([2, 3, 8])
@@ -49,27 +50,26 @@ class RandomFeatures(ScoredBatchSelector):
     x0 was dropped: draw(x0)=0.368 is not above that of x2 (0.737699), the last that is kept
     """
 
-    method: ClassVar[str] = "random"
+    name: ClassVar[str] = "random"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True),
         "seed": Number(0, 2**63 - 1, integer=True),
     }
-    _symbol = "draw({name})"
+    symbol: ClassVar[str] = "draw({name})"
+    takes_text: ClassVar[bool] = True
 
     def __init__(self, n_features: int = 10, seed: int = 0) -> None:
         self.n_features = n_features
         self.seed = seed
 
-    def _score(self, block: ColumnBlock) -> tuple[Floats, npt.NDArray[np.uint8]]:
+    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+        """Draw a number for each column."""
         numbers = np.arange(block.first, block.first + block.width)
         return draws(self.seed, numbers), constants(block)
 
-    def _takes_words(self) -> bool:
-        return True
-
 
 def draws(seed: int, numbers: npt.NDArray[np.int64]) -> Floats:
-    """A number in [0, 1) for each (seed, number): two rounds of the mixer of splitmix64."""
+    """Return a number in [0, 1) for each (seed, number): two rounds of the mixer of splitmix64."""
     mixed = mix(mix(np.array([seed], np.uint64)) ^ numbers.astype(np.uint64))
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 

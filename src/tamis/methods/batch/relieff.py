@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.target import Target
 from tamis.kernels.relief import (
     add_distances,
     add_off,
@@ -21,14 +22,14 @@ from tamis.kernels.relief import (
 )
 from tamis.kernels.threads import over_columns
 from tamis.measures.base import Floats
-from tamis.methods.batch.scored_batch import ScoredBatchSelector, refuse_numbers
+from tamis.methods.batch.scores import Codes, ScoredRule
 from tamis.methods.modelled import Columns
 
 #: Distances that are held at most (3.2 GB).
 MOST_DISTANCES = 400_000_000
 
 
-class ReliefF(ScoredBatchSelector):
+class ReliefFRule(ScoredRule):
     """ReliefF, for any number of classes.
 
     diff(A, r, s) is |a - b| / (max - min) for the values a and b of feature A in rows r and s, or,
@@ -81,6 +82,7 @@ class ReliefF(ScoredBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import ReliefF
     >>> rng = np.random.default_rng(0)
     >>> a, b, noise = rng.integers(0, 2, (3, 300))
     >>> sel = ReliefF(2).fit(np.column_stack([a, noise, b]), a ^ b)
@@ -90,7 +92,7 @@ class ReliefF(ScoredBatchSelector):
     x1 was dropped: W(x1)=0 is not above that of x0 (0.492), the last that is kept
     """
 
-    method: ClassVar[str] = "relieff"
+    name: ClassVar[str] = "relieff"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True),
         "n_neighbors": Number(1, integer=True),
@@ -98,7 +100,8 @@ class ReliefF(ScoredBatchSelector):
         "seed": Number(0, integer=True),
         "values": OneOf(("numeric", "discrete")),
     }
-    _symbol = "W({name})"
+    symbol: ClassVar[str] = "W({name})"
+    takes_text: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -114,15 +117,15 @@ class ReliefF(ScoredBatchSelector):
         self.seed = seed
         self.values = values
 
-    def _begin(self) -> None:
-        refuse_numbers(self, self._target)
-        super()._begin()
+    def begin(self, target: Target) -> None:
+        """Refuse numbers to predict."""
+        target.refuse_numbers(self.public_name)
 
     # --- first pass: who is near whom --------------------------------------------------------
 
-    def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> dict[str, str]:
         """Find the neighbours of the rows, which takes every column."""
-        n = self._target.n_rows
+        n = target.n_rows
         picks = np.arange(n)
         if self.n_samples is not None and self.n_samples < n:
             picks = np.sort(np.random.default_rng(self.seed).permutation(n)[: self.n_samples])
@@ -135,29 +138,31 @@ class ReliefF(ScoredBatchSelector):
         slots[picks] = np.arange(len(picks))
         near, off = np.zeros((len(picks), n), np.int64), np.zeros(n, np.int64)
         for block in blocks:
-            ready = self._ready(block)
-            columns = self._ranged(ready)
+            columns = self._ranged(block)
             over_columns(
                 lambda lo, hi, columns=columns: add_distances(  # type: ignore[misc]
                     *columns, picks, slots, lo, hi, near, off
                 ),
-                np.arange(len(picks) + 1) * (n * ready.width),
+                np.arange(len(picks) + 1) * (n * block.width),
             )
         add_off(near, picks, off)
-        self._neighbours = self._pairs(near, picks)
+        self.model = self._pairs(near, picks, target)
+        return {}
 
-    def _pairs(self, near: npt.NDArray[np.int64], picks: npt.NDArray[np.intp]) -> tuple[Any, ...]:
-        """Rows that neighbour each other and the share of each pair, as compressed rows."""
-        codes, classes = self._target.codes, self._target.n_classes
+    def _pairs(
+        self, near: npt.NDArray[np.int64], picks: npt.NDArray[np.intp], target: Target
+    ) -> tuple[Any, ...]:
+        """Return neighbouring rows and the share of each pair, as compressed rows."""
+        codes, classes = target.codes, target.n_classes
         assert codes is not None
-        n, k = self._target.n_rows, min(self.n_neighbors, self._target.n_rows)
+        n, k = target.n_rows, min(self.n_neighbors, target.n_rows)
         found = np.zeros((len(picks), classes, k), np.int32)
         counts = np.zeros((len(picks), classes), np.int64)
         over_columns(
             lambda lo, hi: nearest_by_class(near, picks, codes, k, lo, hi, found, counts),
             np.arange(len(picks) + 1) * n,
         )
-        prior = self._target.counts / n
+        prior = target.counts / n
         own = codes[picks]
         share = prior[None, :] / (1.0 - prior[own])[:, None]
         share[np.arange(len(picks)), own] = -1.0
@@ -172,18 +177,19 @@ class ReliefF(ScoredBatchSelector):
 
     # --- second pass: weights ----------------------------------------------------------------
 
-    def _score(self, block: ColumnBlock) -> tuple[Floats, npt.NDArray[np.uint8]]:
+    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+        """Weigh the columns of a block."""
         *columns, _, spans, discrete = self._ranged(block)
         out = np.empty(block.width)
         over_columns(
-            lambda lo, hi: weights(*columns, spans, discrete, *self._neighbours, lo, hi, out),
-            np.arange(block.width + 1) * len(self._neighbours[1]),
+            lambda lo, hi: weights(*columns, spans, discrete, *self.model, lo, hi, out),
+            np.arange(block.width + 1) * len(self.model[1]),
         )
         unusable = np.where(spans == 0.0, 1, np.where(np.isfinite(spans), 0, 2))
         return out, unusable.astype(np.uint8)
 
     def _ranged(self, block: ColumnBlock) -> tuple[Any, ...]:
-        """A block as the kernels want it, with the lowest value and the range of each column."""
+        """Return a block as the kernels take it, with the lowest value and range of each column."""
         arrays, n = Columns.arrays_of(block), block.n_rows
         lows, spans = np.empty(block.width), np.empty(block.width)
         over_columns(
@@ -194,11 +200,3 @@ class ReliefF(ScoredBatchSelector):
         if block.is_text is not None:
             discrete |= block.is_text
         return (*arrays, n, lows, spans, discrete)
-
-    def finish(self) -> None:
-        """Keep the best, and forget the neighbours."""
-        del self._neighbours
-        super().finish()
-
-    def _takes_words(self) -> bool:
-        return True

@@ -9,12 +9,13 @@ import numpy as np
 
 from tamis.core.decisions import Reason
 from tamis.core.params import Number, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats
 from tamis.methods.batch.least_angle import UnitColumns, least_angle, path_reasons
-from tamis.methods.batch.tabled_batch import Found, Table, TabledBatchSelector
+from tamis.methods.batch.scores import Found, Table, TableRule
 
 
-class SPSFLAR(TabledBatchSelector):
+class SPSFLARRule(TableRule):
     """Similarity preserving feature selection, by least angle regression.
 
     K says how similar rows should be: 1/n_c for two rows of the same class c, which has n_c rows,
@@ -59,6 +60,7 @@ class SPSFLAR(TabledBatchSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import SPSFLAR
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 3, 150)
     >>> X = rng.normal(size=(150, 20))
@@ -69,7 +71,7 @@ class SPSFLAR(TabledBatchSelector):
     array([7, 3])
     """
 
-    method: ClassVar[str] = "spsf-lar"
+    name: ClassVar[str] = "spsf-lar"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True)
     }
@@ -77,24 +79,25 @@ class SPSFLAR(TabledBatchSelector):
     def __init__(self, n_features: int = 10) -> None:
         self.n_features = n_features
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the numbers."""
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the numbers."""
         return path_reasons()
 
-    def _find(self, table: Table) -> Found:
-        path = least_angle(UnitColumns(table), self._similarity(), self.n_features)
+    def find(self, table: Table) -> Found:
+        """Walk along the path of the similarity of the rows."""
+        path = least_angle(UnitColumns(table), _similarity(table.target), self.n_features)
         scores = path.sizes
         scores[path.taken] = path.at_entry
-        codes = np.where(path.collinear, self._code("collinear"), self._code("below"))
+        codes = np.where(path.collinear, self.code("collinear"), self.code("below"))
         return Found(np.array(path.taken, np.int64), scores, codes.astype(np.uint8))
 
-    def _similarity(self) -> Floats:
-        """Y, centred, its squares summing to 1."""
-        target = self._target
-        if target.codes is None:
-            whole = target.values[:, None]
-        else:
-            whole = (target.codes[:, None] == np.arange(target.n_classes)) / np.sqrt(target.counts)
-        centred: Floats = whole - whole.mean(axis=0)
-        centred /= np.sqrt((centred**2).sum())
-        return centred
+
+def _similarity(target: Target) -> Floats:
+    """Return Y, centred, its squares summing to 1."""
+    if target.codes is None:
+        whole = target.values[:, None]
+    else:
+        whole = (target.codes[:, None] == np.arange(target.n_classes)) / np.sqrt(target.counts)
+    centred: Floats = whole - whole.mean(axis=0)
+    centred /= np.sqrt((centred**2).sum())
+    return centred

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainc
 
-from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
@@ -23,7 +21,7 @@ from tamis.kernels.least_squares import (
     invest,
     whiten,
 )
-from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
+from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelRule, Page
 
 
 class LeastSquares:
@@ -79,7 +77,7 @@ class LeastSquares:
         self._rank = whiten(self.residuals, self._totals, self._panel)
 
 
-class AlphaInvesting(ModelledSelector):
+class AlphaInvestingRule(ModelRule):
     """Alpha-investing: streamwise regression with a changing level.
 
     A newcomer is tested for what it adds to a linear model of the features kept so far. Feature
@@ -137,6 +135,7 @@ class AlphaInvesting(ModelledSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import AlphaInvesting
     >>> rng = np.random.default_rng(3)
     >>> X = rng.normal(size=(200, 50))
     >>> y = X[:, 3] - X[:, 30] + rng.normal(size=200)
@@ -148,12 +147,15 @@ class AlphaInvesting(ModelledSelector):
     the bet of 0.0079
     """
 
-    method: ClassVar[str] = "alpha-investing"
+    name: ClassVar[str] = "alpha-investing"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "wealth": Number(0, 1, open_low=True),
         "payout": Number(0, 1),
         "variant": OneOf(("paper", "program")),
     }
+    saved: ClassVar[Mapping[str, str]] = {
+        "wealth": "wealth_", "counted": "_counted", "p_values": "_p_values",
+    }  # fmt: skip
 
     wealth_: float
 
@@ -162,32 +164,37 @@ class AlphaInvesting(ModelledSelector):
         self.payout = payout
         self.variant = variant
 
-    def _begin(self) -> None:
-        self._as_program = self.variant == "program"
-        self._model = LeastSquares(
-            targets_of(self._target, numbered=self._as_program), intercept=not self._as_program
+    @property
+    def _as_program(self) -> bool:
+        return self.variant == "program"
+
+    @property
+    def centred(self) -> bool:
+        """Whether columns are taken less their means; the program has no other intercept."""
+        return not self._as_program
+
+    def begin(self, target: Target) -> None:
+        """Begin with a model without features and the wealth to begin with."""
+        self._rows = target.n_rows
+        self.model = LeastSquares(
+            targets_of(target, numbered=self._as_program), intercept=not self._as_program
         )
-        self._features = np.zeros(0, np.int64)
+        self.features = np.zeros(0, np.int64)
         self._counted = 0
         self._p_values = 0
         self.wealth_ = float(self.wealth)
-        self._new_log({"target": "class" if self._target.is_classes else "target"})
 
-    def score(self, block: ColumnBlock) -> Columns:
-        """Work out the moments of the columns."""
-        return Columns.of(self._ready(block), centred=not self._as_program)
-
-    def _take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
+    def take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
         """Bet on columns in turn until one is accepted."""
         if self._as_program and columns.first + lo == 0:
             return 1, self._take_intercept(columns)
-        if self._model.rank == 0 or self._model.degrees < 1:
-            ended = EXPLAINED if self._model.rank == 0 else NO_DEGREES
+        if self.model.rank == 0 or self.model.degrees < 1:
+            ended = EXPLAINED if self.model.rank == 0 else NO_DEGREES
             unusable = columns.unusable(lo, hi)
             page.codes[lo:hi] = np.where(unusable, unusable, ended)
             return hi, None
         shares, left = np.empty(hi - lo), np.empty(hi - lo)
-        self._model.shares(columns, lo, hi, shares, left)
+        self.model.shares(columns, lo, hi, shares, left)
         self._p_values += hi - lo
         p = self._tails(shares)
         found, self._counted, self.wealth_, bet = invest(
@@ -216,50 +223,32 @@ class AlphaInvesting(ModelledSelector):
         return Decision(0, "intercept", 0.0)
 
     def _keep(self, columns: Columns, j: int) -> None:
-        self._model.add(columns.whole(j))
-        self._features = np.append(self._features, columns.first + j)
+        self.model.add(columns.whole(j))
+        self.features = np.append(self.features, columns.first + j)
 
     def _tails(self, shares: Floats) -> Floats:
         """P-values of newcomers that would explain these shares of what is left."""
         p = np.empty(len(shares))
         if self._as_program:
-            exponential_tail(shares, self._target.n_rows / 2, p)
+            exponential_tail(shares, self._rows / 2, p)
         else:
             # The upper tail of F is the lower tail of a beta distribution, that of 1 - share.
-            betainc(self._model.degrees / 2, self._model.rank / 2, 1.0 - shares, out=p)
+            betainc(self.model.degrees / 2, self.model.rank / 2, 1.0 - shares, out=p)
         return p
 
-    def _each(self) -> dict[str, npt.NDArray[Any]]:
-        return {}
-
-    def _numbers(self) -> dict[str, Any]:
-        return {"wealth": self.wealth_, "counted": self._counted, "p_values": self._p_values}
-
-    def _take_back(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
+    def keep_again(
+        self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
     ) -> None:
-        ready = self.score(columns)
-        for j in range(ready.width):
-            self._model.add(ready.whole(j))
-        self._features = features
-        self.wealth_ = numbers["wealth"]
-        self._counted, self._p_values = numbers["counted"], numbers["p_values"]
+        """Take the kept columns of a saved stream into the model."""
+        for j in range(columns.width):
+            self.model.add(columns.whole(j))
 
-    @property
-    def work_(self) -> dict[str, int]:
-        """Counted work: what was computed, whatever the machine."""
-        return {
-            **super().work_,
-            "p_values": self._p_values,
-            "updates": len(self._features),
-        }
+    def work(self) -> dict[str, int]:
+        """Return the p-values computed and the updates of the model."""
+        return {"p_values": self._p_values, "updates": len(self.features)}
 
     def reasons(self) -> dict[str, Reason]:
-        """The first six in the order of their codes."""
+        """Return the reasons, the first six in the order of their codes."""
         out = "{name} was dropped as irrelevant: "
         return {
             "not better": Reason(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
-from tamis.methods.arrivals import Arrival, Kept
-from tamis.methods.separating import SeparatingSelector
+from tamis.methods.arrivals import Arrival
+from tamis.methods.separating import Separable, SeparatingStreamRule, taken
 
 
-class FastOSFS(SeparatingSelector):
+class FastOSFSRule(SeparatingStreamRule):
     """Fast online streaming feature selection, towards the Markov blanket of the class.
 
     For a newcomer X with Dep(C, X) and the candidates B:
@@ -39,10 +40,8 @@ class FastOSFS(SeparatingSelector):
         What a test counts as for which there are too few rows: independence, as in the paper;
         nothing, so that it neither separates a feature from the class nor lets one in; dependence.
         It overrides what the measure says. A warning is given when refused tests decide.
-    variant : {"paper", "program"}, default="paper"
-        "program" makes the tests that the authors' program makes: in the second step it asks about
-        X too, given sets that hold the newest of the others, which can find nothing new. The same
-        features are kept.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
@@ -66,6 +65,7 @@ class FastOSFS(SeparatingSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import FastOSFS
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 500)
     >>> noise = rng.integers(0, 2, 500)
@@ -79,22 +79,21 @@ class FastOSFS(SeparatingSelector):
     freedom, p=0.803)
     """
 
-    method: ClassVar[str] = "fast-osfs"
+    name: ClassVar[str] = "fast-osfs"
+    former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}
 
-    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+    def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Ask about the newcomer; if it stays, ask about the others given it."""
-        newcomer = self._consider(arrival, kept)
+        newcomer = kept.consider(arrival)
         candidates = list(range(newcomer))
-        found = self._separator(kept, newcomer, candidates)
+        found = kept.separator(newcomer, candidates)
         if found is not None:
-            return self._dropped(found, newcomer, arrival, kept)
+            return kept.dropped(found, newcomer, arrival)
         evicts: list[Decision] = []
         for y in range(newcomer):
             others = [c for c in candidates if c != y]
-            found = self._separator(kept, y, others, including=newcomer)
+            found = kept.separator(y, others, including=newcomer)
             if found is not None:
                 candidates = others
-                evicts.append(self._dropped(found, y, arrival, kept))
-        if self.variant == "program" and candidates:
-            self._separator(kept, newcomer, candidates[:-1], including=candidates[-1])
-        return self._taken(arrival, evicts)
+                evicts.append(kept.dropped(found, y, arrival))
+        return taken(arrival, evicts)

@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import InputError, warn
+from tamis.core.errors import ConvergenceWarning, InputError, warn
 from tamis.core.params import Number, OneOf, Range
+from tamis.core.target import Target
 from tamis.kernels.logistic import block_gradients, fit_weights
-from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelledSelector, Page
+from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelRule, Page
 
 #: The log holds strengths as float32.
 LARGEST = np.finfo(np.float32).max
@@ -42,6 +40,24 @@ class PenalisedLogistic:
         self.gradients = np.zeros((n_models, 1))
         self.sweeps = 0
         self.fit()
+
+    @property
+    def intercepts(self) -> Floats:
+        """The intercept of each model."""
+        return self.weights[:, -1]
+
+    @intercepts.setter
+    def intercepts(self, intercepts: Floats) -> None:
+        self.weights[:, -1] = intercepts
+
+    @property
+    def intercept_gradients(self) -> Floats:
+        """The gradient of each intercept."""
+        return self.gradients[:, -1]
+
+    @intercept_gradients.setter
+    def intercept_gradients(self, gradients: Floats) -> None:
+        self.gradients[:, -1] = gradients
 
     def add(self, rows: npt.NDArray[np.int32], entries: Floats) -> None:
         """Take a column in, with weight 0."""
@@ -74,7 +90,7 @@ class PenalisedLogistic:
         return worst
 
 
-class Grafting(ModelledSelector):
+class GraftingRule(ModelRule):
     """Grafting: features enter and leave a penalised logistic model as they arrive.
 
     The model minimises, over the features it holds,
@@ -127,6 +143,7 @@ class Grafting(ModelledSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import Grafting
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 50))
     >>> y = X[:, 3] - X[:, 30] + 0.5 * rng.normal(size=200) > 0
@@ -135,7 +152,7 @@ class Grafting(ModelledSelector):
     array([ 3, 30])
     """
 
-    method: ClassVar[str] = "grafting"
+    name: ClassVar[str] = "grafting"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "penalty": Number(0, open_low=True),
         "l2": Number(0),
@@ -156,39 +173,29 @@ class Grafting(ModelledSelector):
         self.scale = scale
         self.tolerance = tolerance
 
-    def _begin(self) -> None:
-        self._model = PenalisedLogistic(
-            self._classes_against_rest(), float(self.penalty), float(self.l2), float(self.tolerance)
-        )
+    def begin(self, target: Target) -> None:
+        """Begin with a model without features."""
+        self.model = PenalisedLogistic(
+            _classes_against_rest(target), float(self.penalty), float(self.l2),
+            float(self.tolerance),
+        )  # fmt: skip
         self._gate = float(self.penalty * (1 + 2 * self.tolerance))
-        self._features = np.zeros(0, np.int64)
+        self.features = np.zeros(0, np.int64)
         self._relevance = np.zeros(0)
         self._shifts, self._scales = np.zeros(0), np.zeros(0)
         self._gradients = self._fits = 0
-        self._new_log({"target": "class"})
 
-    def _classes_against_rest(self) -> npt.NDArray[np.bool_]:
-        """Which rows are of the class that a model is for; one model for two classes."""
-        codes, k = self._target.codes, self._target.n_classes
-        if codes is None:
-            raise InputError(
-                "Grafting needs classes, but the target is a number; use AlphaInvesting, which "
-                "takes both, or group the target into classes"
-            )
-        positive = np.arange(k) if k > 2 else np.ones(1)
-        return np.equal(codes, positive[:, np.newaxis])
-
-    def _take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
+    def take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
         """Look for the first column whose gradient is above the penalty, and let it in."""
         squares = columns.squares[lo:hi]
         scales = self._scales_of(squares, columns.n_rows)
         gradients = np.empty(hi - lo)
         columns.share_out(
             lambda a, b: block_gradients(
-                *columns.arrays, columns.n_rows, columns.shifts, scales, self._model.slopes,
+                *columns.arrays, columns.n_rows, columns.shifts, scales, self.model.slopes,
                 a, b, lo, gradients,
             ),
-            lo, hi, self._model.slopes.shape[1],
+            lo, hi, self.model.slopes.shape[1],
         )  # fmt: skip
         self._gradients += hi - lo
         above = np.flatnonzero(gradients > self._gate)
@@ -210,19 +217,19 @@ class Grafting(ModelledSelector):
     def _enter(self, columns: Columns, j: int, gradient: float, scale: float) -> Decision:
         """Let a column into the model, optimise all weights, and see who leaves."""
         rows, entries = columns.listed(j)
-        self._model.add(rows, entries / scale)
+        self.model.add(rows, entries / scale)
         newcomer = columns.first + j
-        self._features = np.append(self._features, newcomer)
+        self.features = np.append(self.features, newcomer)
         self._relevance = np.append(self._relevance, gradient)
         self._shifts = np.append(self._shifts, columns.shifts[j])
         self._scales = np.append(self._scales, scale)
         self._optimise()
-        weights = self._model.weights[:, :-1]
+        weights = self.model.weights[:, :-1]
         stays = np.any(weights != 0.0, axis=0)
-        now = np.abs(self._model.gradients[:, :-1]).max(axis=0)
+        now = np.abs(self.model.gradients[:, :-1]).max(axis=0)
         evicts = tuple(
             Decision(
-                int(self._features[i]), "evicted", float(self._relevance[i]), float(now[i]),
+                int(self.features[i]), "evicted", float(self._relevance[i]), float(now[i]),
                 self._gate, (newcomer,),
             )
             for i in np.flatnonzero(~stays[:-1])
@@ -232,68 +239,63 @@ class Grafting(ModelledSelector):
             evicts=evicts, evidence={"weight": float(_largest(weights[:, -1]) / scale)},
         )  # fmt: skip
         if not stays.all():
-            self._model.keep_only(stays)
-            self._features, self._relevance = self._features[stays], self._relevance[stays]
+            self.model.keep_only(stays)
+            self.features, self._relevance = self.features[stays], self._relevance[stays]
             self._shifts, self._scales = self._shifts[stays], self._scales[stays]
         return decision
 
     def _optimise(self) -> None:
         self._fits += 1
-        worst = self._model.fit()
+        worst = self.model.fit()
         if worst > self.tolerance * self.penalty:
             warn(
-                f"Grafting: the weights of {len(self._features)} features are optimal only to "
+                f"Grafting: the weights of {len(self.features)} features are optimal only to "
                 f"{worst:.2g} instead of {self.tolerance * self.penalty:.2g}; raise the tolerance "
                 "or the penalty",
                 ConvergenceWarning,
             )
 
-    # --- putting a stream away, and going on -------------------------------------------------
+    # --- saving a stream -------------------------------------------------------------------
 
-    def _each(self) -> dict[str, npt.NDArray[Any]]:
-        model = self._model
-        return {
-            "relevance": self._relevance,
-            "weight": model.weights[:, :-1].T,
-            "gradient": model.gradients[:, :-1].T,
-        }
+    saved_per_feature: ClassVar[Mapping[str, str]] = {
+        "relevance": "_relevance",
+        "weight": "_weights",
+        "gradient": "_weight_gradients",
+    }
+    saved: ClassVar[Mapping[str, str]] = {
+        # Where the next fit begins depends on all that came before.
+        "intercepts": "model.intercepts",
+        "intercept_gradients": "model.intercept_gradients",
+        "slopes": "model.slopes",
+        "sweeps": "model.sweeps",
+        "gradients": "_gradients",
+        "fits": "_fits",
+    }
 
-    def _numbers(self) -> dict[str, Any]:
-        model = self._model
-        return {
-            # Where the next fit begins depends on all that came before.
-            "intercepts": model.weights[:, -1],
-            "intercept_gradients": model.gradients[:, -1],
-            "slopes": model.slopes,
-            "sweeps": model.sweeps,
-            "gradients": self._gradients,
-            "fits": self._fits,
-        }
+    @property
+    def _weights(self) -> Floats:
+        return self.model.weights[:, :-1].T
 
-    def _take_back(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
+    @property
+    def _weight_gradients(self) -> Floats:
+        return self.model.gradients[:, :-1].T
+
+    def keep_again(
+        self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
     ) -> None:
-        ready, model = self.score(columns), self._model
-        self._features, self._relevance = features, np.array(each["relevance"])
-        self._shifts = ready.shifts.copy()
-        self._scales = self._scales_of(ready.squares, ready.n_rows)
-        for j in range(ready.width):
-            rows, entries = ready.listed(j)
-            model.add(rows, entries / self._scales[j])
-        shape, n_models = model.slopes.shape, len(model.weights)
-        model.weights = np.ascontiguousarray(
-            np.concatenate([each["weight"], [numbers["intercepts"]]]).T
-        ).reshape(n_models, len(features) + 1)
-        model.gradients = np.concatenate([each["gradient"], [numbers["intercept_gradients"]]]).T
-        model.slopes = np.array(numbers["slopes"]).reshape(shape)
-        model.sweeps = numbers["sweeps"]
-        self._gradients, self._fits = numbers["gradients"], numbers["fits"]
+        """Take the kept columns of a saved stream into the model, with their weights."""
+        self._relevance = np.array(each["relevance"])
+        self._shifts = columns.shifts.copy()
+        self._scales = self._scales_of(columns.squares, columns.n_rows)
+        for j in range(columns.width):
+            rows, entries = columns.listed(j)
+            self.model.add(rows, entries / self._scales[j])
+        self.model.gradients = np.zeros_like(self.model.weights)
+        self.model.weights[:, :-1] = each["weight"].T
+        self.model.gradients[:, :-1] = each["gradient"].T
 
-    def _after_withdrawal(self) -> None:
+    def after_withdrawal(self) -> None:
+        """Optimise the weights that are left."""
         self._optimise()
 
     # --- what can be read ------------------------------------------------------------------
@@ -301,28 +303,21 @@ class Grafting(ModelledSelector):
     @property
     def coef_(self) -> Floats:
         """Weights of the kept features, for columns as they came; a row for each model."""
-        check_is_fitted(self)
-        weights: Floats = self._model.weights[:, :-1] / self._scales
+        weights: Floats = self.model.weights[:, :-1] / self._scales
         return weights
 
     @property
     def intercept_(self) -> Floats:
         """Intercept of each model."""
-        intercepts: Floats = self._model.weights[:, -1] - self.coef_ @ self._shifts
+        intercepts: Floats = self.model.weights[:, -1] - self.coef_ @ self._shifts
         return intercepts
 
-    @property
-    def work_(self) -> dict[str, int]:
-        """Counted work: what was computed, whatever the machine."""
-        return {
-            **super().work_,
-            "gradients": self._gradients,
-            "fits": self._fits,
-            "sweeps": self._model.sweeps,
-        }
+    def work(self) -> dict[str, int]:
+        """Return the gradients, fits and sweeps that were computed."""
+        return {"gradients": self._gradients, "fits": self._fits, "sweeps": self.model.sweeps}
 
     def reasons(self) -> dict[str, Reason]:
-        """The first three in the order of their codes."""
+        """Return the reasons, the first three in the order of their codes."""
         pulls = "the gradient of the loss at weight 0, {relevance}, is "
         return {
             "irrelevant": Reason(
@@ -346,6 +341,18 @@ class Grafting(ModelledSelector):
                 "model with the weight {weight}",
             ),
         }
+
+
+def _classes_against_rest(target: Target) -> npt.NDArray[np.bool_]:
+    """Return which rows are of the class that a model is for; one model for two classes."""
+    codes, k = target.codes, target.n_classes
+    if codes is None:
+        raise InputError(
+            "Grafting needs classes, but the target is a number; use AlphaInvesting, which takes "
+            "both, or group the target into classes"
+        )
+    positive = np.arange(k) if k > 2 else np.ones(1)
+    return np.equal(codes, positive[:, np.newaxis])
 
 
 def _largest(weights: Floats) -> Any:

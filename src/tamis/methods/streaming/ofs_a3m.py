@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from tamis.core.decisions import Decision
 from tamis.measures.neighbourhood import LineColumn
-from tamis.methods.neighbourhood import NeighbourhoodSelector
+from tamis.methods.rough_sets import KeptSet, RoughSetRule
 
 
-class OFSA3M(NeighbourhoodSelector):
+class OFSA3MRule(RoughSetRule):
     """Online streaming feature selection with adapted neighbourhoods.
 
     dep(B) is the mean over rows of the share of a row's neighbours, on the features B, that have
@@ -61,6 +61,7 @@ class OFSA3M(NeighbourhoodSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import OFSA3M
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> noise = rng.normal(size=200)
@@ -76,8 +77,8 @@ class OFSA3M(NeighbourhoodSelector):
     x3 was dropped as irrelevant: dep(x3)=0.942 is below 0.971, the mean of the kept features
     """
 
-    method: ClassVar[str] = "ofs-a3m"
-    rule: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
+    name: ClassVar[str] = "ofs-a3m"
+    neighbours: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
 
     def __init__(self, *, variant: str = "paper", order: str = "random", seed: int = 0) -> None:
         self.variant = variant
@@ -89,28 +90,29 @@ class OFSA3M(NeighbourhoodSelector):
         return balance > 0 if self.variant == "program" else balance >= 0
 
     def gate_words(self) -> str:
-        """Say in a few words what the gate is."""
+        """Return a few words about what the gate is."""
         if self.variant == "program":
             return "the dependency of the kept set over its size"
         return super().gate_words()
 
-    def decide(self, column: LineColumn) -> Decision:
+    def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Try a newcomer with the kept set."""
-        mean, before = self._mean, self._whole
-        tried = self._space.dependency(plus=column)
-        change = self._space.compare(tried, before)
+        mean, before = kept.mean, kept.whole
+        tried = kept.space.dependency(plus=column)
+        change = kept.space.compare(tried, before)
         if change < 0:
-            return self._worse(column, tried)
-        self._space.add(column)
-        self._whole = tried
+            return kept.worse(column, tried)
+        kept.space.add(column)
+        kept.whole = tried
         gone = []
         if change == 0:
             spare = self.variant == "program"
-            gone = self._prune(column, tried, lambda change: change == 0, spare=spare)
-        self._gate_at_mean_of_kept()
-        return self._take(column, mean, before, gone)
+            gone = kept.prune(column, tried, lambda change: change == 0, spare=spare)
+        kept.move_gate()
+        return kept.taken(column, mean, before, gone)
 
-    def _gate_at_mean_of_kept(self) -> None:
-        super()._gate_at_mean_of_kept()
-        if self.variant == "program" and len(self._space):
-            self._mean = self._whole.value / len(self._space)
+    def gate(self, mean: float, kept: KeptSet) -> float:
+        """Return the gate: the program divides D by the size of S."""
+        if self.variant == "program" and len(kept.space):
+            return kept.whole.value / len(kept.space)
+        return mean

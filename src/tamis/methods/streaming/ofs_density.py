@@ -9,10 +9,10 @@ from typing import ClassVar
 from tamis.core.decisions import Decision
 from tamis.core.params import Number, Range
 from tamis.measures.neighbourhood import Dependency, LineColumn, sign
-from tamis.methods.neighbourhood import NeighbourhoodSelector
+from tamis.methods.rough_sets import KeptSet, RoughSetRule
 
 
-class OFSDensity(NeighbourhoodSelector):
+class OFSDensityRule(RoughSetRule):
     """Online streaming feature selection with density neighbourhoods.
 
     dep(B) is the mean over rows of the share of a row's neighbours, on the features B, that have
@@ -68,6 +68,7 @@ class OFSDensity(NeighbourhoodSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import OFSDensity
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> noise = rng.normal(size=200)
@@ -83,10 +84,10 @@ class OFSDensity(NeighbourhoodSelector):
     x3 was dropped as irrelevant: dep(x3)=0.937 is below 0.968, the mean of the kept features
     """
 
-    method: ClassVar[str] = "ofs-density"
-    rule: ClassVar[Mapping[str, str]] = {"paper": "density falls", "program": "density rises"}
+    name: ClassVar[str] = "ofs-density"
+    neighbours: ClassVar[Mapping[str, str]] = {"paper": "density falls", "program": "density rises"}
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        **NeighbourhoodSelector.ranges,
+        **RoughSetRule.ranges,
         "lam": Number(0, 1),
     }
 
@@ -103,29 +104,29 @@ class OFSDensity(NeighbourhoodSelector):
         self.order = order
         self.seed = seed
 
-    def decide(self, column: LineColumn) -> Decision:
+    def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Try a newcomer with the kept set."""
-        mean, before = self._mean, self._whole
+        mean, before = kept.mean, kept.whole
         program = self.variant == "program"
-        tried = self._space.dependency(plus=column)
-        change = self._space.compare(tried, before)
+        tried = kept.space.dependency(plus=column)
+        change = kept.space.compare(tried, before)
         if change <= 0 and not self._nearly(tried, before):
-            return self._worse(column, tried)
-        self._space.add(column)
+            return kept.worse(column, tried)
+        kept.space.add(column)
         if change > 0:
-            self._whole = tried
-            self._gate_at_mean_of_kept()
-            return self._take(column, mean, before, [])
+            kept.whole = tried
+            kept.move_gate()
+            return kept.taken(column, mean, before, [])
         lets_go = (lambda change: change >= 0) if program else (lambda change: change == 0)
-        gone = self._prune(column, tried, lets_go, spare=program)
+        gone = kept.prune(column, tried, lets_go, spare=program)
         after = gone[-1].after if gone else tried
-        if program and self._space.compare(after, before) < 0:
+        if program and kept.space.compare(after, before) < 0:
             for pruned in gone:
-                self._space.add(pruned.column)
-            return self._take(column, mean, before, [])
-        self._whole = after
-        self._gate_at_mean_of_kept()
-        return self._take(column, mean, before, gone)
+                kept.space.add(pruned.column)
+            return kept.taken(column, mean, before, [])
+        kept.whole = after
+        kept.move_gate()
+        return kept.taken(column, mean, before, gone)
 
     def _nearly(self, tried: Dependency, before: Dependency) -> bool:
         """Tell whether D - dep <= lambda D, D not being 0."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
-from tamis.methods.arrivals import Arrival, Kept
-from tamis.methods.separating import SeparatingSelector
+from tamis.methods.arrivals import Arrival
+from tamis.methods.separating import Separable, SeparatingStreamRule, taken
 
 
-class OSFS(SeparatingSelector):
+class OSFSRule(SeparatingStreamRule):
     """Online streaming feature selection, towards the Markov blanket of the class.
 
     A newcomer X with Dep(C, X) is added to the candidates B. Then for each Y in B, oldest first and
@@ -37,9 +38,8 @@ class OSFS(SeparatingSelector):
         It overrides what the measure says. With few rows the paper's rule decides nearly
         everything (62 rows, 3 levels and 2 classes: every test given two features is refused, so
         two features are all that can be kept); a warning is given when refused tests decide.
-    variant : {"paper", "program"}, default="paper"
-        The authors' program keeps the same features by the same tests; the word is there so that
-        every selector takes it.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
@@ -63,6 +63,7 @@ class OSFS(SeparatingSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import OSFS
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 500)
     >>> noise = rng.integers(0, 2, 500)
@@ -76,20 +77,21 @@ class OSFS(SeparatingSelector):
     degrees of freedom, p=0.803)
     """
 
-    method: ClassVar[str] = "osfs"
+    name: ClassVar[str] = "osfs"
+    former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}
 
-    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+    def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Take the newcomer in, then ask about every candidate, oldest first."""
-        newcomer = self._consider(arrival, kept)
+        newcomer = kept.consider(arrival)
         candidates = list(range(newcomer + 1))
         evicts: list[Decision] = []
         for y in range(newcomer + 1):
             others = [c for c in candidates if c != y]
-            found = self._separator(kept, y, others)
+            found = kept.separator(y, others)
             if found is None:
                 continue
             if y == newcomer:
-                return self._dropped(found, y, arrival, kept, tuple(evicts))
+                return kept.dropped(found, y, arrival, tuple(evicts))
             candidates = others
-            evicts.append(self._dropped(found, y, arrival, kept))
-        return self._taken(arrival, evicts)
+            evicts.append(kept.dropped(found, y, arrival))
+        return taken(arrival, evicts)

@@ -1,4 +1,4 @@
-"""SAOLA: keep a newcomer unless a kept feature already says what it says, by pairs only."""
+"""SAOLA: keep a newcomer unless it is redundant with a kept feature, by pairs only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tamis.core.params import OneOf, Range
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.base import Floats, Measure
 from tamis.methods.arrivals import Arrival, Foresight, Kept
-from tamis.methods.measured import MeasuredSelector
+from tamis.methods.measured import ALPHA, MeasuredRule
 from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 
-class SAOLA(MeasuredSelector):
+class SAOLARule(MeasuredRule):
     """Scalable and accurate online approach for feature selection.
 
     A newcomer F that is relevant to the class C meets every kept feature Y, oldest first:
@@ -37,6 +37,8 @@ class SAOLA(MeasuredSelector):
         What stands for I. "auto" looks at the data: whole numbers with few levels and a class
         target get ``MutualInformation(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``;
         `measure_` and `measure_reason_` say what was picked and why.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
     bound : {"min", "max"}, default="min"
         delta above; "max" is the paper's SAOLA-max, which keeps more.
     ties : {"kept", "neither"}, default="kept"
@@ -63,6 +65,7 @@ class SAOLA(MeasuredSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import SAOLA
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 200)
     >>> noise = rng.integers(0, 2, 200)
@@ -78,37 +81,40 @@ class SAOLA(MeasuredSelector):
     predicts as well and came first
     """
 
-    method: ClassVar[str] = "saola"
+    name: ClassVar[str] = "saola"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "bound": OneOf(("min", "max")),
         "ties": OneOf(("kept", "neither")),
         "variant": OneOf(("paper", "program")),
+        **ALPHA,
     }
 
     def __init__(
         self,
         measure: Measure | str = "auto",
         *,
+        alpha: float | None = None,
         bound: str = "min",
         ties: str = "kept",
         variant: str = "paper",
     ) -> None:
         self.measure = measure
+        self.alpha = alpha
         self.bound = bound
         self.ties = ties
         self.variant = variant
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first."""
-        ties: Ties = "older" if self._older_takes_ties() else "neither"
-        return walk(arrival, kept, *self._judge(arrival, kept), self.measure_.resolution, ties)
+        ties: Ties = "older" if self.older_wins_ties(kept) else "neither"
+        return walk(arrival, kept, *self.compare(arrival, kept), ties)
 
-    def _judge(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
-        """Strength with every kept feature, what it is compared with, and which say the same."""
+    def compare(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+        """Return the strength with every kept feature, its bound, and which are redundant."""
         values = kept.panel.between(arrival.column)
         lower = np.minimum(kept.relevance, arrival.relevance)
         bound = lower if self.bound == "min" else np.maximum(kept.relevance, arrival.relevance)
-        rounding = self.measure_.resolution
+        rounding = kept.measure.resolution
         if self.variant == "paper":
             redundant = values >= bound - rounding
         else:
@@ -119,8 +125,8 @@ class SAOLA(MeasuredSelector):
         """Find the newcomers that a kept feature throws out before they evict anyone."""
         ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
         foresee_walk(
-            pairs, kept.relevance, relevance, self.bound == "max", self._older_takes_ties(),
-            self.measure_.resolution, ends, evicts,
+            pairs, kept.relevance, relevance, self.bound == "max", self.older_wins_ties(kept),
+            kept.measure.resolution, ends, evicts,
         )  # fmt: skip
         plain = (ends >= 0) & ~evicts
         other = kept.relevance[ends]
@@ -132,19 +138,22 @@ class SAOLA(MeasuredSelector):
             value=pairs[np.arange(len(pairs)), ends],
             level=bound,
             reasons=("redundant", "tied"),
-            reason=(np.abs(relevance - other) <= self.measure_.resolution).astype(np.intp),
+            reason=(np.abs(relevance - other) <= kept.measure.resolution).astype(np.intp),
         )
 
-    def _foresees(self) -> bool:
+    @property
+    def foresees(self) -> bool:
+        """Whether drops can be settled in bulk: the program's variant needs more than pairs."""
         return self.variant == "paper"
 
-    def _older_takes_ties(self) -> bool:
+    def older_wins_ties(self, kept: Kept) -> bool:
+        """Tell whether the older of two equally relevant features stays."""
         if self.variant == "program":
-            return self.measure_.kind == "continuous"
+            return kept.measure.kind == "continuous"
         return self.ties == "kept"
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, for each bound."""
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, which depend on the bound."""
         if self.bound == "min":
             weaker = WEAKER
         else:

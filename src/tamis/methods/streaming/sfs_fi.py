@@ -12,17 +12,18 @@ import numpy.typing as npt
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.target import Target
 from tamis.measures.base import Floats, Measure, Panel
 from tamis.measures.interaction import GainForm, InteractionPanel, Meeting, interaction_panel
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
-from tamis.methods.measured import MeasuredSelector
+from tamis.methods.measured import ALPHA, MeasuredRule, MeasuredStream
 from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 #: Terms of a gain that a decision records, the largest first.
 TERMS = 3
 
 
-class SFSFI(MeasuredSelector):
+class SFSFIRule(MeasuredRule):
     """Streaming feature selection considering feature interaction.
 
     The interaction gain of a newcomer f is what it and the kept features s in S say about the class
@@ -58,6 +59,8 @@ class SFSFI(MeasuredSelector):
         "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes nobody
         redundant: ``MutualInformation(threshold=0.0)`` is the paper's print, in which features that
         say nothing alone fall to whatever comes.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
     gamma : float, default=0.01
         Gain from which a feature is kept at once.
     gain : {"sum", "mean"}, default="sum"
@@ -92,6 +95,7 @@ class SFSFI(MeasuredSelector):
     Examples
     --------
     >>> import numpy as np
+    >>> from tamis import SFSFI
     >>> rng = np.random.default_rng(1)
     >>> X = rng.integers(0, 2, (400, 6))
     >>> y = X[:, 0] ^ X[:, 3]
@@ -103,27 +107,27 @@ class SFSFI(MeasuredSelector):
     x0 (up to 0.996 each)
     """
 
-    method: ClassVar[str] = "sfs-fi"
+    name: ClassVar[str] = "sfs-fi"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "gamma": Number(0, open_low=True),
         "gain": OneOf(("sum", "mean")),
         "correction": (Nothing(), OneOf(("miller-madow", "significant"))),
         "variant": OneOf(("paper", "program")),
+        **ALPHA,
     }
-
-    _gains: npt.NDArray[np.float32]
-    _first: int
 
     def __init__(
         self,
         measure: Measure | str = "auto",
         *,
+        alpha: float | None = None,
         gamma: float = 0.01,
         gain: str = "sum",
         correction: str | None = None,
         variant: str = "paper",
     ) -> None:
         self.measure = measure
+        self.alpha = alpha
         self.gamma = gamma
         self.gain = gain
         self.correction = correction
@@ -135,9 +139,9 @@ class SFSFI(MeasuredSelector):
         """Weigh what a feature says together with the kept ones."""
         if len(kept) == 0:
             return Decision(arrival.feature, "first", arrival.relevance, level=arrival.level)
-        return self._weigh(arrival, kept, _interacting(kept.panel).meet_one(arrival.column))
+        return self.weigh(arrival, kept, _interacting(kept.panel).meet_one(arrival.column))
 
-    def _weigh(self, arrival: Arrival, kept: Kept, met: Meeting) -> Decision:
+    def weigh(self, arrival: Arrival, kept: Kept, met: Meeting) -> Decision:
         """Decide by the gain, and between 0 and gamma by pairs."""
         gain = float(met.gains[-1])
         feature, relevance = arrival.feature, arrival.relevance
@@ -155,13 +159,13 @@ class SFSFI(MeasuredSelector):
 
         bound = np.minimum(kept.relevance, relevance)
         redundant = met.pairs > kept.panel.cutoffs(arrival.column)
-        rounding = self.measure_.resolution
+        rounding = kept.measure.resolution
         if self.variant == "paper":
             redundant &= met.pairs >= bound - rounding
         else:
             redundant &= (met.pairs > bound + rounding) & ~(met.terms > 0)
         ties: Ties = "older" if self.variant == "paper" else "neither"
-        walked = walk(arrival, kept, met.pairs, bound, redundant, rounding, ties)
+        walked = walk(arrival, kept, met.pairs, bound, redundant, ties)
         walked = replace(walked, evidence={"gain": gain, **terms})
         if walked.reason != "kept":
             return walked
@@ -169,8 +173,8 @@ class SFSFI(MeasuredSelector):
             return replace(walked, reason="alone")
         return replace(walked, value=gain, level=self.gamma, because=most)
 
-    def why(self) -> dict[str, Reason]:
-        """Say why, with the gain and its largest terms."""
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons, with the gain and its largest terms."""
         gain = f"its {'mean ' if self._form().mean else ''}interaction gain"
         weak = f"{gain} {{gain}} is below {self.gamma:g}, and "
         alone = "{relevance_symbol}={relevance}"
@@ -207,7 +211,7 @@ class SFSFI(MeasuredSelector):
             "tied": Reason(Verdict.REDUNDANT, DROPPED + weak + WEAKER + OLDER),
             "evicted": Reason(Verdict.EVICTED, REPLACED + WEAKER + BETTER),
         }
-        if self._gated:
+        if self.gated:
             return own
         return own | {
             "irrelevant": Reason(
@@ -217,37 +221,44 @@ class SFSFI(MeasuredSelector):
             )
         }
 
-    # --- the stream ------------------------------------------------------------------------
-
     @property
-    def _gated(self) -> bool:
+    def gated(self) -> bool:
+        """Whether only relevant features meet the rule, as in the program."""
         return self.variant == "program"
 
     def _form(self) -> GainForm:
         program = self.variant == "program"
         return GainForm(self.gain == "mean" or program, self.correction, program)
 
-    def _panel(self) -> Panel:
-        if self.correction == "significant" and getattr(self.measure_, "alpha", 0) is None:
+    def panel(self, measure: Measure, target: Target) -> Panel:
+        """Return an empty panel that computes interaction gains."""
+        if self.correction == "significant" and getattr(measure, "alpha", 0) is None:
             raise ParameterError(
                 f"SFSFI: correction='significant' needs a measure with a level, and the measure is "
-                f"{self.measure_!r}; give it alpha="
+                f"{measure!r}; give it alpha="
             )
-        if self.correction is not None and self.measure_.kind != "discrete":
+        if self.correction is not None and measure.kind != "discrete":
             raise ParameterError(
                 f"SFSFI: correction={self.correction!r} is for counts, and the measure is "
-                f"{self.measure_!r}, which counts nothing; pass correction=None"
+                f"{measure!r}, which counts nothing; pass correction=None"
             )
-        panel = interaction_panel(self.measure_, self._target, self._form())
+        panel = interaction_panel(measure, target, self._form())
         if panel is None:
             raise ParameterError(
-                f"SFSFI knows no interaction gain by {self.measure_!r}; give a mutual information, "
-                "a symmetric uncertainty or FisherZ()"
+                f"SFSFI has no interaction gain for {measure!r}; give a mutual information, a "
+                "symmetric uncertainty or FisherZ()"
             )
         return panel
 
+
+class InteractionStream(MeasuredStream):
+    """Runs SFS-FI: every column meets the kept ones, in compiled calls."""
+
+    _gains: npt.NDArray[np.float32]
+    _first: int
+
     def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Let them meet; gains of those dropped in bulk are logged together at the end."""
+        """Let them meet; log the gains of those dropped in bulk together at the end."""
         self._first, self._gains = scored.first, np.full(scored.width, np.nan, np.float32)
         super()._meet(scored, first, last)
         self.log_.append_values(self._first, self._gains)
@@ -266,7 +277,7 @@ class SFSFI(MeasuredSelector):
             self._gains[scored.features[lo : met.stop] - self._first] = met.gains[: met.stop - lo]
             if met.stop < hi:
                 arrival = scored.arrival(met.stop)
-                self._carry_out(self._weigh(arrival, self._kept, met), arrival)
+                self._carry_out(self.rule.weigh(arrival, self._kept, met), arrival)
             lo = met.stop + 1
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
@@ -275,6 +286,9 @@ class SFSFI(MeasuredSelector):
             self._gains[decision.feature - self._first] = decision.value
             return decision
         return super()._carry_out(decision, arrival)
+
+
+SFSFIRule.machinery = InteractionStream
 
 
 def _first_few(values: Floats) -> npt.NDArray[np.intp]:

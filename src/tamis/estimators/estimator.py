@@ -1,0 +1,384 @@
+"""scikit-learn's interface to the methods on columns.
+
+An estimator has the parameters, ranges and documentation of a rule. Fitting makes a selector that
+runs the rule (`to_selector`); what can be read afterwards (`kept_`, `log_`, ...) is the selector's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import DecisionLog
+from tamis.core.errors import InputError, ParameterError
+from tamis.core.names import Names
+from tamis.methods.rule import Rule
+from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
+from tamis.sources.memory import MemorySource, is_frame, is_series, one_column, without_row_labels
+
+
+class ColumnEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; a subclass names its `rule`, which gives it its parameters."""
+
+    #: The rule of the method.
+    rule: ClassVar[type[Rule]]
+
+    #: The selector that runs the rule; there once the estimator was started or fitted.
+    selector_: ColumnSelector
+
+    if TYPE_CHECKING:
+        kept_: npt.NDArray[np.int64]
+        log_: DecisionLog
+        work_: dict[str, int]
+
+        def __init__(self, *args: Any, **params: Any) -> None: ...
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "rule" in vars(cls):
+            cls.__init__ = cls.rule.__init__  # type: ignore[method-assign]
+            cls.__doc__ = cls.rule.__doc__
+
+    def to_selector(self) -> ColumnSelector:
+        """Return a new selector that runs the rule with these parameters."""
+        return self.rule(**self.get_params(deep=False)).to_selector()
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Select features from a whole table, its columns taken in order.
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+            The features.
+        y : array-like of shape (n_rows,)
+            The target: classes, or numbers for measures that take them.
+        """
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        if is_frame(X):
+            X = without_row_labels(X)
+            source = MemorySource(X, column_or_1d(y, warn=True))
+            validate_data(self, X, skip_check_array=True)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse=("csc", "csr"), dtype="numeric",
+                ensure_all_finite=False, ensure_min_samples=2, y_numeric=False, multi_output=True,
+            )  # fmt: skip
+            source = MemorySource(X, column_or_1d(y, warn=True))
+        self.__dict__.pop("selector_", None)
+        labels = None if groups is None else labels_of(groups, int(source.n_columns or 0))
+
+        def blocks() -> Iterator[ColumnBlock]:
+            return (with_group(block, labels, 0) for block in source.columns())
+
+        selector = self.to_selector()
+        selector.start(source.target(), name_prefix=source.name_prefix, name_base=source.name_base)
+        selector.prepare(blocks(), source.n_columns)
+        for block in blocks():
+            selector.update(selector.score(block))
+        selector.finish()
+        self.selector_ = selector
+        return self
+
+    # --- what can be read ------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        # What ends in an underscore is the selector's, or what its rule counted or fitted.
+        if name.startswith("_") or not name.endswith("_") or name.endswith("_in_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        selector = vars(self).get("selector_")
+        if selector is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} has seen no columns yet, so it has no {name}; call "
+                f"{self._begin_with()} first"
+            )
+        for owner in (selector, selector.rule):
+            if hasattr(owner, name):
+                return getattr(owner, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        names = set(super().__dir__())
+        selector = vars(self).get("selector_")
+        if selector is not None:
+            found = {*dir(selector), *dir(selector.rule)}
+            names |= {n for n in found if n.endswith("_") and not n.startswith("_")}
+        return sorted(names)
+
+    @staticmethod
+    def _begin_with() -> str:
+        return "fit(X, y)"
+
+    def why(self, feature: int | str) -> str:
+        """Explain in one sentence, with the numbers, what became of a feature.
+
+        Parameters
+        ----------
+        feature : int or str
+            Its number, in order of arrival, or its name.
+        """
+        return self.log_.why(feature)
+
+    def plot(self) -> Any:
+        """Draw how the kept set grew, or where features went if all came at once.
+
+        Returns a matplotlib figure; `log_.plot_growth()` and `log_.plot_flow()` draw either.
+        """
+        return self.log_.plot_growth() if self.log_.is_in_order else self.log_.plot_flow()
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Return the names of the kept features, in order of arrival."""
+        check_is_fitted(self)
+        if input_features is not None:
+            # SelectorMixin checks that the names given are the names seen.
+            return np.asarray(super().get_feature_names_out(input_features))
+        return np.array([self.log_.names[int(f)] for f in self.kept_], dtype=object)
+
+    def transform(self, X: Any) -> Any:
+        """Reduce a table, whose columns are those that were fitted, to the kept features."""
+        return super().transform(without_row_labels(X))
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
+        mask[self.kept_] = True
+        return mask
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "selector_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _repr_html_(self) -> str:
+        """Show the parameters as scikit-learn does, and what was decided."""
+        log = getattr(self, "log_", None)
+        decided = "" if log is None else log._repr_html_()
+        return str(estimator_html_repr(self)) + decided
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+class StreamEstimator(ColumnEstimator):
+    """Base of the estimators for feature streams, which columns can be fed to."""
+
+    selector_: FeatureStreamSelector
+
+    def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
+        """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,)
+            The target.
+        name_prefix, name_base : str, int
+            Features that come without a name are called prefix + (arrival number + base).
+        """
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("selector_", None)
+        selector = self.to_selector().start(y, name_prefix=name_prefix, name_base=name_base)
+        self.selector_, self.n_features_in_ = selector, 0  # type: ignore[assignment]
+        return self
+
+    def feed(self, columns: Any, names: Sequence[str] | None = None) -> Self:
+        """Take the next columns of the stream.
+
+        Parameters
+        ----------
+        columns : array, scipy sparse matrix, data frame, Arrow table, series or ColumnBlock
+            One or more columns with as many rows as the target. A 1-d array is one column.
+        names : sequence of str, optional
+            Their names; a data frame or a series brings its own.
+        """
+        return self._feed(columns, names)
+
+    def _feed(self, columns: Any, names: Sequence[str] | None, groups: Any = None) -> Self:
+        selector = vars(self).get("selector_")
+        if selector is None:
+            raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
+        first = selector.n_features_in_
+        labels = None
+        if groups is not None:
+            labels = labels_of(groups, sum(b.width for b in blocks_of(columns, names, first)))
+
+        def blocks() -> Iterator[ColumnBlock]:
+            return (with_group(b, labels, first) for b in blocks_of(columns, names, first))
+
+        selector.prepare(blocks())
+        # All of it is checked before any of it is taken.
+        for block in blocks():
+            selector.refuse_bad_values(block)
+        for block in blocks():
+            selector.update(selector.score(block))
+        self.n_features_in_ = selector.n_features_in_
+        return self
+
+    def finish(self) -> Self:
+        """Settle what waits for the last column; more columns can still be fed afterwards."""
+        check_is_fitted(self)
+        self.selector_.finish()
+        return self
+
+    @staticmethod
+    def _begin_with() -> str:
+        return "fit(X, y), or start(y) and feed(columns)"
+
+
+class GroupEstimator(StreamEstimator):
+    """Base of the estimators for feature streams whose columns come in groups."""
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Select features from a whole table, its columns taken in order.
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+            The features.
+        y : array-like of shape (n_rows,)
+            The target: classes, or numbers for measures that take them.
+        groups : array-like of shape (n_columns,), optional
+            The group of each column; one label stands for all.
+        """
+        return self._fit(X, y, groups)
+
+    def feed(self, columns: Any, names: Sequence[str] | None = None, groups: Any = None) -> Self:
+        """Take the next columns of the stream.
+
+        Parameters
+        ----------
+        columns : array, scipy sparse matrix, data frame, Arrow table, series or ColumnBlock
+            One or more columns with as many rows as the target. A 1-d array is one column.
+        names : sequence of str, optional
+            Their names; a data frame or a series brings its own.
+        groups : array-like, optional
+            The group of each column, or one label for all. A ColumnBlock brings its own.
+        """
+        return self._feed(columns, names, groups)
+
+
+class BatchEstimator(ColumnEstimator):
+    """Base of the estimators that decide when they have seen every column.
+
+    Attributes
+    ----------
+    ranking_ : ndarray of int
+        The kept features in the order of the method, best first.
+    """
+
+    selector_: BatchSelector
+
+    if TYPE_CHECKING:
+        ranking_: npt.NDArray[np.int64]
+
+    def select(self, X: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Fit, and return the kept features in order of arrival."""
+        return self.fit(X, y).kept_
+
+    def rank(self, X: Any, y: Any) -> npt.NDArray[np.int64]:
+        """Fit, and return the kept features best first."""
+        return self.fit(X, y).ranking_
+
+
+# --- blocks and groups ---------------------------------------------------------------------------
+
+
+def blocks_of(columns: Any, names: Sequence[str] | None, first: int) -> Iterator[ColumnBlock]:
+    """Return columns that are fed as blocks, the first of them with number `first`."""
+    given = None if names is None else Names.of(names)
+    if isinstance(columns, ColumnBlock):
+        yield replace(columns, first=first, names=given or columns.names)
+        return
+    if is_series(columns):
+        columns, given = one_column(columns, given)
+    elif getattr(columns, "ndim", 2) == 1:
+        columns = np.asarray(columns).reshape(-1, 1)
+    yield from MemorySource(columns, None, names=given, first=first).columns()
+
+
+def labels_of(groups: Any, width: int) -> Any:
+    """Return the label of each of `width` columns as an array, or one label for all."""
+    labels = np.asarray(groups)
+    if labels.ndim == 0:
+        return labels.item()
+    if labels.shape != (width,):
+        raise InputError(
+            f"groups of shape {labels.shape} were given for {width} columns; give one label for "
+            "each column, or one for all"
+        )
+    return labels
+
+
+def with_group(block: ColumnBlock, labels: Any, first: int) -> ColumnBlock:
+    """Return a block that says which group its columns belong to; labels count from `first`."""
+    if labels is None:
+        return block
+    if isinstance(labels, np.ndarray):
+        lo = block.first - first
+        labels = labels[lo : lo + block.width]
+    return replace(block, group=labels)
+
+
+# --- estimators of other people's rules ----------------------------------------------------------
+
+
+def estimator_of(rule: type[Rule]) -> type[ColumnEstimator]:
+    """Return the estimator of a rule, which scikit-learn can fit, clone and search over.
+
+    Parameters
+    ----------
+    rule : subclass of Rule
+        A rule of tamis or of one's own.
+
+    Examples
+    --------
+    >>> from tamis.methods.streaming.saola import SAOLARule
+    >>> class Largest(SAOLARule):
+    ...     name = "largest"
+    >>> estimator_of(Largest)(bound="max")
+    Largest(bound='max')
+    """
+    if not (isinstance(rule, type) and issubclass(rule, Rule)):
+        raise ParameterError(f"{rule!r} is not a rule; give a subclass of tamis.methods.Rule")
+    for known in _subclasses(ColumnEstimator):
+        if vars(known).get("rule") is rule:
+            return known
+    base: type[ColumnEstimator] = BatchEstimator
+    if issubclass(rule.machinery, FeatureStreamSelector):
+        base = GroupEstimator if rule.takes_groups else StreamEstimator
+    body = {"rule": rule, "__module__": rule.__module__, "__reduce__": _reduce}
+    return type(rule.public_name, (base,), body)
+
+
+def _subclasses(kind: type[ColumnEstimator]) -> Iterator[type[ColumnEstimator]]:
+    for sub in kind.__subclasses__():
+        yield sub
+        yield from _subclasses(sub)
+
+
+def _reduce(estimator: ColumnEstimator) -> tuple[Any, ...]:
+    """Pickle by the rule: a class made here cannot be imported by its own name."""
+    return _unfitted, (estimator.rule,), estimator.__getstate__()
+
+
+def _unfitted(rule: type[Rule]) -> ColumnEstimator:
+    kind = estimator_of(rule)
+    return kind.__new__(kind)

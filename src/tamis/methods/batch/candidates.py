@@ -1,0 +1,140 @@
+"""Batch methods that score features with a measure.
+
+The columns are read once. Irrelevant ones are logged in bulk and forgotten; the others are held,
+ready for comparison, until all have been seen. Then the rule ranks them (`rank`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.decisions import DecisionLog
+from tamis.core.target import Target
+from tamis.measures.base import Floats, Ints, Measure, Panel, Prepared
+from tamis.measures.information import SymmetricUncertainty
+from tamis.methods.arrivals import Arrival, ScoredBlock
+from tamis.methods.measured import Measuring, MeasuringRule
+from tamis.methods.selector import BatchSelector
+
+#: Strengths closer than this are tied: sums of the same numbers in another order differ by less.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Relevant features with their columns, in order of arrival.
+
+    `order` lists their positions, most relevant first, tied ones in order of arrival. `kept` is an
+    empty kept set, and `kept.panel` compares columns.
+    """
+
+    features: Ints
+    relevance: Floats
+    levels: Floats
+    columns: Prepared
+    order: npt.NDArray[np.intp]
+    target: Target
+    kept: Any
+
+    @property
+    def panel(self) -> Panel:
+        """The panel that compares columns."""
+        panel: Panel = self.kept.panel
+        return panel
+
+    @property
+    def rounding(self) -> float:
+        """Strengths closer than this are tied."""
+        return rounding_of(self.kept.measure)
+
+    def arrival(self, i: int) -> Arrival:
+        """Return the candidate at position i as if it arrived now."""
+        return Arrival(
+            int(self.features[i]), float(self.relevance[i]), float(self.levels[i]), self.columns[i]
+        )
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+class CandidateRule(MeasuringRule):
+    """A batch rule with a measure.
+
+    Subclasses have a `name`, say which values their parameters may take (`ranges`) and why a
+    feature can be kept or dropped (`reasons`), and rank the relevant features (`rank`).
+    """
+
+    discrete_measure: ClassVar[Measure] = SymmetricUncertainty()
+
+    def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
+        """Decide about all relevant features, log it, and return the kept ones, best first.
+
+        Not called when no feature is relevant.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no rank()")
+
+
+class CandidateSelector(Measuring, BatchSelector):
+    """Runs a batch rule with a measure."""
+
+    def _begin(self) -> None:
+        self._waiting: list[ScoredBlock] = []
+        vars(self).pop("ranking_", None)
+        super()._begin()
+
+    def update(self, scored: ScoredBlock) -> None:
+        """Log a block in bulk, and hold its relevant columns."""
+        super().update(scored)
+        if len(scored.features):
+            self._waiting.append(scored)
+
+    def finish(self) -> None:
+        """Let the rule rank the relevant features."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            self.ranking_ = np.zeros(0, dtype=np.int64)
+            return
+        candidates = self._candidates(waiting)
+        waiting.clear()
+        self._warn_of_levels(candidates.columns.mean_n_levels, "relevant")
+        self.ranking_ = self.rule.rank(candidates, self.log_)
+
+    def _candidates(self, waiting: list[ScoredBlock]) -> Candidates:
+        relevance = np.concatenate([part.strengths for part in waiting])
+        parts = [part.columns for part in waiting if isinstance(part.columns, Prepared)]
+        return Candidates(
+            np.concatenate([part.features for part in waiting]),
+            relevance,
+            np.concatenate([part.levels for part in waiting]),
+            type(parts[0]).joined(parts),
+            best_first(relevance, rounding_of(self.measure_)),
+            self._target,
+            self._kept,
+        )
+
+
+CandidateRule.machinery = CandidateSelector
+
+
+def rounding_of(measure: Measure) -> float:
+    """Return the difference up to which strengths are tied."""
+    return max(measure.resolution, ROUNDING)
+
+
+def best_first(relevance: Floats, rounding: float) -> npt.NDArray[np.intp]:
+    """Return positions by falling relevance.
+
+    A run of values, each within `rounding` of the next, is tied: order of position.
+
+    >>> best_first(np.array([0.2, 0.2 + 1e-14, 0.9]), ROUNDING)
+    array([2, 0, 1])
+    """
+    falling = np.argsort(-relevance, kind="stable")
+    steps = np.diff(relevance[falling], prepend=np.inf)
+    if not np.any((steps < 0) & (steps >= -rounding)):  # ties are exact, and so in order already
+        return falling
+    return falling[np.lexsort((falling, np.cumsum(steps < -rounding)))]

@@ -1,0 +1,322 @@
+"""Batch methods that give every column a number: on its own, or by a model of the whole table.
+
+A rule may need a pass over all columns before the first one is scored, to fit its model: the
+neighbours of the rows, say, or the weights of a machine (`fit`). Scoring a block is then a pure
+function of it (`score`). A rule with a model of the whole table has one hook, `find`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.errors import InputError
+from tamis.core.names import Names
+from tamis.core.target import Target
+from tamis.measures.base import Floats, Ints
+from tamis.measures.fisher_z import FisherZ, ReadyColumns
+from tamis.measures.panels import compressed
+from tamis.methods.modelled import UNUSABLE, Columns
+from tamis.methods.rule import Rule
+from tamis.methods.selector import BatchSelector
+
+Codes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A block's scores, and the codes of the reasons why its columns are not kept (0: the first).
+
+    The reasons with codes 1 and 2 are `UNUSABLE`: such columns have no score.
+    """
+
+    first: int
+    names: Names | None
+    scores: Floats
+    codes: Codes
+
+
+class ScoredRule(Rule):
+    """A batch rule that keeps the `n_features` columns with the highest scores.
+
+    Equal scores: the lower arrival number wins. Subclasses score a block (`score`).
+    """
+
+    n_features: Any = None
+
+    #: How a score is written in a sentence.
+    symbol: ClassVar[str] = "score({name})"
+
+    #: Whether columns of text, coded by numbers without an order, make sense to it.
+    takes_text: ClassVar[bool] = False
+
+    #: What `fit` found and `score` needs; forgotten when all columns have been scored.
+    model: Any = None
+
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> dict[str, str]:
+        """Fit the model to all columns; return the fields it adds to the sentences."""
+        return {}
+
+    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+        """Return the scores of a block's columns, and codes of `UNUSABLE` where there are none."""
+        raise NotImplementedError(f"{type(self).__name__} has no score()")
+
+    @property
+    def n_held(self) -> int:
+        """How many of the best columns so far are remembered while columns are scored."""
+        return self.n_features or 0
+
+    def best(self, features: Ints, scores: Floats) -> tuple[Ints, Floats]:
+        """Return the kept features, best first, and their scores, given those remembered."""
+        order = np.argsort(-scores, kind="stable")
+        return features[order], scores[order]
+
+    def log_kept(self, log: DecisionLog, ranking: Ints, scores: Floats) -> Ints:
+        """Log features as kept, best first, with their positions from the top; return them.
+
+        The last one is the cut.
+        """
+        positions = np.arange(1.0, len(ranking) + 1)
+        log.append_many("kept", ranking, scores, positions, np.full(len(ranking), np.nan))
+        if len(ranking):
+            last = log.names[int(ranking[-1])]
+            log.template_fields["cut"] = f"that of {last} ({scores[-1]:.6g}), the last that is kept"
+        return ranking
+
+    def template_fields(self, target: Target) -> Mapping[str, str]:
+        """Return the fields that the sentences share."""
+        return {"target": "class" if target.is_classes else "target"}
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return every reason that the rule can give."""
+        return {
+            "below": Reason(
+                Verdict.IRRELEVANT,
+                "{name} was dropped: " + self.symbol + "={relevance} is not above {cut}",
+            ),
+            **UNUSABLE,
+            "kept": Reason(
+                Verdict.KEPT,
+                "{name} is kept: " + self.symbol + "={relevance} is number {value} from the top",
+            ),
+        }
+
+
+class ScoredBatch(BatchSelector):
+    """Runs a batch rule that gives every column a number."""
+
+    def _begin(self) -> None:
+        vars(self).pop("ranking_", None)
+        self._features, self._scores = np.zeros(0, np.int64), np.zeros(0)
+        self._new_log(self.rule.template_fields(self._target))
+
+    def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
+        """Fit the model of the rule to all columns."""
+        self.log_.template_fields.update(self.rule.fit(map(self._ready, blocks), self._target))
+
+    def score(self, block: ColumnBlock) -> Scored:
+        """Score a block: a pure function, in any order."""
+        block = self._ready(block)
+        return Scored(block.first, block.names, *self.rule.score(block))
+
+    def update(self, scored: Scored) -> None:
+        """Log a block in bulk, and remember the best so far."""
+        self._in_order(scored.first, len(scored.scores))
+        shown = np.where(np.isin(scored.codes, (1, 2)), 0.0, scored.scores)
+        self.log_.append_bulk(shown, np.nan, scored.codes, scored.names)
+        most = self.rule.n_held
+        if most == 0:
+            return
+        usable = np.flatnonzero(scored.codes == 0)
+        self._features = np.concatenate([self._features, scored.first + usable])
+        self._scores = np.concatenate([self._scores, scored.scores[usable]])
+        if len(self._scores) > most:
+            best = np.sort(np.argsort(-self._scores, kind="stable")[:most])
+            self._features, self._scores = self._features[best], self._scores[best]
+
+    def finish(self) -> None:
+        """Keep the best, and forget the model."""
+        ranking, scores = self.rule.best(self._features, self._scores)
+        self.ranking_ = self.rule.log_kept(self.log_, ranking, scores)
+        del self._features, self._scores
+        self.rule.model = None
+
+    def _takes_text(self) -> bool:
+        return bool(self.rule.takes_text)
+
+
+ScoredRule.machinery = ScoredBatch
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns that can be used, ready for products, and how each was seen.
+
+    Columns that are mostly not zero are centred and whole; others are their nonzeros, with a mean.
+    `unusable` has a code for every column, 0 for those that are here.
+    """
+
+    target: Target
+    columns: ReadyColumns
+    features: Ints
+    unusable: npt.NDArray[np.uint8]
+
+    @property
+    def width(self) -> int:
+        """How many columns can be used."""
+        return len(self.features)
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The columns as a scipy CSC array."""
+        c = self.columns
+        end = int(c.indptr[-1])
+        if end >= 2**31:
+            raise InputError(
+                f"the table holds {end:,} numbers, more than the 2,147,483,647 that the model can "
+                "take; select some of the columns with another method first"
+            )
+        indptr, shape = c.indptr.astype(np.int32), (self.target.n_rows, self.width)
+        return sp.csc_array((c.values[:end], c.rows[:end], indptr), shape=shape)
+
+    def scaled(self) -> Any:
+        """The columns with standard deviation 1."""
+        size = np.sqrt(self.target.n_rows / self.columns.squares)
+        lengths = np.diff(self.columns.indptr)
+        m = self.matrix
+        return sp.csc_array((m.data * np.repeat(size, lengths), m.indices, m.indptr), m.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a model made of the columns of a table, which are given by position.
+
+    `ranking` are the kept ones, best first; `codes` are the positions of the others' reasons among
+    those of the rule (None: the first, for all); `fields` are for the sentences.
+    """
+
+    ranking: Ints
+    scores: Floats
+    codes: Codes | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What a model made of every column of the source, and of the kept ones."""
+
+    scores: Floats
+    codes: Codes
+    features: Ints
+    feature_scores: Floats
+
+
+class TableRule(ScoredRule):
+    """A batch rule with a model of the whole table (`find`), which is held while it is fitted.
+
+    Its first reason is that of a column that the model was offered and did not take.
+    """
+
+    #: Whether columns are centred for products; else they stay unchanged, without their zeros.
+    centred: ClassVar[bool] = True
+
+    def find(self, table: Table) -> Found:
+        """Fit the model and say what it made of the columns; there is at least one."""
+        raise NotImplementedError(f"{type(self).__name__} has no find()")
+
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons of the model: first that of a column it did not take."""
+        raise NotImplementedError(f"{type(self).__name__} has no model_reasons()")
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return every reason that the rule can give."""
+        own = self.model_reasons()
+        first = next(iter(own))
+        return {first: own[first], **UNUSABLE, **own}
+
+    def code(self, reason: str) -> int:
+        """Return the position of a reason."""
+        return list(self.reasons()).index(reason)
+
+    @property
+    def n_held(self) -> int:
+        """How many columns are remembered while columns are scored: the model knows the best."""
+        return 0
+
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> dict[str, str]:
+        """Gather the table and fit the model."""
+        table = self._gather(blocks, target)
+        scores, codes = np.zeros(len(table.unusable)), table.unusable.copy()
+        self.model = _Fitted(scores, codes, np.zeros(0, np.int64), np.zeros(0))
+        if table.width == 0:
+            return {}
+        found = self.find(table)
+        scores[table.features] = found.scores
+        if found.codes is not None:
+            codes[table.features] = found.codes
+        self.model = _Fitted(
+            scores, codes, table.features[found.ranking], found.scores[found.ranking]
+        )
+        return dict(found.fields)
+
+    def _gather(self, blocks: Iterable[ColumnBlock], target: Target) -> Table:
+        panel = FisherZ().panel(target)
+        parts, features, unusable = [], [], []
+        for block in blocks:
+            codes = Columns.of(block).unusable(0, block.width)
+            picks = np.flatnonzero(codes == 0)
+            parts.append(panel.prepare(block, picks) if self.centred else _plain(block, picks))
+            features.append(picks + block.first)
+            unusable.append(codes)
+        columns = ReadyColumns.joined(parts)
+        return Table(target, columns, np.concatenate(features), np.concatenate(unusable))
+
+    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+        """Look up what the model made of a block's columns."""
+        scores, codes = np.zeros(block.width), np.zeros(block.width, np.uint8)
+        known = slice(block.first, block.first + block.width)
+        scores[: len(self.model.scores[known])] = self.model.scores[known]
+        codes[: len(self.model.codes[known])] = self.model.codes[known]
+        return scores, codes
+
+    def best(self, features: Ints, scores: Floats) -> tuple[Ints, Floats]:
+        """Return what the model kept."""
+        return self.model.features, self.model.feature_scores
+
+
+def constants(block: ColumnBlock) -> Codes:
+    """Return codes of the reason why columns cannot be used: only constant ones cannot."""
+    codes = Columns.of(block).unusable(0, block.width)
+    return np.where(codes == 1, codes, 0).astype(np.uint8)
+
+
+def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ReadyColumns:
+    """Return columns unchanged, by their nonzeros."""
+    v = compressed(block, picks).widened()
+    mean, squares = np.zeros(len(picks)), np.ones(len(picks))
+    return ReadyColumns(v.indptr, v.indices, v.data, mean, squares)
+
+
+def weight_reasons(symbol: str) -> dict[str, Reason]:
+    """Return the reasons of models that give weights, of which many are 0."""
+    return {
+        "zero": Reason(
+            Verdict.IRRELEVANT, "{name} was dropped: its weight is 0 in the model with {model}"
+        ),
+        "below": Reason(
+            Verdict.IRRELEVANT, "{name} was dropped: " + symbol + "={relevance} is not above {cut}"
+        ),
+        "kept": Reason(
+            Verdict.KEPT,
+            "{name} is kept: " + symbol + "={relevance} is number {value} from the top in the "
+            "model with {model}",
+        ),
+    }

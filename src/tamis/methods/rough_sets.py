@@ -1,0 +1,364 @@
+"""Methods for feature streams with neighbourhood rough sets: what they share.
+
+Such a method keeps a set S of features and its neighbourhood dependency D: how far the neighbours
+of the rows agree in class. An arriving feature whose own dependency does not reach a gate, which
+follows from S, is logged in bulk and never meets the rule; every other one is tried together with
+S.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.params import Number, OneOf, Range
+from tamis.core.target import Target
+from tamis.kernels.neighbours import first_reaching
+from tamis.measures.base import Floats
+from tamis.measures.neighbourhood import Dependency, LineColumn, Neighbourhoods, sign
+from tamis.methods.rule import Rule
+from tamis.methods.selector import FeatureStreamSelector
+
+#: Features that miss the gate by less than this are logged with all their digits.
+HAIR = 1e-6
+
+SET = "the dependency of the kept set"
+GATE = "dep({name})={relevance} is {reaches} {mean}, {gate}, and "
+
+REASONS = {
+    # These two come first: their positions are the codes that `update` writes in bulk.
+    "irrelevant": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: dep({name})={relevance} is {misses} {level}, {gate}",
+    ),
+    "constant": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was dropped as irrelevant: it has the same value in every row",
+    ),
+    "worse": Reason(
+        Verdict.REDUNDANT,
+        "{name} was dropped as redundant: " + SET + " is {level} without it and {value} with it",
+    ),
+    "unneeded": Reason(
+        Verdict.REDUNDANT,
+        "{name} was dropped as redundant: " + SET + " is {level} with it and still {value} "
+        "without it",
+    ),
+    "evicted": Reason(
+        Verdict.EVICTED,
+        "{name} was kept until {because} arrived and made it redundant: " + SET + " is {level} "
+        "with both and still {value} without {name}",
+    ),
+    "first": Reason(
+        Verdict.KEPT, "{name} is kept: nothing was kept before it, and dep({name})={relevance}"
+    ),
+    "kept": Reason(
+        Verdict.KEPT, "{name} is kept: " + GATE + "it raises " + SET + " from {level} to {value}"
+    ),
+    "needed": Reason(
+        Verdict.KEPT,
+        "{name} is kept: " + GATE + SET + " is {value} with it where it was {level} before",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredBlock:
+    """A block, and the dependency of each of its columns alone (-1: constant)."""
+
+    block: ColumnBlock
+    dependency: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """A feature that was dropped while the set was pruned, and the dependency around that."""
+
+    column: LineColumn
+    before: Dependency
+    after: Dependency
+
+    def decision(self, reason: str, because: tuple[int, ...]) -> Decision:
+        """Return the decision that drops it."""
+        return Decision(
+            self.column.feature, reason, self.column.alone.value,
+            self.after.value, self.before.value, because,
+        )  # fmt: skip
+
+
+class KeptSet:
+    """The kept set S, its dependency, and the gate that follows from it.
+
+    Attributes
+    ----------
+    space : Neighbourhoods
+        The kept columns and the distances of the rows.
+    whole : Dependency
+        D, the dependency of the kept set.
+    mean : float
+        The gate: what the dependency of a newcomer alone must reach.
+    """
+
+    def __init__(self, rule: RoughSetRule, target: Target) -> None:
+        self._rule = rule
+        program = rule.variant == "program"
+        self.space = Neighbourhoods(target, rule.neighbours[rule.variant], program=program)
+        self.whole = self.space.nothing
+        self._gate: list[Dependency] = []
+        self.mean = 0.0
+
+    def balance(self, column: LineColumn) -> int:
+        """Tell whether a feature is below (-1), at (0) or above (1) the gate, exactly."""
+        if self.space.program:
+            value = column.alone.value
+            return (value > self.mean) - (value < self.mean)
+        singles = [(-1, other.shares) for other in self._gate]
+        return sign((max(1, len(singles)), column.alone.shares), *singles)
+
+    def move_gate(self) -> None:
+        """Put the gate where the rule says, given what is kept now."""
+        self._gate = [column.alone for column in self.space.columns]
+        self.mean = sum(single.value for single in self._gate) / max(1, len(self._gate))
+        self.mean = self._rule.gate(self.mean, self)
+
+    def prune(
+        self,
+        newcomer: LineColumn,
+        whole: Dependency,
+        lets_go: Callable[[int], bool],
+        *,
+        spare: bool,
+    ) -> list[Pruned]:
+        """Drop held features, each if the change in dependency lets it go, the newcomer too.
+
+        `whole` is the dependency with all of them; `spare` the newcomer.
+        """
+        gone: list[Pruned] = []
+        for column in self._in_pruning_order(newcomer):
+            if spare and column is newcomer:
+                continue
+            without = self.space.dependency(minus=column)
+            if lets_go(self.space.compare(without, whole)):
+                self.space.drop(column)
+                gone.append(Pruned(column, whole, without))
+                whole = without
+        return gone
+
+    def _in_pruning_order(self, newcomer: LineColumn) -> list[LineColumn]:
+        """Return held features in order of arrival, or shuffled by a draw for this newcomer."""
+        if self._rule.order == "natural":
+            return list(self.space.columns)
+
+        def draw(column: LineColumn) -> bytes:
+            key = f"{self._rule.seed} {newcomer.feature} {column.feature}"
+            return hashlib.blake2b(key.encode(), digest_size=8).digest()
+
+        return sorted(self.space.columns, key=draw)
+
+    def worse(self, column: LineColumn, tried: Dependency) -> Decision:
+        """Return the decision that drops a newcomer with which the dependency falls."""
+        return Decision(
+            column.feature, "worse", column.alone.value,
+            tried.value, self.whole.value, evidence={"mean": self.mean},
+        )  # fmt: skip
+
+    def taken(
+        self, column: LineColumn, mean: float, before: Dependency, gone: list[Pruned]
+    ) -> Decision:
+        """Return the decision about a newcomer, and about those dropped because of it."""
+        evicts = tuple(
+            g.decision("evicted", (column.feature,)) for g in gone if g.column is not column
+        )
+        for g in gone:
+            if g.column is column:
+                dropped = g.decision("unneeded", ())
+                return replace(dropped, evicts=evicts, evidence={"mean": mean})
+        now = self.whole
+        reason = "kept" if self.space.compare(now, before) > 0 else "needed"
+        if before is self.space.nothing:
+            reason = "first"
+        return Decision(
+            column.feature, reason, column.alone.value, now.value, before.value,
+            evicts=evicts, evidence={"mean": mean},
+        )  # fmt: skip
+
+    # --- saving ----------------------------------------------------------------------------
+
+    def _known(self) -> list[Dependency]:
+        """Return the gate's dependencies, and that of the kept set unless nothing was ever kept."""
+        return [*self._gate, *([] if self.whole is self.space.nothing else [self.whole])]
+
+    @property
+    def shares(self) -> npt.NDArray[np.int64]:
+        """The known dependencies by row."""
+        known = self._known()
+        return np.array([d.shares for d in known], np.int64).reshape(len(known), -1)
+
+    @property
+    def values(self) -> Floats:
+        """The known dependencies."""
+        return np.array([d.value for d in self._known()])
+
+    @property
+    def in_gate(self) -> int:
+        """How many of the known dependencies belong to the gate."""
+        return len(self._gate)
+
+    def restore(self, shares: Any, values: Any, in_gate: int) -> None:
+        """Take the known dependencies of a saved set."""
+        shares = shares.reshape(len(values), len(self.space.nothing.shares))
+        known = [Dependency(*d) for d in zip(shares, values.tolist(), strict=True)]
+        self._gate, rest = known[:in_gate], known[in_gate:]
+        self.whole = rest[0] if rest else self.space.nothing
+
+
+class RoughSetRule(Rule):
+    """A rule that tries a newcomer with the kept set (`decide`)."""
+
+    #: Where a neighbourhood ends, by variant.
+    neighbours: ClassVar[Mapping[str, str]]
+
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "variant": OneOf(("paper", "program")),
+        "order": OneOf(("random", "natural")),
+        "seed": Number(0, integer=True),
+    }
+
+    variant: str
+    order: str
+    seed: int
+
+    def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
+        """Decide about one feature that reached the gate, and change the kept set accordingly."""
+        raise NotImplementedError(f"{type(self).__name__} has no decide()")
+
+    def passes(self, balance: int) -> bool:
+        """Tell whether a feature below (-1), at (0) or above (1) the gate passes."""
+        return balance >= 0
+
+    def gate(self, mean: float, kept: KeptSet) -> float:
+        """Return the gate, given the mean dependency of the kept features alone."""
+        return mean
+
+    def gate_words(self) -> str:
+        """Return a few words about what the gate is."""
+        return "the mean of the kept features"
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return every reason that the rule can give."""
+        return REASONS
+
+
+class RoughSetStream(FeatureStreamSelector):
+    """Runs a rule that tries a newcomer with the kept set."""
+
+    saved: ClassVar[Mapping[str, str]] = {
+        "mean": "_kept.mean",
+        "met": "_met",
+        "computed": "_kept.space.computed",
+    }
+
+    def _begin(self) -> None:
+        self._kept = KeptSet(self.rule, self._target)
+        self._met = 0
+        at_gate = self.rule.passes(0)
+        self._new_log(
+            {
+                "gate": self.rule.gate_words(),
+                "reaches": "not below" if at_gate else "above",
+                "misses": "below" if at_gate else "not above",
+            }
+        )
+
+    def score(self, block: ColumnBlock) -> ScoredBlock:
+        """Compute the dependency of each column alone: a pure function, in any order."""
+        block = self._ready(block)
+        return ScoredBlock(block, self._kept.space.alone(block))
+
+    def update(self, scored: ScoredBlock) -> None:
+        """Take a scored block into the stream; blocks must come in order."""
+        block, dependency, kept = scored.block, scored.dependency, self._kept
+        self._in_order(block.first, block.width)
+        at = 0
+        while at < block.width:
+            j = first_reaching(dependency, at, kept.mean - HAIR)
+            end = min(j + 1, block.width)
+            some = dependency[at:end]
+            self.log_.append_bulk(
+                np.maximum(some, 0.0), kept.mean, (some < 0.0).astype(np.uint8),
+                None if block.names is None else block.names.part(at, end),
+            )  # fmt: skip
+            at = end
+            if j < block.width:
+                self._meet(kept.space.ready(block, j))
+
+    def _meet(self, column: LineColumn) -> None:
+        """Let the rule decide about a feature, unless it turns out to miss the gate by a hair."""
+        balance = self._kept.balance(column)
+        if self.rule.passes(balance):
+            self._met += 1
+            self.log_.append(self.rule.decide(column, self._kept))
+        elif balance < 0:
+            self.log_.append(
+                Decision(column.feature, "irrelevant", column.alone.value, level=self._kept.mean)
+            )
+
+    # --- saving a stream -------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what the stream needs to resume."""
+        state, kept = super().state(), self._kept
+        state["numbers"] |= {
+            "shares": kept.shares, "values": kept.values, "in_gate": kept.in_gate,
+        }  # fmt: skip
+        return state
+
+    def _keep_again(
+        self,
+        columns: ColumnBlock,
+        features: npt.NDArray[np.int64],
+        each: Mapping[str, Any],
+        numbers: Mapping[str, Any],
+    ) -> None:
+        space = self._kept.space
+        space.columns = [
+            replace(space.ready(columns, j), feature=feature)
+            for j, feature in enumerate(features.tolist())
+        ]
+        self._kept.restore(numbers["shares"], numbers["values"], numbers["in_gate"])
+
+    def _after_withdrawal(self) -> None:
+        self._kept.whole = self._kept.space.dependency()
+        self._kept.move_gate()
+
+    # --- what can be read ------------------------------------------------------------------
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        self._check_started()
+        return np.array([column.feature for column in self._kept.space.columns], dtype=np.int64)
+
+    @property
+    def dependency_(self) -> float:
+        """D, the dependency that the next feature has to beat."""
+        return self._kept.whole.value
+
+    @property
+    def work_(self) -> dict[str, int]:
+        """Counted work: what was computed, whatever the machine."""
+        return {
+            **super().work_,
+            "reached_the_gate": self._met,
+            "set_dependencies": self._kept.space.computed,
+        }
+
+
+RoughSetRule.machinery = RoughSetStream

@@ -1,0 +1,76 @@
+"""Rules: what a paper says, without anything that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tamis.core.decisions import Reason
+from tamis.core.params import Parameters
+from tamis.core.target import Target
+
+if TYPE_CHECKING:
+    from tamis.methods.selector import ColumnSelector
+
+
+class Rule(Parameters):
+    """The rule of one method: its parameters, its reasons, and how it decides.
+
+    A rule does not know scikit-learn, files, workers or progress: a selector runs it over scored
+    blocks (`to_selector`). Its docstring is the documentation of the method.
+
+    Numbers that a rule counts or fits while it runs are attributes that end in an underscore; those
+    that a later session needs are listed in `saved`.
+    """
+
+    #: The name on the command line: ``tamis select --method saola``.
+    name: ClassVar[str]
+
+    #: What runs it.
+    machinery: ClassVar[type[ColumnSelector]]
+
+    #: Whether it takes columns in groups.
+    takes_groups: ClassVar[bool] = False
+
+    #: What a saved stream holds of the rule, by name: one value per kept feature, one value.
+    saved_per_feature: ClassVar[Mapping[str, str]] = {}
+    saved: ClassVar[Mapping[str, str]] = {}
+
+    #: Parameters of earlier versions that run folders may hold, and their names today, if any.
+    former_parameters: ClassVar[Mapping[str, str | None]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "public_name" not in vars(cls):
+            cls.public_name = cls.__name__.removesuffix("Rule")
+        super().__init_subclass__(**options)
+
+    def __init__(self) -> None:
+        """Take no parameters."""
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return every reason that the rule can give, by name."""
+        raise NotImplementedError(f"{type(self).__name__} has no reasons()")
+
+    def begin(self, target: Target) -> None:
+        """Begin with a new target: reset what was counted or fitted, or refuse the target."""
+
+    def work(self) -> dict[str, int]:
+        """Return what the rule counted, by name."""
+        return {}
+
+    def to_selector(self) -> ColumnSelector:
+        """Return a new selector that runs a copy of this rule."""
+        self.check_params()
+        return self.machinery(self.clone())
+
+    @classmethod
+    def from_saved(cls, parameters: Mapping[str, Any]) -> Rule:
+        """Return a rule with parameters read from a file, perhaps of an earlier version."""
+        current: dict[str, Any] = {}
+        for name, value in parameters.items():
+            now = cls.former_parameters.get(name, name)
+            if now is not None:
+                current[now] = value
+        rule = cls(**current)
+        rule.check_params()
+        return rule
