@@ -19,11 +19,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tamis
 from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
+from tamis.estimators import ColumnEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
 from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
-from tamis.methods.selector import ColumnSelector
 from tamis.sources import FORMATS, MemorySource, Source, open_source
 from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.stores.transpose import write_store
@@ -38,7 +38,7 @@ def public(kind: type) -> Iterator[type]:
             yield thing
 
 
-SELECTORS = [cls() for cls in public(ColumnSelector)]
+SELECTORS = [cls() for cls in public(ColumnEstimator)]
 # Settings that change the rule are selectors of their own.
 SELECTORS += [
     tamis.SAOLA(bound="max"),
@@ -58,7 +58,6 @@ SELECTORS += [
     tamis.Grafting(0.05, l2=0.1, scale="none"),
     tamis.OSFS(unreliable="skip"),
     tamis.OSFS(tamis.FisherZ(alpha=0.1, classes="numeric"), max_conditioning=1),
-    tamis.FastOSFS(variant="program"),
     tamis.FastOSFS(unreliable="dependent", max_conditioning=2),
     tamis.FastOSFS(tamis.GSquared(alpha=0.05, statistic="pearson", degrees="spirtes")),
     tamis.OFSA3M(seed=1),
@@ -69,11 +68,11 @@ SELECTORS += [
     tamis.FCBF(measure="auto"),
     tamis.FCBF(threshold=0.05, measure="fisher_z"),
     tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
-    tamis.MRMR(3, criterion="quotient", measure="auto"),
-    tamis.MRMR(1, measure=tamis.FisherZ(alpha=0.1)),
+    tamis.MRMR(n_features=3, criterion="quotient", measure="auto"),
+    tamis.MRMR(n_features=1, measure=tamis.FisherZ(alpha=0.1)),
     tamis.ReliefF(5, n_neighbors=3, n_samples=40, values="discrete"),
     tamis.RandomFeatures(200, seed=9),
-    tamis.CFS("forward", measure="auto"),
+    tamis.CFS(search="forward", measure="auto"),
     tamis.CFS(stale=2, measure="fisher_z"),
     tamis.L1SVM(n_features=5, scale="none"),
     tamis.Consistency(max_rate=0.2),
@@ -106,7 +105,7 @@ LEARNERS = [cls() for cls in public(OnlineClassifier)] + [
 
 
 def named(thing: Any) -> str:
-    kinds = (ColumnSelector, OnlineClassifier, Measure)
+    kinds = (ColumnEstimator, OnlineClassifier, Measure)
     return repr(thing) if isinstance(thing, kinds) else thing.__name__
 
 
@@ -124,7 +123,7 @@ TOO_FEW_ROWS = "ignore:.* too few rows for some tests:tamis.core.errors.DataWarn
 @pytest.mark.filterwarnings(TOO_FEW_ROWS)
 @pytest.mark.filterwarnings(NO_CATEGORIES)
 @pytest.mark.parametrize(("selector", "check"), pairs(SELECTORS), ids=named)
-def test_selector(selector: ColumnSelector, check: Callable[[Any], None]) -> None:
+def test_selector(selector: ColumnEstimator, check: Callable[[Any], None]) -> None:
     check(selector)
 
 
@@ -301,8 +300,11 @@ def test_source(maker: str, check: Callable[[Any], None], tmp_path: Path) -> Non
 
 
 def test_every_public_selector_has_a_word_on_the_command_line() -> None:
-    assert set(BY_METHOD.values()) == set(public(ColumnSelector))
-    assert all(word == cls.method for word, cls in BY_METHOD.items())
+    assert set(BY_METHOD.values()) == {cls.rule for cls in public(ColumnEstimator)}
+    assert all(name == rule.name for name, rule in BY_METHOD.items())
+    for cls in public(ColumnEstimator):
+        assert estimator_of(cls.rule) is cls
+        assert cls.__name__ == cls.rule.public_name
 
 
 # --- scikit-learn's own contract -----------------------------------------------------------------
@@ -312,7 +314,7 @@ def test_every_public_selector_has_a_word_on_the_command_line() -> None:
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 @pytest.mark.filterwarnings(TOO_FEW_ROWS)
 @pytest.mark.filterwarnings(NO_CATEGORIES)
-@parametrize_with_checks([cls() for cls in public(ColumnSelector)])
+@parametrize_with_checks([cls() for cls in public(ColumnEstimator)])
 def test_sklearn(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 

@@ -271,10 +271,10 @@ MEASURES = {
     "fisher_z": "tamis.measures.fisher_z:FisherZ",
 }
 ENCODERS = {
-    "mdlp": "tamis.encode.mdlp:MDLP",
-    "equal-width": "tamis.encode.bins:EqualWidth",
-    "equal-frequency": "tamis.encode.bins:EqualFrequency",
-    "kmeans": "tamis.encode.bins:KMeansBins",
+    "mdlp": "tamis.encode.mdlp:MDLPEncoder",
+    "equal-width": "tamis.encode.bins:EqualWidthEncoder",
+    "equal-frequency": "tamis.encode.bins:EqualFrequencyEncoder",
+    "kmeans": "tamis.encode.bins:KMeansBinsEncoder",
 }
 
 FORMATS = _by_name((

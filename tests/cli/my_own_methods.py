@@ -1,20 +1,26 @@
-"""Selectors that tamis does not know, for the tests of the command line."""
+"""Methods that tamis does not know, for the tests of the command line."""
 
 from __future__ import annotations
 
-from tamis import FCBF, SAOLA
+from tamis.estimators import estimator_of
+from tamis.methods.batch.fcbf import FCBFRule
+from tamis.methods.streaming.saola import SAOLARule
 
 
-class Mine(SAOLA):
-    """Goes on when columns are fed."""
+class Mine(SAOLARule):
+    """Can be resumed when columns are fed."""
 
-    method = "mine"
+    name = "mine"
 
 
-class Whole(FCBF):
+class Whole(FCBFRule):
     """Sees every column first."""
 
-    method = "whole"
+    name = "whole"
+
+
+#: The estimator of a rule stands for the rule.
+WholeEstimator = estimator_of(Whole)
 
 
 class Plain:

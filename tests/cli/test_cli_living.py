@@ -153,7 +153,8 @@ def test_a_level_alone_goes_to_the_measure_that_is_picked(tamis, week, more):
     said = tamis("select", "monday.parquet", *asked).out
     assert "measure: MutualInformation(threshold=0.0, alpha=0.2), because every value" in said
     record = json.loads((week / "run" / "run.json").read_text())
-    assert record["parameters"]["measure"] == "Auto(alpha=0.2)"
+    assert record["parameters"]["measure"] == "'auto'"
+    assert record["parameters"]["alpha"] == "0.2"
     assert record["measure"] == "MutualInformation(threshold=0.0, alpha=0.2)"
     assert tamis("feed", "run", "tuesday.parquet", "wednesday.parquet", "--quiet").code == 0
     given = ("--measure", "mutual_information", "--alpha", "0.2")
@@ -164,10 +165,9 @@ def test_a_level_alone_goes_to_the_measure_that_is_picked(tamis, week, more):
 
 def test_a_level_alone_waits_for_the_first_columns(tmp_path):
     from tamis import SAOLA, FisherZ, Selection
-    from tamis.measures.auto import Auto
 
     y = np.arange(60) % 2
-    Selection.create(tmp_path / "run", y, SAOLA(measure=Auto(alpha=0.2)))
+    Selection.create(tmp_path / "run", y, SAOLA(alpha=0.2))
     Selection.open(tmp_path / "run").feed(np.random.default_rng(0).normal(size=(60, 4)))
     found = Selection.open(tmp_path / "run")
     assert found.status()["measure"] == repr(FisherZ(alpha=0.2))

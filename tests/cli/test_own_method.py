@@ -35,8 +35,8 @@ def test_a_class_of_ones_own_selects_and_goes_on_where_it_is_named(tamis, days):
     assert tamis("select", "monday.parquet", "--method", MINE, *asked, "run").code == 0
     assert open_run("run").method == "mine"
     sentence = (
-        f"this was selected with {MINE}; it is no class of tamis, and none is imported because a "
-        f"folder names it: name it yourself with --method {MINE}, in Python with "
+        f"this was selected with {MINE}; it is not a class of tamis, and none is imported because "
+        f"a folder names it: name it yourself with --method {MINE}, in Python with "
         "tamis.Selection.open(folder, selector=...)"
     )
     assert tamis("feed", "run", "tuesday.parquet").one_sentence() == sentence
@@ -64,8 +64,9 @@ def test_a_run_that_can_be_resumed_and_a_watched_folder(tamis, days):
     assert fed.out.startswith("tuesday.parquet: 2 columns taken")
 
 
-def test_a_batch_method_of_ones_own(tamis, days):
-    asked = ("--target", "y", "--quiet", "--out", "run", "--method", "my_own_methods:Whole")
+@pytest.mark.parametrize("kind", ["Whole", "WholeEstimator"])
+def test_a_batch_method_of_ones_own(tamis, days, kind):
+    asked = ("--target", "y", "--quiet", "--out", "run", "--method", f"my_own_methods:{kind}")
     assert tamis("select", "all.parquet", *asked).code == 0
     assert "whole is no method whose feature stream can be" in tamis("status", "run").one_sentence()
 
@@ -75,9 +76,9 @@ def test_a_batch_method_of_ones_own(tamis, days):
     [
         ("nowhere.at_all:Top", "there is no selector nowhere.at_all:Top to import (No module nam"),
         ("my_own_methods:Nothing", "there is no selector my_own_methods:Nothing to import (module"),
-        ("os:path", "os:path is no selector: it is not a class with fit(X, y)"),
-        ("my_own_methods:Plain", "my_own_methods:Plain is no ColumnSelector of tamis.methods, "),
-        (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has bound, "),
+        ("os:path", "os:path is not a selector: it is neither a rule nor a class with fit(X, y)"),
+        ("my_own_methods:Plain", "my_own_methods:Plain is not a Rule of tamis.methods, so "),
+        (f"{MINE}:size=5", f"{MINE} has no parameter 'size'; it has alpha, bound, "),
         ("saola:bound", "Invalid value for '--method': 'saola:bound': 'bound' is not of the form"),
         ("saola:measure=x:alpha=0.1", "the measure 'x' is not known; give one of mutual_inf"),
         ("saola:encode=x", "encode='x' is not known; give one of 'mdlp'"),

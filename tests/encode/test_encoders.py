@@ -63,7 +63,7 @@ tables = st.builds(
 @given(data=tables)
 def test_mdlp_is_the_papers(data):
     X, y = data
-    found = MDLP(which="all").find(ColumnBlock.of(X), Target.of(y))
+    found = MDLP(which="all").to_encoder().find(ColumnBlock.of(X), Target.of(y))
     for j in range(X.shape[1]):
         cuts, close = slow.mdlp(X[:, j], y)
         if not close:
@@ -84,6 +84,7 @@ def test_bins_are_what_they_say(encoder, naive, data, bins):
     X, _ = data
     encoded = encoder(bins, which="all")
     block = ColumnBlock.of(X)
+    encoded = encoded.to_encoder()
     cuts = encoded.find(block, None)
     for j in range(X.shape[1]):
         expected = naive(X[:, j], bins)
@@ -117,7 +118,7 @@ def test_layout_width_and_threads_do_not_matter(encoder, missing):
     X = np.round(np.repeat(X, 5, axis=1), 1)
     if missing != "error":
         X[rng.random(X.shape) < 0.1] = np.nan
-    encoder = type(encoder)(**{**encoder.get_params(), "missing": missing})
+    encoder = type(encoder)(**{**encoder.get_params(), "missing": missing}).to_encoder()
     target = Target.of(y)
     expected = encoder.encode(ColumnBlock.of(X), target).values
     for width in (1, 3, 7):
@@ -141,12 +142,12 @@ def test_a_gap_has_no_part_in_the_cuts(encoder):
     gone[:2] = False
     holes = X.copy()
     holes[gone, 0] = np.nan
-    left = encoder.find(ColumnBlock.of(X[~gone, :1]), Target.of(y[~gone]))
+    left = encoder.to_encoder().find(ColumnBlock.of(X[~gone, :1]), Target.of(y[~gone]))
     for policy, code in (
         ("category", len(left.of(0)) - (left.of(0) < 0).sum() + 1),
         ("delete", GAP),
     ):
-        with_gaps = type(encoder)(**{**encoder.get_params(), "missing": policy})
+        with_gaps = type(encoder)(**{**encoder.get_params(), "missing": policy}).to_encoder()
         cuts = with_gaps.find(ColumnBlock.of(holes), Target.of(y))
         assert np.array_equal(cuts.of(0), left.of(0))
         assert cuts.missing.tolist() == [gone.sum(), 0, 0, 0]
@@ -176,7 +177,7 @@ def test_mixed_columns_come_out_discrete_each_by_its_rule():
     assert len(encoder.cuts_[2]) > 0
     assert np.array_equal(encoder.transform(X)[:, 0], flags)
     words = ColumnBlock(0, 200, np.asfortranarray(X), is_text=np.array([False, True, False]))
-    assert MDLP().find(words, Target.of(y)).stays.tolist() == [True, True, False]
+    assert MDLP().to_encoder().find(words, Target.of(y)).stays.tolist() == [True, True, False]
 
 
 def test_names_are_kept():

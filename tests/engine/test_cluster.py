@@ -17,8 +17,8 @@ from tamis.core.errors import ClusterError, ParameterError
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
+from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import thread_count
-from tamis.methods.selector import ColumnSelector
 from tamis.sources import base
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
@@ -53,7 +53,7 @@ def wide(tmp_path_factory):
 
 
 @pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
-@pytest.mark.parametrize("selector", [cls() for cls in public(ColumnSelector)], ids=repr)
+@pytest.mark.parametrize("selector", [cls() for cls in public(ColumnEstimator)], ids=repr)
 def test_every_selector_decides_the_same_on_two_workers(selector, stores, client):
     for number, case in enumerate(cases()):
         store = stores[case.name]
@@ -74,7 +74,7 @@ EXACT = [
 
 
 @pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
-@pytest.mark.parametrize("selector", EXACT, ids=lambda selector: selector.method)
+@pytest.mark.parametrize("selector", EXACT, ids=lambda selector: selector.rule.name)
 def test_random_cuts_of_random_streams_with_ties_change_nothing(
     selector, client, monkeypatch, tmp_path
 ):
@@ -215,7 +215,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     assert {task.width for task in cut} == {narrow}
     assert cut[2].last - cut[2].first == BLOCKS * narrow
     assert max(task.last - task.first for task in cut) == BLOCKS * narrow
-    selector = tamis.SAOLA().start(wide.target())
+    selector = tamis.SAOLA().to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
     assert len(cut[2].score(selector, wide)) == BLOCKS
     there = tamis.select(wide, "saola", cluster=client)
@@ -225,7 +225,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
 
 
 def test_what_workers_are_told_has_no_room_to_spare(wide):
-    selector = tamis.SAOLA().start(wide.target())
+    selector = tamis.SAOLA().to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
     before = len(packed(selector, wide))
     selector.log_.reserve(10**7)

@@ -16,10 +16,13 @@ import tamis
 from tamis import SAOLA
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine import axis
-from tamis.engine.select import make_selector, select
+from tamis.engine.known_selectors import make_selector
+from tamis.engine.select import select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
+from tamis.methods.measured import MeasuredStream
 from tamis.methods.selector import FeatureStreamSelector
+from tamis.methods.streaming.saola import SAOLARule
 from tamis.sources.memory import MemorySource
 from tamis.sources.stores.transpose import write_store
 
@@ -59,7 +62,7 @@ def test_the_table_brings_every_verdict(table):
 @pytest.mark.parametrize("width", [1, 7, 64, N_COLUMNS, 10 * N_COLUMNS])
 def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_threads, width):
     X, y = table
-    plain = SAOLA(measure).run(MemorySource(X), y, width=N_COLUMNS)
+    plain = SAOLA(measure).to_selector().run(MemorySource(X), y, width=N_COLUMNS)
     run = select(sp.csc_matrix(X), SAOLA(measure), y, width=width, n_threads=n_threads)
     assert events_of(run.log) == events_of(plain.log_)
     assert [run.why(k) for k in range(N_COLUMNS)] == [plain.log_.why(k) for k in range(N_COLUMNS)]
@@ -69,12 +72,12 @@ def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_
 def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_threads):
     names = set()
 
-    class Watched(SAOLA):
+    class Watched(MeasuredStream):
         def score(self, block):
             names.add(threading.current_thread().name)
             return super().score(block)
 
-    select(table[0], Watched(), table[1], n_threads=n_threads, width=10)
+    select(table[0], Watched(SAOLARule()), table[1], n_threads=n_threads, width=10)
     assert names == ({threading.current_thread().name} if n_threads == 1 else {"tamis-ahead"})
 
 
@@ -253,12 +256,12 @@ def test_progress_is_reported_up_to_the_end(table):
     assert {total for *_, total in seen} == {N_COLUMNS}
 
 
-@pytest.mark.parametrize("where", ["decide", "score"])
-def test_an_exception_leaves_no_thread_behind(table, where, monkeypatch):
+@pytest.mark.parametrize(("kind", "where"), [(SAOLARule, "decide"), (MeasuredStream, "score")])
+def test_an_exception_leaves_no_thread_behind(table, kind, where, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SAOLA, where, fail)
+    monkeypatch.setattr(kind, where, fail)
     with pytest.raises(KeyboardInterrupt) as caught:  # held on to: nothing is collected meanwhile
         select(table[0], "saola", table[1], width=3, n_threads=2)
     assert caught.tb is not None
@@ -268,7 +271,7 @@ def test_an_exception_leaves_no_thread_behind(table, where, monkeypatch):
 def test_make_selector_passes_parameters_on():
     chosen = make_selector("saola", bound="max")
     assert isinstance(chosen, FeatureStreamSelector)
-    assert chosen.bound == "max"
+    assert chosen.rule.bound == "max"
 
 
 def test_kept_features_carry_the_relevance_the_log_holds(table):

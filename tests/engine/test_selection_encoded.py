@@ -178,7 +178,7 @@ def test_withdrawing_leaves_what_the_selector_saw(tmp_path):
 
 def encoded_by_hand(data: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
     blocks = MemorySource(data).columns()
-    encoder = MDLP(missing="category")
+    encoder = MDLP(missing="category").to_encoder()
     target = tamis.core.target.Target.of(y)
     parts = [np.asarray(encoder.encode(block, target).values) for block in blocks]
     return pd.DataFrame(np.column_stack(parts), columns=data.columns)

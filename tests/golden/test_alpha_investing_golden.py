@@ -35,15 +35,15 @@ def test_every_step_has_the_programs_numbers(path: Path) -> None:
     live = AlphaInvesting(variant="program").start(y).feed(X[:, 0])
     share, left = np.empty(1), np.empty(1)
     for feature, bet, p, sse, wealth in trace["rows"]:
-        column = live.score(ColumnBlock.of(X[:, feature : feature + 1], feature))
-        live._model.shares(column, 0, 1, share, left)
+        column = live.selector_.score(ColumnBlock.of(X[:, feature : feature + 1], feature))
+        live.selector_.rule.model.shares(column, 0, 1, share, left)
         # No step is degenerate: without an intercept even the affine copies bring something new.
         assert left[0] > 1e-10
         assert live.wealth_ == pytest.approx(wealth, rel=1e-10)
         assert live.wealth_ / (2 * (feature + 1)) == pytest.approx(bet, rel=1e-10)
-        assert live._model.sse * (1 - share[0]) == pytest.approx(sse, rel=1e-10)
+        assert live.selector_.rule.model.sse * (1 - share[0]) == pytest.approx(sse, rel=1e-10)
         # The printed p-value is 0 where it is smaller than what the trace was printed with.
-        assert live._tails(share)[0] == pytest.approx(p, rel=1e-10, abs=1e-12)
+        assert live.selector_.rule._tails(share)[0] == pytest.approx(p, rel=1e-10, abs=1e-12)
         live.feed(X[:, feature])
         logged = list(live.log_.events())[-1]
         assert (logged.feature == feature) == (feature in trace["selected_0based"])

@@ -11,8 +11,9 @@ import pytest
 
 import tamis
 from golden_outputs import count, files, matrix, paths
+from program_rules import ProgramFastOSFS
 
-METHODS = {"osfs": tamis.OSFS, "fast_osfs": tamis.FastOSFS}
+METHODS = {"osfs": tamis.OSFS, "fast_osfs": ProgramFastOSFS}
 PATTERNS = ("osfs_[dz]_*.json", "fast_osfs_[dz]_*.json")
 
 #: In synth_lin one column is the sum of two others and one an affine copy. The program inverts
@@ -30,7 +31,14 @@ def selector_for(record: dict[str, Any]) -> Any:
     else:
         statistic = "pearson" if record["params"]["test"] == "chi2" else "g2"
         measure = tamis.GSquared(alpha=alpha, statistic=statistic)
-    return METHODS[method](measure, variant="program")
+    return METHODS[method](measure)
+
+
+def paper_for(record: dict[str, Any]) -> Any:
+    """The same setting, by the rule of the paper."""
+    chosen = selector_for(record)
+    paper = tamis.FastOSFS if isinstance(chosen, ProgramFastOSFS) else tamis.OSFS
+    return paper(**chosen.get_params(deep=False))
 
 
 @pytest.mark.filterwarnings("ignore:.* too few rows for some tests:tamis.core.errors.DataWarning")
@@ -60,7 +68,7 @@ def test_the_papers_rule_keeps_the_same_by_no_more_tests(path: Path) -> None:
     record = json.loads(path.read_text())
     X, y = matrix(record["dataset"])
     order = np.arange(X.shape[1])[:: -1 if record["feature_order"] == "reverse" else 1]
-    found = selector_for(record).set_params(variant="paper").fit(X[:, order], y)
+    found = paper_for(record).fit(X[:, order], y)
     assert order[found.kept_].tolist() == record["selected_0based"]
     for m in range(4):
         assert found.work_[f"tests_given_{m}"] <= record["tests"]["by_conditioning_size"][m]

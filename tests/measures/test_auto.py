@@ -16,7 +16,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
-from tamis.measures.auto import BY_NAME, LOOK_AT, Auto, choose, resolve
+from tamis.measures.auto import BY_NAME, LOOK_AT, choose, resolve
 
 N = 400
 CLASSES = Target.of(np.arange(N) % 2)
@@ -164,16 +164,37 @@ def test_a_measure_brings_the_words_for_its_sentences():
 @pytest.mark.parametrize("levels", [2, 1000])
 def test_a_level_goes_to_whichever_measure_is_picked(kind, levels):
     X = whole_numbers(levels)
-    found = kind(measure=Auto(alpha=0.2)).fit(X, CLASSES.codes)
+    found = kind(alpha=0.2).fit(X, CLASSES.codes)
     plain = kind(measure="auto").fit(X, CLASSES.codes)
     assert type(found.measure_) is type(plain.measure_)
     assert found.measure_ == replace(plain.measure_, alpha=0.2)
     assert found.measure_reason_ == plain.measure_reason_
     given = kind(measure=found.measure_).fit(X, CLASSES.codes)
     assert found.kept_.tolist() == given.kept_.tolist()
-    assert clone(found).measure == Auto(alpha=0.2)
+    assert clone(found).alpha == 0.2
 
 
 def test_a_level_that_is_none_is_refused():
-    with pytest.raises(ParameterError, match=r"Auto: alpha=1.5 is not a number"):
-        Auto(alpha=1.5)
+    with pytest.raises(ParameterError, match=r"SAOLA: alpha=1.5 is not a number"):
+        SAOLA(alpha=1.5).fit(np.eye(2), [0, 1])
+
+
+def test_a_level_goes_to_a_measure_given_by_name_and_to_no_other():
+    X, y = whole_numbers(2), CLASSES.codes
+    assert SAOLA("fisher_z", alpha=0.2).fit(X, y).measure_ == FisherZ(alpha=0.2)
+    sentence = "alpha=0.2 goes with a measure given by name, and measure=FisherZ.* has its own"
+    with pytest.raises(ParameterError, match=sentence):
+        SAOLA(FisherZ(), alpha=0.2).fit(X, y)
+
+
+def test_a_search_can_vary_the_level():
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.pipeline import make_pipeline
+
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 5)) + y[:, None] * np.array([1.0, 0.0, 0.3, 0.0, 0.0])
+    grid = {"saola__alpha": [0.3, 0.5]}
+    found = GridSearchCV(make_pipeline(SAOLA(), GaussianNB()), grid, cv=2).fit(X, y)
+    assert found.best_params_["saola__alpha"] in (0.3, 0.5)

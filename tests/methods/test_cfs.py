@@ -107,10 +107,10 @@ def troubled(seed, rows, levels, columns=11):
 def test_it_finds_what_the_slow_searches_find(seed, rows, levels, stale) -> None:
     X, y = troubled(seed, rows, levels)
     slow = Slow(X, y)
-    found = CFS("forward", measure="symmetric_uncertainty").fit(X, y)
+    found = CFS(search="forward", measure="symmetric_uncertainty").fit(X, y)
     assert found.ranking_.tolist() == slow.forward()
     assert found.merit_ == pytest.approx(slow.merit(slow.forward()), abs=1e-10)
-    found = CFS("best_first", stale, "symmetric_uncertainty").fit(sp.csr_matrix(X), y)
+    found = CFS("symmetric_uncertainty", "best_first", stale).fit(sp.csr_matrix(X), y)
     expected = slow.best_first(stale)
     assert sorted(found.ranking_) == sorted(expected)
     assert found.merit_ == pytest.approx(slow.merit(expected), abs=1e-10)
@@ -127,7 +127,7 @@ def test_a_patient_search_finds_the_best_of_all_sets(seed) -> None:
     if len(slow.left) <= 7:
         assert patient == pytest.approx(best, abs=1e-10)
     assert patient >= best - 1e-10
-    assert patient >= CFS().fit(X, y).merit_ >= CFS("forward").fit(X, y).merit_
+    assert patient >= CFS().fit(X, y).merit_ >= CFS(search="forward").fit(X, y).merit_
 
 
 @pytest.mark.parametrize("search", ["forward", "best_first"])
@@ -137,7 +137,7 @@ def test_it_finds_what_the_slow_searches_find_with_correlations(search) -> None:
     X = rng.normal(size=(70, 14)) + y[:, None] * rng.random(14) * 2
     X[:, 5] = 3 - 2 * X[:, 4]
     slow = Slow(X, y, correlation, FisherZ(alpha=0.1).cutoff(70))
-    found = CFS(search, measure=FisherZ(alpha=0.1)).fit(X, y)
+    found = CFS(FisherZ(alpha=0.1), search).fit(X, y)
     expected = slow.forward() if search == "forward" else slow.best_first(5)
     assert found.ranking_.tolist() == expected
 
@@ -155,7 +155,7 @@ def test_it_finds_what_the_slow_search_finds_in_real_data(name) -> None:
     X, y = matrix(name)
     X = X[:, :120]
     slow = Slow(X, y)
-    assert CFS("forward").fit(X, y).ranking_.tolist() == slow.forward()
+    assert CFS(search="forward").fit(X, y).ranking_.tolist() == slow.forward()
     found = CFS().fit(X, y)
     assert sorted(found.ranking_) == sorted(slow.best_first(5))
 
@@ -165,7 +165,7 @@ def test_it_finds_what_the_slow_search_finds_in_real_data(name) -> None:
 
 def test_pair_values_are_computed_once_for_each_feature_that_was_tried() -> None:
     X, y = troubled(0, 120, 3)
-    found = CFS("forward").fit(X, y)
+    found = CFS(search="forward").fit(X, y)
     relevant, kept = found.work_["relevant"], len(found.kept_)
     assert found.work_["pair_values"] == kept * (relevant - 1)
 

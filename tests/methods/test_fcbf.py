@@ -17,7 +17,9 @@ import tamis
 from golden_outputs import matrix
 from tamis import FCBF, FisherZ, SymmetricUncertainty
 from tamis.core.errors import DataWarning, ParameterError
-from tamis.methods.batch.measured_batch import best_first
+from tamis.estimators import estimator_of
+from tamis.methods.batch.candidates import best_first
+from tamis.methods.batch.fcbf import FCBFRule
 from tests_shared import SHARED
 
 # Some of the real sets have few rows to a level; that is what is tested, not warned about.
@@ -71,7 +73,7 @@ def test_it_keeps_what_the_paper_keeps_however_many_are_tied(seed, levels, rows,
     X[:, 23] = 1.0
     X = X[:, rng.permutation(25)]
 
-    found = FCBF(delta, "symmetric_uncertainty").fit(X, y)
+    found = FCBF("symmetric_uncertainty", delta).fit(X, y)
 
     assert found.ranking_.tolist() == paper(X, y, delta)
     assert found.kept_.tolist() == sorted(found.ranking_.tolist())
@@ -298,12 +300,12 @@ def test_only_the_columns_of_candidates_are_held() -> None:
     X[:, 7] = np.where(rng.random(1000) < 0.9, y, 1 - y)
     held = []
 
-    class Watched(FCBF):
-        def decide(self, candidates):
+    class Watched(FCBFRule):
+        def rank(self, candidates, log):
             held.append(candidates.columns.indptr[-1])
-            return super().decide(candidates)
+            return super().rank(candidates, log)
 
-    assert Watched().fit(X, y).kept_.tolist() == [7]
+    assert estimator_of(Watched)().fit(X, y).kept_.tolist() == [7]
     assert held == [np.bincount(X[:, 7].astype(int)).min()]  # rows off its more common level
 
 

@@ -19,6 +19,7 @@ from tamis.checks.data import assert_same_log, cases
 from tamis.core.blocks import ColumnBlock
 from tamis.engine.workers.ranges import OLD, News
 from tamis.measures.pairwise_deletion import PairwiseDeletion
+from tamis.methods.measured import MeasuredStream
 from tamis.sources.memory import MemorySource
 
 MEASURES = [
@@ -77,11 +78,11 @@ def test_an_older_kept_set_foresees_the_same_log(
 ) -> None:
     rng = np.random.default_rng(seed)
     X, y = stream(rng, measure.kind == "discrete")
-    selector = SAOLA(measure, bound=bound, ties=ties)
+    selector = SAOLA(measure, bound=bound, ties=ties).to_selector()
     expected = SAOLA(measure, bound=bound, ties=ties).fit(X, y)
     inner = np.unique(rng.integers(1, X.shape[1], rng.integers(0, 30)))
     table = sp.csc_matrix(X) if sparse else X
-    with patch.object(SAOLA, "look_ahead", ahead):
+    with patch.object(MeasuredStream, "look_ahead", ahead):
         scoring = lagging(table, [0, *inner.tolist(), X.shape[1]], lag)
         selector.run(MemorySource(table, y), y, scoring)
     assert_same_log(selector.log_, expected.log_, f"lag {lag}")
@@ -97,7 +98,7 @@ def test_drops_are_decided_again_when_what_threw_them_out_has_left(later) -> Non
     # The copies are given out when only `weak` is kept; `better` evicts it before their turn.
     X = np.column_stack([weak, better, *[weak] * later]).astype(float)
     blocks = list(MemorySource(X, y).columns(1))
-    selector = SAOLA(MutualInformation(alpha=0.01)).start(y)
+    selector = SAOLA(MutualInformation(alpha=0.01)).to_selector().start(y)
     selector.update(selector.score(blocks[0]))
     known = pickle.loads(pickle.dumps(selector.snapshot()))
     selector.update(selector.score(blocks[1]))
@@ -112,7 +113,7 @@ def test_drops_are_decided_again_when_what_threw_them_out_has_left(later) -> Non
 
 def test_what_still_holds_is_not_computed_again() -> None:
     X, y = stream(np.random.default_rng(3), True)
-    selector = SAOLA(MutualInformation(alpha=0.01)).fit(X, y)
+    selector = SAOLA(MutualInformation(alpha=0.01)).fit(X, y).selector_
     pairs = selector.work_["pair_values"]
     known = pickle.loads(pickle.dumps(selector.snapshot()))
     copies = ColumnBlock.of(np.repeat(X[:, selector.kept_], 5, axis=1), first=X.shape[1])
@@ -179,6 +180,6 @@ def test_news_are_sent_when_a_quarter_is_new_or_after_a_while() -> None:
 def test_methods_that_foresee_nothing_tell_nothing() -> None:
     X, y = stream(np.random.default_rng(1), True)
     for selector in (SAOLA(variant="program"), tamis.SFSFI(), tamis.FastOSFS()):
-        assert selector.fit(X, y).snapshot() is None
-    assert SAOLA().start(y).snapshot() is None
-    assert len(SAOLA().fit(X, y).snapshot()) > 0
+        assert selector.fit(X, y).selector_.snapshot() is None
+    assert SAOLA().start(y).selector_.snapshot() is None
+    assert len(SAOLA().fit(X, y).selector_.snapshot()) > 0

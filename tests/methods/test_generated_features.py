@@ -13,7 +13,9 @@ from scipy.optimize import minimize
 
 from tamis import FGM, GDM
 from tamis.core.errors import InputError, ParameterError
+from tamis.estimators import estimator_of
 from tamis.methods.batch.cutting_planes import Machine
+from tamis.methods.batch.fgm import FGMRule
 
 
 def data(seed, classes=2, rows=60, columns=15):
@@ -84,12 +86,12 @@ def test_cuts_in_use_are_violated_alike_and_others_less(seed, classes) -> None:
     X, y = data(seed, classes)
     held = []
 
-    class Watched(FGM):
-        def _find(self, table):
+    class Watched(FGMRule):
+        def find(self, table):
             held.append(table)
-            return super()._find(table)
+            return super().find(table)
 
-    Watched(2, 1).fit(X, y)
+    estimator_of(Watched)(2, 1).fit(X, y)
     machine = Machine(held[0], 0.05)
     cuts = [np.array(c) for c in ([0, 1], [2, 3], [10, 11])]
     share = machine.solve(cuts)

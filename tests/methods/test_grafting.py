@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import tamis
 from tamis import DecisionLog, Grafting
+from tamis.core.errors import ConvergenceWarning
 
 
 def slopes_of(X, positive, w, b):

@@ -144,9 +144,10 @@ def test_the_log_is_the_same_however_groups_are_fed(seed, variant, continuous) -
         found = clone(selector).fit(make(X), y, groups=np.array(groups, dtype=object))
         assert_same_log_but_names(found, expected, make.__name__)
     for ahead in (1, 3):
-        one_by_one = clone(selector)
-        one_by_one.look_ahead = ahead  # type: ignore[misc]
-        assert_same_log(one_by_one.fit(X, y, groups=groups).log_, expected.log_, "look-ahead")
+        one_by_one = clone(selector).start(y)
+        one_by_one.selector_.look_ahead = ahead
+        one_by_one.feed(X, groups=groups).finish()
+        assert_same_log(one_by_one.log_, expected.log_, "look-ahead")
     for _ in range(3):
         cuts = np.sort(rng.integers(0, 91, rng.integers(1, 12)))
         live = clone(selector).start(y)
@@ -227,12 +228,12 @@ def test_sentences_say_what_happened_between_groups() -> None:
     live.feed(y, names=["best"], groups=4)
     live.finish()
     assert live.log_.why("fell") == (
-        "fell was kept in its group, but an earlier group says the same: I(fell; class)=0.119 is "
-        "not above its dependence on old (0.531), which is the better predictor (0.278)"
+        "fell was kept in its group, but is redundant with an earlier group: I(fell; class)=0.119 "
+        "is not above its dependence on old (0.531), which is the better predictor (0.278)"
     )
     assert live.log_.why("copy") == (
-        "copy was kept in its group, but an earlier group says the same: I(copy; class)=0.278 is "
-        "not above its dependence on old (1), which predicts as well and came first"
+        "copy was kept in its group, but is redundant with an earlier group: I(copy; class)=0.278 "
+        "is not above its dependence on old (1), which predicts as well and came first"
     )
     assert live.log_.why("old") == (
         "old was kept until best arrived and made it redundant: I(old; class)=0.278 is not above "
@@ -261,13 +262,13 @@ def test_a_label_that_comes_back_is_a_new_group() -> None:
     sel = GroupSAOLA().fit(np.column_stack([y, weak, weak]), y, groups=["a", "b", "a"])
     assert sel.groups_.keys() == {"a"}
     assert sel.groups_["a"].tolist() == [0]
-    assert "its group, but an earlier group" in sel.log_.why("x2")
+    assert "its group, but is redundant with an earlier group" in sel.log_.why("x2")
 
 
 def test_blocks_do_not_outlive_what_they_kept() -> None:
     X, y, _ = grouped_case()
     live = GroupSAOLA(MutualInformation(alpha=0.01)).start(y).feed(X, groups=1)
-    held = [arrival.column for arrival in live._held.values()]
+    held = [arrival.column for arrival in live.selector_._held.values()]
     assert held
     assert all(column.rows.base is None and column.codes.base is None for column in held)
 

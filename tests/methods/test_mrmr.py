@@ -65,9 +65,9 @@ def troubled(seed, rows, levels):
 )
 def test_it_picks_what_the_paper_picks(seed, rows, levels, n_features, score) -> None:
     X, y = troubled(seed, rows, levels)
-    found = MRMR(n_features, score, "mutual_information").fit(X, y)
+    found = MRMR("mutual_information", n_features, score).fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, n_features, score)
-    sparse = MRMR(n_features, score, "mutual_information").fit(sp.csr_matrix(X), y)
+    sparse = MRMR("mutual_information", n_features, score).fit(sp.csr_matrix(X), y)
     assert sparse.ranking_.tolist() == found.ranking_.tolist()
 
 
@@ -82,7 +82,7 @@ def test_it_picks_what_the_paper_picks_with_correlations(score) -> None:
         return abs(np.corrcoef(a, b)[0, 1])
 
     level = FisherZ(alpha=0.1).cutoff(80)
-    found = MRMR(6, score, FisherZ(alpha=0.1)).fit(X, y)
+    found = MRMR(FisherZ(alpha=0.1), 6, score).fit(X, y)
     assert found.ranking_.tolist() == paper(X, y, 6, score, correlation, level)
 
 
@@ -97,14 +97,14 @@ def test_two_picks_are_those_of_scikit_feature() -> None:
         X = rng.integers(0, 4, (150, 30))
         X[:, ::4] = np.where(rng.random((150, 8)) < 0.4, y[:, None], X[:, ::4])
         picks = peer.lcsi(X, y, gamma=0, beta=1, n_selected_features=2, mode="index")
-        assert MRMR(2).fit(X, y).ranking_.tolist() == picks.tolist()
+        assert MRMR(n_features=2).fit(X, y).ranking_.tolist() == picks.tolist()
 
 
 @pytest.mark.parametrize("name", ["spect", "wdbc_q3", "colon_disc", "leukemia_disc"])
 def test_it_picks_what_the_paper_picks_of_real_data(name) -> None:
     X, y = matrix(name)
     X, y = X[:300, :150], y[:300]
-    assert MRMR(12).fit(X, y).ranking_.tolist() == paper(X, y, 12, "difference")
+    assert MRMR(n_features=12).fit(X, y).ranking_.tolist() == paper(X, y, 12, "difference")
 
 
 # --- work and words --------------------------------------------------------------------------
@@ -112,16 +112,16 @@ def test_it_picks_what_the_paper_picks_of_real_data(name) -> None:
 
 def test_each_pick_costs_one_pair_value_for_each_feature_left() -> None:
     X, y = troubled(0, 90, 3)
-    found = MRMR(4).fit(X, y)
+    found = MRMR(n_features=4).fit(X, y)
     relevant = found.work_["relevant"]
     assert found.work_["pair_values"] == sum(relevant - k for k in (1, 2, 3))
 
 
 def test_more_picks_begin_with_the_same() -> None:
     X, y = troubled(1, 90, 4)
-    longest = MRMR(18).fit(X, y).ranking_.tolist()
+    longest = MRMR(n_features=18).fit(X, y).ranking_.tolist()
     for n_features in range(1, len(longest)):
-        assert MRMR(n_features).fit(X, y).ranking_.tolist() == longest[:n_features]
+        assert MRMR(n_features=n_features).fit(X, y).ranking_.tolist() == longest[:n_features]
 
 
 def test_sentences_carry_the_numbers() -> None:
@@ -131,7 +131,7 @@ def test_sentences_carry_the_numbers() -> None:
     weak = np.where(np.arange(100) % 10 < 2, 1 - y, y)
     odd = np.arange(100) % 2
     frame = pd.DataFrame({"odd": odd, "weak": weak, "flat": 1, "best": y, "copy": 1 - y})
-    log = MRMR(2).fit(frame, y).log_
+    log = MRMR(n_features=2).fit(frame, y).log_
     assert log.why("best") == "best is kept, the first pick: I(best; class)=1 is the highest"
     assert log.why("weak") == (
         "weak is kept, pick number 2: I(weak; class)=0.278 less 0.278, its mean dependence on the "
@@ -143,7 +143,7 @@ def test_sentences_carry_the_numbers() -> None:
     )
     assert log.why("flat") == "flat was dropped as irrelevant: it has the same value in every row"
     assert log.why("odd").startswith("odd was dropped as irrelevant: I(odd; class)=0 is not above")
-    log = MRMR(1).fit(frame, y).log_
+    log = MRMR(n_features=1).fit(frame, y).log_
     assert log.why("weak") == (
         "weak was dropped: I(weak; class)=0.278 is not above that of best (1), the only pick"
     )
@@ -153,7 +153,7 @@ def test_a_feature_independent_of_the_picks_has_the_highest_quotient() -> None:
     rows = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)] * 10)
     a, b, c = rows.T
     y = (a + b + c >= 2).astype(int) + 2 * a
-    found = MRMR(3, "quotient").fit(np.column_stack([a, b, c]), y)
+    found = MRMR(n_features=3, criterion="quotient").fit(np.column_stack([a, b, c]), y)
     assert found.ranking_.tolist() == [0, 1, 2]
     assert "was the highest score (inf)" in found.log_.why("x1")
 
@@ -181,4 +181,4 @@ def test_numbers_are_picked_by_correlation_unless_told_otherwise() -> None:
     y = rng.integers(0, 2, 60)
     X = rng.normal(size=(60, 200))
     X[:, 150] += 2 * y
-    assert MRMR(1).fit(X, y).kept_.tolist() == [150]
+    assert MRMR(n_features=1).fit(X, y).kept_.tolist() == [150]

@@ -18,6 +18,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.measures import neighbourhood
 from tamis.measures.neighbourhood import Neighbourhoods, dependency, sign
+from tamis.methods.streaming.ofs_density import OFSDensityRule
 
 PAPER = {"gap": OFSA3M, "density falls": OFSDensity}
 
@@ -197,13 +198,13 @@ def test_sign_sees_a_difference_that_floats_do_not() -> None:
 
 def test_lambda_is_the_number_as_it_is_written() -> None:
     # D = 1 and dep = 19/20: in floats 1 - 0.95 is above 0.05, on paper it is 0.05.
-    selector = OFSDensity(0.05).start(np.arange(20) % 2)
+    selector = OFSDensityRule(0.05)
     full, less = np.zeros(20, np.int64), np.zeros(20, np.int64)
     full[1], less[1] = 20, 19
     whole, tried = neighbourhood.Dependency(full, 1.0), neighbourhood.Dependency(less, 0.95)
     assert selector._nearly(tried, whole)
-    assert not OFSDensity(0.0499).start(np.arange(20) % 2)._nearly(tried, whole)
-    assert not OFSDensity(variant="program").start([0, 1])._nearly(tried, whole)
+    assert not OFSDensityRule(0.0499)._nearly(tried, whole)
+    assert not OFSDensityRule(variant="program")._nearly(tried, whole)
 
 
 # --- the order of pruning ------------------------------------------------------------------------
@@ -294,9 +295,10 @@ def test_a_hair_below_the_gate_is_said_with_all_digits() -> None:
     alone = neighbourhood.Dependency(shares, float(neighbourhood.mean_share(shares)))
     assert np.float32(alone.value) == 1.0
     live = OFSA3M().start(np.arange(n) % 2)
-    live._set_gate([neighbourhood.Dependency(full, 1.0)])
+    live.selector_._kept.restore(full[np.newaxis], np.ones(1), 1)
+    live.selector_._kept.mean = 1.0
     live.log_.append_bulk(np.ones(2), 1.0, "irrelevant")
-    live._meet(neighbourhood.LineColumn(1, np.zeros(n), 1.0, alone))
+    live.selector_._meet(neighbourhood.LineColumn(1, np.zeros(n), 1.0, alone))
     assert live.log_.why("x1") == (
         "x1 was dropped as irrelevant: dep(x1)=0.99999997 is below 1, the mean of the kept features"
     )
@@ -309,7 +311,7 @@ def test_the_numbers_in_the_log_are_those_of_the_sets(selector, seed) -> None:
     on = rng.random((24, 40)) < 0.25 + 0.4 * y[:, None] * rng.random(40)
     X = on * rng.integers(1, 3, 40).astype(float)
     selector.fit(X, y)
-    rule = selector.rule["paper"]
+    rule = selector.rule.neighbours["paper"]
 
     def of(features: set[int]) -> float:
         return dependency(X[:, sorted(features)], y, rule) if features else 0.0

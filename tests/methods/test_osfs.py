@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import tamis
+from program_rules import ProgramFastOSFS
 from tamis import OSFS, FastOSFS, FisherZ, GSquared
 from tamis.core.errors import DataWarning
 
@@ -175,12 +176,11 @@ def test_of_copies_osfs_keeps_the_newest_and_fast_osfs_the_oldest(measure):
 
 def test_the_program_asks_more_and_keeps_the_same():
     X, y = mixtures(3, 400, levels=3)
-    paper, program = (FastOSFS(GSquared(), variant=v).fit(X, y) for v in ("paper", "program"))
+    paper, program = (kind(GSquared()).fit(X, y) for kind in (FastOSFS, ProgramFastOSFS))
     assert paper.kept_.tolist() == program.kept_.tolist()
     extra = [program.work_[f"tests_given_{m}"] - paper.work_[f"tests_given_{m}"] for m in range(4)]
     assert min(extra) >= 0
     assert sum(extra) > 0
-    assert OSFS(variant="program").fit(X, y).work_ == OSFS().fit(X, y).work_
 
 
 def test_sentences_carry_the_numbers():
@@ -293,7 +293,7 @@ def test_parameters_are_checked_in_one_sentence():
         OSFS(max_conditioning=0).fit(X, y)
     with pytest.raises(tamis.TamisError, match="FastOSFS: unreliable='maybe' is not one of 'indep"):
         FastOSFS(unreliable="maybe").fit(X, y)
-    with pytest.raises(tamis.TamisError, match="OSFS: variant='matlab' is not one of"):
-        OSFS(variant="matlab").fit(X, y)
+    with pytest.raises(tamis.TamisError, match="OSFS: alpha=2 is not a number above 0"):
+        OSFS(alpha=2).fit(X, y)
     with pytest.raises(tamis.TamisError, match=r"which MutualInformation cannot; use GSquared"):
         OSFS(tamis.MutualInformation()).fit(X, y)

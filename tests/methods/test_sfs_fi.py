@@ -327,7 +327,7 @@ def test_a_saved_run_still_knows_the_gains(tmp_path) -> None:
         ({"variant": "print"}, "variant='print' is not one of 'paper', 'program'"),
         ({"measure": FisherZ(), "correction": "miller-madow"}, "is for counts, and the measure is"),
         ({"measure": SymmetricUncertainty(), "correction": "significant"}, "give it alpha="),
-        ({"measure": tamis.GSquared()}, "SFSFI knows no interaction gain by GSquared"),
+        ({"measure": tamis.GSquared()}, "SFSFI has no interaction gain for GSquared"),
     ],
 )
 def test_parameters_are_checked_in_one_sentence(parameters, said) -> None:

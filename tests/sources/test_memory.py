@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
+from tamis import SAOLA
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.core.names import Names
-from tamis.methods.streaming.saola import SAOLA
 from tamis.sources.memory import MemorySource, is_frame
 
 RNG = np.random.default_rng(0)

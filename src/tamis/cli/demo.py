@@ -58,9 +58,9 @@ def _real() -> tuple[Run, str]:
     import numpy as np
     from sklearn.datasets import load_digits
 
+    from tamis import SAOLA
     from tamis.core.names import Names
     from tamis.engine.select import select
-    from tamis import SAOLA
     from tamis.sources import MemorySource
 
     X, y = load_digits(return_X_y=True)
@@ -89,9 +89,9 @@ def _accuracy(X: Any, y: Any, *steps: Any) -> float:
 
 
 def _generated(columns: int) -> tuple[Run, str]:
+    from tamis import SAOLA
     from tamis.engine.select import select
     from tamis.measures import MutualInformation
-    from tamis import SAOLA
     from tamis.sources.synthetic import SparseStream
 
     source = SparseStream(n_columns=columns)

@@ -59,7 +59,7 @@ def _encoding(
     encoder: Encoder | None = None
     if encode is not None:
         encoder = BY_NAME[encode](**({} if bins is None else {"bins": bins}))
-        encoder._check_parameters()
+        encoder.check_params()
     if missing_value is None:
         return {"encode": encoder, "missing": missing}
     return {"encode": encoder, "missing": Missing(missing, missing_value)}

@@ -1,39 +1,53 @@
-"""Encoders: a block of columns in, a block of categories out, each column by itself.
+"""Encoders: a block of columns in, a block of categories out, each column independently.
 
 Cuts are a function of one column and the target, so how columns are put into blocks cannot matter.
-Adding one takes a file here and an entry in `_registry`.
+Adding one takes a file here and an entry in `_registry`. ``tamis.encode.MDLP`` and the others are
+scikit-learn transformers, imported when first used; the engine uses the plain encoders.
 """
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from tamis._registry import ENCODERS, Lazy
 from tamis.core.errors import ParameterError
 from tamis.encode.base import Encoder
-from tamis.encode.bins import EqualFrequency, EqualWidth, KMeansBins
-from tamis.encode.mdlp import MDLP
 from tamis.encode.missing import Missing
-from tamis.encode.plain import Plain
 
-__all__ = [
-    "BY_NAME", "MDLP", "Encoder", "EqualFrequency", "EqualWidth", "KMeansBins", "Missing", "Plain",
-    "resolve",
-]  # fmt: skip
+__all__ = ["BY_NAME", "Encoder", "Missing", "resolve"]
 
 #: Encoders by name: ``tamis select --encode mdlp``.
 BY_NAME: Lazy[type[Encoder]] = Lazy(ENCODERS)
 
+#: The same as transformers of scikit-learn.
+TRANSFORMERS = ("EqualFrequency", "EqualWidth", "KMeansBins", "MDLP", "Plain")
 
-def resolve(encode: Encoder | str | None) -> Encoder | None:
-    """Turn an encoder or its word into an encoder; None stays None.
+
+def resolve(encode: Any) -> Encoder | None:
+    """Turn an encoder, its transformer or its name into an encoder; None stays None.
 
     >>> resolve("mdlp")
     MDLP()
     """
     if encode is None or isinstance(encode, Encoder):
         return encode
+    if hasattr(encode, "to_encoder"):
+        encoder: Encoder = encode.to_encoder()  # of a transformer
+        return encoder
     if isinstance(encode, str) and encode in BY_NAME:
         return BY_NAME[encode]()
-    words = ", ".join(repr(w) for w in BY_NAME)
+    names = ", ".join(repr(name) for name in BY_NAME)
     raise ParameterError(
-        f"encode={encode!r} is not known; give one of {words}, or an encoder such as MDLP()"
+        f"encode={encode!r} is not known; give one of {names}, or an encoder such as MDLP()"
     )
+
+
+def __getattr__(name: str) -> Any:
+    if name not in TRANSFORMERS:
+        raise AttributeError(f"module 'tamis.encode' has no attribute {name!r}")
+    return getattr(importlib.import_module("tamis.estimators.encoders"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *TRANSFORMERS})

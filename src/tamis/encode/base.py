@@ -1,22 +1,22 @@
-"""What encoders share: from a block and a target to cuts, from a block and cuts to categories."""
+"""What encoders share: from a block and a target to cuts, from a block and cuts to categories.
+
+Nothing here needs scikit-learn; the transformers are in `tamis.estimators`.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError
 from tamis.core.kinds import most_levels
-from tamis.core.params import OneOf, Range, check
+from tamis.core.params import OneOf, Parameters, Range
 from tamis.core.target import Target
 from tamis.encode.missing import Missing, with_entries
 from tamis.kernels.cuts import code_entries, survey_columns
@@ -51,7 +51,7 @@ class Cuts:
         return self.values[self.indptr[j] : self.indptr[j + 1]].copy()
 
 
-class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Encoder(Parameters):
     """Turns columns of numbers into categories, each by itself: block in, block out.
 
     Subclasses say where to cut (`_find`). Codes rise with the values. The bin that holds 0 has code
@@ -72,7 +72,11 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 
     which: str
     missing: Missing | str
-    cuts_: list[Floats | None]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "public_name" not in vars(cls):
+            cls.public_name = cls.__name__.removesuffix("Encoder")
+        super().__init_subclass__(**options)
 
     @abstractmethod
     def _find(self, columns: _Columns, target: Target | None, stays: Any, numbers: Any) -> Floats:
@@ -84,7 +88,7 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         self, block: ColumnBlock, target: Target | None, name_of: NameOf = ColumnBlock.name_of
     ) -> Cuts:
         """Where to cut each column of a block, or one sentence about a column that cannot be."""
-        self._check_parameters()
+        self.check_params()
         missing = Missing.of(self.missing)
         block = missing.mark(block)
         if target is not None and target.n_rows != block.n_rows:
@@ -131,57 +135,12 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         """Find the cuts of a block and apply them."""
         return self.apply(block, self.find(block, target, name_of))
 
-    # --- scikit-learn --------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the cuts of every column.
-
-        Parameters
-        ----------
-        X : array or scipy sparse matrix of shape (n_rows, n_columns)
-            The numbers.
-        y : array-like of shape (n_rows,)
-            The classes, for encoders that ask for them.
-        """
-        options: dict[str, Any] = {"accept_sparse": "csc", "dtype": np.float64}
-        if self.supervised and y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
-            )
-        if self.supervised:
-            X, y = validate_data(self, X, y, ensure_all_finite=False, **options)
-        else:
-            X = validate_data(self, X, ensure_all_finite=False, **options)
-        target = Target.of(y) if self.supervised else None
-        self._cuts = self.find(ColumnBlock.of(X), target, self._name_of)
-        self.cuts_ = [self._cuts.of(j) for j in range(X.shape[1])]
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Codes of the values: an array, or a sparse matrix for sparse input."""
-        check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csc", dtype=np.float64, ensure_all_finite=False
-        )
-        block, missing = ColumnBlock.of(X), Missing.of(self.missing)
-        self._survey(missing.mark(block), _Columns(block, False, 0.0), missing, self._name_of)
-        v = self.apply(block, self._cuts).values
-        if isinstance(v, Compressed):
-            return sp.csc_matrix((v.data, v.indices, v.indptr), shape=X.shape)
-        return v
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = Missing.of(self.missing).policy != "error"
-        tags.target_tags.required = self.supervised
-        return tags
+    def refuse_bad_values(self, block: ColumnBlock, name_of: NameOf) -> None:
+        """Raise one sentence for infinity, and for missing values where they are an error."""
+        missing = Missing.of(self.missing)
+        self._survey(missing.mark(block), _Columns(block, False, 0.0), missing, name_of)
 
     # --- small steps ---------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        for name, allowed in self.ranges.items():
-            check(type(self).__name__, name, getattr(self, name), allowed)
 
     def _most_levels(self, n_rows: int) -> float:
         """Columns of whole numbers stay with up to so many levels; below 0: none does."""
@@ -189,10 +148,6 @@ class Encoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 
     def _kind_of(self, block: ColumnBlock) -> Any:
         return "discrete"
-
-    def _name_of(self, block: ColumnBlock, column: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return block.name_of(column) if names is None else repr(str(names[column]))
 
     def _survey(
         self, block: ColumnBlock, columns: _Columns, missing: Missing, name_of: NameOf

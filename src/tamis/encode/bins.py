@@ -33,7 +33,7 @@ class _Bins(Encoder):
         return columns.gather(lambda lo, hi: bin_columns(*form, lo, hi, numbers))  # type: ignore[no-any-return]
 
 
-class EqualWidth(_Bins):
+class EqualWidthEncoder(_Bins):
     """Bins of the same width, from the lowest to the highest value of a column.
 
     Parameters
@@ -52,6 +52,7 @@ class EqualWidth(_Bins):
 
     Examples
     --------
+    >>> from tamis.encode import EqualWidth
     >>> import numpy as np
     >>> EqualWidth(4).fit(np.array([[0.5], [1.5], [2.25], [4.5]])).cuts_
     [array([1.5, 2.5, 3.5])]
@@ -61,7 +62,7 @@ class EqualWidth(_Bins):
     _way: ClassVar[int] = WIDTH
 
 
-class EqualFrequency(_Bins):
+class EqualFrequencyEncoder(_Bins):
     """Bins of about the same number of rows.
 
     With N rows in order there is a cut above the value of row ceil(N i / bins) for i = 1, 2, ...,
@@ -84,6 +85,7 @@ class EqualFrequency(_Bins):
 
     Examples
     --------
+    >>> from tamis.encode import EqualFrequency
     >>> import numpy as np
     >>> EqualFrequency(2).fit(np.array([[0.5], [1.5], [2.25], [4.5]])).cuts_
     [array([1.875])]
@@ -93,7 +95,7 @@ class EqualFrequency(_Bins):
     _way: ClassVar[int] = FREQUENCY
 
 
-class KMeansBins(_Bins):
+class KMeansBinsEncoder(_Bins):
     """Bins around the means that k-means finds in one column.
 
     Lloyd's rounds begin with the middles of bins of equal width and go on until no value changes
@@ -116,6 +118,7 @@ class KMeansBins(_Bins):
 
     Examples
     --------
+    >>> from tamis.encode import KMeansBins
     >>> import numpy as np
     >>> KMeansBins(2).fit(np.array([[0.5], [1.5], [2.0], [9.5]])).cuts_
     [array([5.41666667])]

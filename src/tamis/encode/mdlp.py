@@ -12,7 +12,7 @@ from tamis.kernels.information import entropy_table
 from tamis.kernels.mdlp import mdlp_columns
 
 
-class MDLP(Encoder):
+class MDLPEncoder(Encoder):
     """Cut where the classes part, and stop when a cut costs more than it tells.
 
     The values S of a column, N rows, are cut at T into S1 and S2 so that the class entropy
@@ -48,6 +48,7 @@ class MDLP(Encoder):
 
     Examples
     --------
+    >>> from tamis.encode import MDLP
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> mdlp = MDLP().fit(X, y)

@@ -12,7 +12,7 @@ from tamis.encode.base import Encoder, Floats
 from tamis.encode.missing import Missing
 
 
-class Plain(Encoder):
+class PlainEncoder(Encoder):
     """Leaves every column as it is, except for its missing values.
 
     Parameters
@@ -22,6 +22,7 @@ class Plain(Encoder):
 
     Examples
     --------
+    >>> from tamis.encode import Plain
     >>> import numpy as np
     >>> Plain(missing="category").fit_transform(np.array([[1.0], [np.nan], [3.0]])).ravel()
     array([1., 4., 3.])

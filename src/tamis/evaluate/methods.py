@@ -22,6 +22,7 @@ from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
 from tamis.engine.known_selectors import class_of, load_class, place_of, rule_of
 from tamis.estimators import estimator_of
+from tamis.estimators.encoders import transformer_of
 from tamis.measures.auto import BY_NAME, at_level, choose
 from tamis.methods import FeatureStreamSelector, Rule
 from tamis.methods.measured import MeasuringRule
@@ -177,7 +178,7 @@ def make(method: Method, seed: int) -> Any:
 def encoded(method: Method, X: Any, y: Any) -> Any:
     """Training columns as the method wants them."""
     encoder = resolve_encoder(method.encode)
-    return X if encoder is None else encoder.fit(X, y).transform(X)
+    return X if encoder is None else transformer_of(encoder).fit(X, y).transform(X)
 
 
 def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:

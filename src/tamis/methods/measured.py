@@ -53,7 +53,7 @@ HUGE = 1e70
 
 #: Allowed values of `alpha`, which None leaves to the measure.
 ALPHA: Mapping[str, tuple[Range, ...]] = {
-    "alpha": (Nothing(), Number(0, 1, open_low=True, open_high=True))
+    "alpha": (Number(0, 1, open_low=True, open_high=True), Nothing())
 }
 
 

@@ -13,14 +13,14 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import GAP, MANY_LEVELS
 from tamis.core.target import Target
-from tamis.encode import BY_NAME, Encoder, Missing, Plain, resolve
+from tamis.encode import BY_NAME, Encoder, Missing, resolve
 from tamis.encode.base import Cuts, NameOf
+from tamis.encode.plain import PlainEncoder
 from tamis.engine.living.ledger import Hashes, hashes_of
 from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.measures.auto import at_alpha
@@ -61,10 +61,10 @@ class Encoding:
         if given is not None and self.missing == Missing() and given.missing != "error":
             self.missing = Missing.of(given.missing)  # the encoder's own
         self.cuts = given is not None
-        encoder: Encoder = Plain() if given is None else clone(given)
+        encoder: Encoder = PlainEncoder() if given is None else given.clone()
         plain = {k: _plain(v) for k, v in encoder.get_params(deep=False).items()}
         self.encoder = encoder.set_params(**plain | {"missing": self.missing})
-        self.encoder._check_parameters()
+        self.encoder.check_params()
 
     @property
     def idle(self) -> bool:
@@ -72,7 +72,7 @@ class Encoding:
         return not self.cuts and self.missing.policy == "error" and self.missing.values != 0
 
     def __str__(self) -> str:
-        return repr(clone(self.encoder).set_params(missing="error")) if self.cuts else ""
+        return repr(self.encoder.clone().set_params(missing="error")) if self.cuts else ""
 
     def prepare(self, selector: ColumnSelector, target: Target) -> str:
         """Give a selector the measure that fits; why, where the choice was left to us."""
