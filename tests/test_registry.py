@@ -17,7 +17,7 @@ from tamis.cli.options import COMMIT_EVERY
 from tamis.engine.living.resuming import EVERY
 from tamis.evaluate.classifiers import _PLAIN, _SCALED
 from tamis.evaluate.paired import PAIRED_TESTS
-from tamis.methods import BatchSelector, ColumnSelector, FeatureStreamSelector
+from tamis.methods import BatchSelector, FeatureStreamSelector, Rule
 from tamis.methods.online.learner import OnlineLearner
 
 ROOT = Path(tamis.__file__).parent
@@ -28,13 +28,12 @@ ROLES = {"streaming": FeatureStreamSelector, "batch": BatchSelector, "online": O
 def test_a_method_is_what_its_entry_says(name):
     entry = METHODS[name] if name in METHODS else LEARNERS[name]
     kind = load(entry.where)
-    assert issubclass(kind, ROLES[entry.role])
-    assert getattr(kind, "method", name) == name
+    assert issubclass(getattr(kind, "machinery", kind), ROLES[entry.role])
+    assert getattr(kind, "name", name) == name
     public = getattr(tamis, entry.class_name)
     assert public is load(entry.estimator)
-    if entry.plain:
-        assert public.learner_class is kind
-        assert kind.public_name == entry.class_name
+    assert (public.learner_class if entry.role == "online" else public.rule) is kind
+    assert kind.public_name == entry.class_name
 
 
 @pytest.mark.parametrize("role", ["streaming", "batch", "online"])
@@ -47,7 +46,7 @@ def test_every_file_of_a_method_has_an_entry(role):
             thing
             for thing in vars(load_module(module)).values()
             if isinstance(thing, type) and thing.__module__ == module
-            if (issubclass(thing, ColumnSelector) and "method" in vars(thing))
+            if (issubclass(thing, Rule) and "name" in vars(thing))
             or (issubclass(thing, OnlineLearner) and not inspect.isabstract(thing))
         ]
         assert bool(kinds) <= (path.stem in known), module

@@ -50,15 +50,6 @@ class PenalisedLogistic:
     def intercepts(self, intercepts: Floats) -> None:
         self.weights[:, -1] = intercepts
 
-    @property
-    def intercept_gradients(self) -> Floats:
-        """The gradient of each intercept."""
-        return self.gradients[:, -1]
-
-    @intercept_gradients.setter
-    def intercept_gradients(self, gradients: Floats) -> None:
-        self.gradients[:, -1] = gradients
-
     def add(self, rows: npt.NDArray[np.int32], entries: Floats) -> None:
         """Take a column in, with weight 0."""
         self._pointers = np.append(self._pointers, self._pointers[-1] + len(rows))
@@ -260,12 +251,10 @@ class GraftingRule(ModelRule):
     saved_per_feature: ClassVar[Mapping[str, str]] = {
         "relevance": "_relevance",
         "weight": "_weights",
-        "gradient": "_weight_gradients",
     }
     saved: ClassVar[Mapping[str, str]] = {
         # Where the next fit begins depends on all that came before.
         "intercepts": "model.intercepts",
-        "intercept_gradients": "model.intercept_gradients",
         "slopes": "model.slopes",
         "sweeps": "model.sweeps",
         "gradients": "_gradients",
@@ -275,10 +264,6 @@ class GraftingRule(ModelRule):
     @property
     def _weights(self) -> Floats:
         return self.model.weights[:, :-1].T
-
-    @property
-    def _weight_gradients(self) -> Floats:
-        return self.model.gradients[:, :-1].T
 
     def keep_again(
         self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
@@ -290,9 +275,7 @@ class GraftingRule(ModelRule):
         for j in range(columns.width):
             rows, entries = columns.listed(j)
             self.model.add(rows, entries / self._scales[j])
-        self.model.gradients = np.zeros_like(self.model.weights)
         self.model.weights[:, :-1] = each["weight"].T
-        self.model.gradients[:, :-1] = each["gradient"].T
 
     def after_withdrawal(self) -> None:
         """Optimise the weights that are left."""
