@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import GridSearchCV
@@ -67,6 +67,8 @@ def test_it_keeps_what_algorithm_1_keeps_on_discrete_data(table, bound, ties) ->
     X[:, 11] = 2 - X[:, 5]
     relevance = [bits(c, y) for c in X.T]
     between = [[bits(a, b) for b in X.T] for a in X.T]
+    steps = np.diff(np.sort(relevance))
+    assume(not np.any((steps > 0) & (steps < 1e-12)))  # nearly tied: rounding would decide here
 
     found = SAOLA(MutualInformation(threshold=0.0), bound=bound, ties=ties).fit(X, y)
 
