@@ -18,7 +18,7 @@ import tamis
 from tamis.evaluate import compare, open_results
 from tamis.evaluate.cache import CellCache, finished, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
-from tamis.evaluate.methods import make, parse_method, parse_methods
+from tamis.evaluate.methods import make, named_method, parse_methods
 from tamis.evaluate.results import ROWS, SELECTIONS
 from waiting import PATIENCE, wait_until
 
@@ -79,7 +79,7 @@ def test_each_fold_draws_anew_by_a_seed_that_is_recorded(compared, data):
     X, y = data["cancer"]
     seeds = results.fold_values("seed", "cancer", name, "knn").astype(int)
     assert len(set(seeds)) == 6
-    again = [make(parse_method(name), seed).fit(X, y).get_support() for seed in seeds]
+    again = [make(named_method(name), seed).fit(X, y).get_support() for seed in seeds]
     assert [tuple(np.flatnonzero(mask)) for mask in again] == cancer
 
 
@@ -214,11 +214,11 @@ def test_when_a_step_is_finished():
 
 
 def test_what_names_a_cell(tmp_path):
-    method = parse_method("saola")
+    method = named_method("saola")
     cell = Cell("d", "abc", method, 0, 0, "fold", 1)
     others = [
         Cell("d", "abd", method, 0, 0, "fold", 1),
-        Cell("d", "abc", parse_method("saola:bound=max"), 0, 0, "fold", 1),
+        Cell("d", "abc", named_method("saola:bound=max"), 0, 0, "fold", 1),
         Cell("d", "abc", method.shuffled(1), 0, 0, "fold", 1),
         Cell("d", "abc", method, 0, 0, "other", 1),
         Cell("d", "abc", method, 0, 0, "fold", 2),
@@ -226,7 +226,7 @@ def test_what_names_a_cell(tmp_path):
     ]
     assert len({cell.key, *(c.key for c in others)}) == 7
     # Names say nothing: what is computed does.
-    assert Cell("e", "abc", parse_method("saola", "mine"), 4, 2, "fold", 1).key == cell.key
+    assert Cell("e", "abc", named_method("saola", "mine"), 4, 2, "fold", 1).key == cell.key
     cache = CellCache(tmp_path)
     record = {"selection": {"status": "ok"}, "scores": {}}
     cache.save(cell, record)
@@ -252,7 +252,7 @@ def test_a_method_edited_is_another_method(tmp_path, monkeypatch):
         (tmp_path / "edited_selector.py").write_text(text)
         sys.modules.pop("edited_selector", None)
         __import__("linecache").checkcache()
-        keys.append(Cell("d", "a", parse_method("edited_selector:Mine"), 0, 0, "f", 0).key)
+        keys.append(Cell("d", "a", named_method("edited_selector:Mine"), 0, 0, "f", 0).key)
     assert keys[0] != keys[1]
 
 

@@ -10,7 +10,7 @@ import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.evaluate import compare, open_results
 from tamis.evaluate.cells import select_features
-from tamis.evaluate.methods import make, parse_method, parse_methods, settle_level
+from tamis.evaluate.methods import make, named_method, parse_methods, settle_level
 
 
 def test_methods_by_words():
@@ -20,10 +20,12 @@ def test_methods_by_words():
     assert make(made[2], 0).k == 3
     assert made[0].streams
     assert not made[1].streams
-    level = parse_method("saola:alpha=0.05")
-    assert (level.params, level.level) == ({}, {"alpha": 0.05})
-    given = parse_method("saola:measure=fisher_z:alpha=0.05")
-    assert make(given, 0).measure == tamis.FisherZ(alpha=0.05)
+    level = named_method("saola:alpha=0.05")
+    assert (level.params, level.level) == ({"alpha": 0.05}, {})
+    threshold = named_method("saola:threshold=0.05")
+    assert (threshold.params, threshold.level) == ({}, {"threshold": 0.05})
+    given = named_method("saola:measure=fisher_z:alpha=0.05")
+    assert (make(given, 0).measure, make(given, 0).alpha) == ("fisher_z", 0.05)
     instance = parse_methods([tamis.SAOLA(tamis.FisherZ(alpha=0.2), bound="max"), BestBy(2)])
     assert make(instance[0], 0).measure == tamis.FisherZ(alpha=0.2)
     assert make(instance[0], 0).bound == "max"
@@ -32,18 +34,18 @@ def test_methods_by_words():
 
 def test_numbers_are_cut_at_places_learned_from_the_training_rows(data):
     X, y = data["cancer"]
-    method = parse_method("fcbf:encode=mdlp")
+    method = named_method("fcbf:encode=mdlp")
     got = select_features(method, 0, X[:300], y[:300], (1.0,))["kept"][0]["features"]
     codes = tamis.encode.MDLP().fit(X[:300], y[:300]).transform(X[:300])
     assert got == tamis.FCBF().fit(codes, y[:300]).kept_.tolist()
     assert len(got) > 2  # one, where every number is a category of its own
-    assert parse_method("fcbf").identity() != method.identity()
+    assert named_method("fcbf").identity() != method.identity()
 
 
 def test_a_level_goes_to_the_measure_that_the_data_asks_for():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
-    method = parse_method("saola:alpha=0.2:threshold=0")
+    method = named_method("saola:alpha=0.2:threshold=0")
     for X, measure in (
         (rng.normal(size=(60, 3)), tamis.FisherZ(alpha=0.2)),
         (rng.integers(0, 2, (60, 3)), tamis.MutualInformation(threshold=0)),
@@ -66,7 +68,7 @@ def test_a_level_goes_to_the_measure_that_the_data_asks_for():
         ("saola:measure=g_squared:threshold=1", "the measure g_squared has no threshold"),
         ("saola:measure=su:alpha=1", "the measure 'su' is not known; give one of"),
         ("odd_selectors:Nobody", "there is no selector odd_selectors:Nobody to import"),
-        ("os:path", "os:path is no selector: it is not a class with fit"),
+        ("os:path", "os:path is not a selector: it is neither a rule nor"),
         ("fcbf:encode=knife", "knife"),
         ("saola:bound=max:x", "'x' is not of the form name=value"),
     ],
@@ -84,7 +86,7 @@ def test_selectors_that_workers_cannot_make():
         parse_methods([Local()])
     with pytest.raises(ParameterError, match=r"^BestBy: a parameter holds ndarray, and methods"):
         parse_methods([BestBy(np.arange(3))])
-    with pytest.raises(ParameterError, match=r"^3 is no method; give a word such as 'saola'"):
+    with pytest.raises(ParameterError, match=r"^3 is not a method; give a name such as 'saola'"):
         parse_methods([3])
 
 

@@ -9,7 +9,7 @@ import tamis
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.evaluate import open_curves, over_orders, over_thresholds, over_time
 from tamis.evaluate.cells import select_features
-from tamis.evaluate.methods import parse_method
+from tamis.evaluate.methods import named_method
 from tamis.evaluate.protocol import make_folds, parse_cv
 from tamis.evaluate.streams import POINTS, threshold_variants
 from tamis.methods import BY_METHOD
@@ -34,7 +34,7 @@ STREAMS = [name for name, kind in sorted(BY_METHOD.items()) if hasattr(kind, "fe
 def test_what_is_kept_on_the_way_is_what_a_shorter_stream_keeps(flags, method):
     X, y = flags
     shares = (0.1, 0.33, 0.5, 1.0)
-    made = parse_method(method)
+    made = named_method(method)
     over = select_features(made, 0, X, y, shares)["kept"]
     for share, kept in zip(shares, over, strict=True):
         stop = int(np.ceil(share * 40))
@@ -46,14 +46,14 @@ def test_what_is_kept_on_the_way_is_what_a_shorter_stream_keeps(flags, method):
 def test_an_order_of_arrival_is_a_permutation_of_the_columns(flags):
     X, y = flags
     order = np.random.default_rng(3).permutation(40)
-    got = select_features(parse_method("saola").shuffled(3), 0, X, y, (1.0,))["kept"][0]["features"]
+    got = select_features(named_method("saola").shuffled(3), 0, X, y, (1.0,))["kept"][0]["features"]
     slow = np.sort(order[tamis.SAOLA().fit(X[:, order], y).kept_])
     assert got == slow.tolist()
 
 
 def test_batch_selectors_have_nothing_on_the_way(flags):
     with pytest.raises(InputError, match=r"^FCBF waits for the last feature, so it keeps nothing"):
-        select_features(parse_method("fcbf"), 0, *flags, (0.5, 1.0))
+        select_features(named_method("fcbf"), 0, *flags, (0.5, 1.0))
 
 
 @pytest.fixture(scope="module")

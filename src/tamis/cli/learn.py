@@ -12,12 +12,13 @@ import click
 
 from tamis._registry import LEARNERS
 from tamis.cli.live import followed, live_option
-from tamis.cli.options import parameters, source_options
+from tamis.cli.options import source_options
 from tamis.cli.progress import progress, short
 from tamis.cli.text import asked as command_text
 from tamis.cli.text import one_line
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
+from tamis.core.method_names import parameters
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from tamis._registry import MEASURES, METHODS
-from tamis.cli.options import parameters
+from tamis._registry import METHODS
 from tamis.core.errors import ParameterError
-from tamis.core.method_words import split_method
+from tamis.core.method_names import parameters, split_method
 
 if TYPE_CHECKING:
     from tamis.methods import ColumnSelector, Rule
@@ -72,60 +70,23 @@ def selector_of(
     threshold: float | None,
 ) -> tuple[ColumnSelector, str | None]:
     """Return the selector that the options describe, and the encoder named after a colon."""
-    from tamis.engine.known_selectors import class_of
+    from tamis.engine.known_selectors import parse_method, refuse_two_levels
+    from tamis.measures import MutualInformation
     from tamis.methods import Rule
 
-    where, settings = split_method(method)
-    kind = class_of(where)
-    if not issubclass(kind, Rule):
+    more = parameters(params)
+    more |= {"measure": measure} if measure != "auto" else {}
+    more |= {} if alpha is None else {"alpha": alpha}
+    more |= {} if threshold is None else {"threshold": more.get("threshold", threshold)}
+    found = parse_method(method, more)
+    if not issubclass(found.kind, Rule):
         raise ParameterError(
-            f"{where} is not a Rule of tamis.methods, so tamis select cannot run it; "
+            f"{found.name} is not a Rule of tamis.methods, so tamis select cannot run it; "
             "tamis compare takes any class with fit(X, y)"
         )
-    known = list(inspect.signature(kind).parameters)
-    # What stands after a colon and is no parameter of the method is the option of that name.
-    told = {n: settings.pop(n) for n in ("alpha", "threshold", "encode", "measure")
-            if n in settings and (n == "measure" or n not in known)}  # fmt: skip
-    measure = told.get("measure", measure) if measure == "auto" else measure
-    alpha = told.get("alpha") if alpha is None else alpha
-    threshold = told.get("threshold") if threshold is None else threshold
-    settings |= parameters(params)
-    for name in settings:
-        if name not in known or name == "measure":
-            there = ", ".join(p for p in known if p != "measure")
-            raise ParameterError(f"{where} has no parameter {name!r}; it has {there}")
-    if threshold is not None and "threshold" in known:
-        settings, threshold = {"threshold": threshold, **settings}, None  # the method's own
-    if "measure" in known:
-        alpha = settings.pop("alpha", None) if alpha is None else alpha
-        settings |= _measure(measure, alpha, threshold, has_alpha="alpha" in known)
-    elif (measure, alpha, threshold) != ("auto", None, None):
-        raise ParameterError(
-            f"{where} has no measure, so it takes no --measure, --alpha or --threshold"
-        )
-    # Parameters are checked now, not when the data have been read.
-    return kind(**settings).to_selector(), told.get("encode")
-
-
-def _measure(
-    name: str, alpha: float | None, threshold: float | None, *, has_alpha: bool
-) -> dict[str, Any]:
-    """Return the parameters that the options --measure, --alpha and --threshold stand for."""
-    from tamis.measures.auto import BY_NAME
-
-    if alpha is not None and threshold is not None:
-        raise ParameterError("--alpha is a test and --threshold is none; give one of the two")
-    if name != "auto" and name not in BY_NAME:
-        raise ParameterError(
-            f"the measure {name!r} is not known; give one of {', '.join(MEASURES)}"
-        )
-    if threshold is not None:
-        name = "mutual_information" if name == "auto" else name
-        if "threshold" not in inspect.signature(BY_NAME[name]).parameters:
-            raise ParameterError(f"the measure {name} has no threshold")
-        return {"measure": BY_NAME[name](threshold=threshold)}  # type: ignore[call-arg]
-    if alpha is None:
-        return {"measure": name}
-    if not has_alpha:
+    refuse_two_levels({**found.params, **found.level})
+    if "alpha" in found.level:
         raise ParameterError("this method has no parameter alpha; give a measure that has one")
-    return {"measure": name, "alpha": alpha}
+    if found.level:
+        found.params["measure"] = MutualInformation(**found.level)
+    return found.kind(**found.params).to_selector(), found.encode

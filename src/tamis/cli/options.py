@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tamis._registry import FORMATS
-from tamis.core.errors import ParameterError
-from tamis.core.method_words import value_of
 
 if TYPE_CHECKING:
     from tamis.sources import Source
@@ -122,18 +120,3 @@ def data_name(data: str, source: Source) -> str:
     if "://" not in data:
         return os.path.basename(os.path.normpath(data))
     return re.sub(r"[^\w.-]+", "_", source.label)
-
-
-def parameters(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Return ``("bound=max", "gamma=0.1")`` as keyword arguments.
-
-    >>> parameters(("bound=max", "gamma=0.1"))
-    {'bound': 'max', 'gamma': 0.1}
-    """
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise ParameterError(f"--param {pair!r} is not of the form name=value")
-        found[name] = value_of(text)
-    return found

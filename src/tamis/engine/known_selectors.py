@@ -7,11 +7,15 @@ it, never because a file does: a folder may come from a stranger.
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.measures.auto import from_name, named
+from tamis.core.method_names import split_method
+from tamis.encode import resolve as resolve_encoder
+from tamis.measures.auto import BY_NAME, from_name, named
 from tamis.measures.base import Measure
 from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector, Rule
 
@@ -48,6 +52,80 @@ def _known(method: str) -> type[Rule]:
             f"method {method!r} is not known; give one of {', '.join(sorted(BY_METHOD))}"
         )
     return BY_METHOD[method]
+
+
+@dataclass(frozen=True)
+class ParsedMethod:
+    """What ``saola:alpha=0.05:encode=mdlp`` says.
+
+    Attributes
+    ----------
+    name, kind : str, type
+        The method, and its rule, or a class of one's own.
+    params : dict
+        Its parameters, with a measure in place of a name and a level.
+    level : dict
+        A level (``alpha`` or ``threshold``) for the measure that "auto" picks from the data.
+    encode : str or None
+        The name of an encoder.
+    """
+
+    name: str
+    kind: Any
+    params: dict[str, Any]
+    level: dict[str, float]
+    encode: str | None
+
+
+def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMethod:
+    """Read ``method:name=value:name=value``; `more` are parameters that take precedence.
+
+    What is not a parameter of the method may be ``alpha`` or ``threshold``, the level of its
+    measure, or ``encode``.
+
+    >>> found = parse_method("saola:measure=fisher_z:bound=max:encode=mdlp")
+    >>> found.params, found.encode
+    ({'measure': 'fisher_z', 'bound': 'max'}, 'mdlp')
+    """
+    name, params = split_method(text)
+    kind = class_of(name)
+    known = inspect.signature(kind).parameters
+    params |= more or {}
+    encode = None if "encode" in known else params.pop("encode", None)
+    resolve_encoder(encode)  # raises if it is not known
+    levels: tuple[str, ...] = ("alpha", "threshold")
+    level = {n: params.pop(n) for n in levels if n in params and n not in known}
+    for unknown in (n for n in params if n not in known and n != "measure"):
+        raise ParameterError(f"{name} has no parameter {unknown!r}; it has {', '.join(known)}")
+    of_measure = [n for n in ("measure", *level) if n in (params | level)]
+    if of_measure and "measure" not in known:
+        raise ParameterError(f"{name} has no measure, so it takes no {of_measure[0]}")
+    measure = params.get("measure", "auto")
+    if measure != "auto" and measure not in BY_NAME:
+        known_measures = ", ".join(("auto", *BY_NAME))
+        raise ParameterError(f"the measure {measure!r} is not known; give one of {known_measures}")
+    if measure != "auto" and level:
+        refuse_two_levels({**params, **level})
+        params["measure"], level = _measure_at(measure, level), {}
+    made = kind(**params)
+    if isinstance(made, Rule):
+        made.check_params()
+    return ParsedMethod(name, kind, params, level, encode)
+
+
+def refuse_two_levels(params: Mapping[str, Any]) -> None:
+    """Raise a one-sentence error if a measure is given both an alpha and a threshold."""
+    if params.get("alpha") is not None and params.get("threshold") is not None:
+        raise ParameterError("alpha is the level of a test and threshold is not; give one of them")
+
+
+def _measure_at(name: str, level: Mapping[str, float]) -> Measure:
+    """Return a measure with an alpha or a threshold."""
+    kind = BY_NAME[name]
+    for parameter in level:
+        if parameter not in inspect.signature(kind).parameters:
+            raise ParameterError(f"the measure {name} has no {parameter}")
+    return kind(**level)
 
 
 def class_of(where: str) -> Any:

@@ -17,13 +17,12 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.method_words import split_method
 from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
-from tamis.engine.known_selectors import class_of, load_class, place_of, rule_of
+from tamis.engine.known_selectors import load_class, parse_method, place_of, rule_of
 from tamis.estimators import estimator_of
 from tamis.estimators.encoders import transformer_of
-from tamis.measures.auto import BY_NAME, at_level, choose
+from tamis.measures.auto import at_level, choose
 from tamis.methods import FeatureStreamSelector, Rule
 from tamis.methods.measured import MeasuringRule
 from tamis.sources.memory import MemorySource
@@ -113,56 +112,19 @@ def _method(given: Any, label: str | None) -> Method:
     if isinstance(given, Method):
         return given
     if isinstance(given, str):
-        return parse_method(given, label)
+        return named_method(given, label)
     if isinstance(given, Rule) or (hasattr(given, "fit") and hasattr(given, "get_params")):
         spec = _spec(given)
         return Method(label or _short(repr(given)), spec["class"], spec["params"], {})
     raise ParameterError(f"{given!r} is not a method; give a name such as 'saola', or a selector")
 
 
-def parse_method(text: str, label: str | None = None) -> Method:
-    """Read ``method:name=value:name=value``; the method is a word or ``package.module:Class``."""
-    where, params = split_method(text)
-    kind = class_of(where)
-    known = list(inspect.signature(kind).parameters)
-    encode = None if "encode" in known else params.pop("encode", None)
-    resolve_encoder(encode)  # which says what is known
-    params, level = _with_measure(kind, params, where)
-    for name in params:
-        if name not in known:
-            raise ParameterError(f"{where} has no parameter {name!r}; it has {', '.join(known)}")
-    made = kind(**params)
-    if isinstance(made, Rule):
-        made.check_params()
-    spec = _spec(made)
-    given = {name: spec["params"][name] for name in params}
-    return Method(label or text, spec["class"], given, level, encode=encode)
-
-
-def _with_measure(
-    kind: type, params: dict[str, Any], where: str
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """Turn measure=, alpha= and threshold= into a measure, or into the level of the one picked.
-
-    What the method has as a parameter of its own stays one.
-    """
-    known = inspect.signature(kind).parameters
-    words: tuple[str, ...] = ("alpha", "threshold")
-    level = {n: params[n] for n in words if n in params and n not in known}
-    if not level:
-        return params, {}
-    if "measure" not in known:
-        raise ParameterError(f"{where} has no measure, so it takes no {next(iter(level))}")
-    rest = {name: value for name, value in params.items() if name not in level}
-    name = rest.get("measure", known["measure"].default)
-    if name == "auto":
-        return rest, level
-    if name not in BY_NAME:
-        raise ParameterError(f"the measure {name!r} is not known; give one of {', '.join(BY_NAME)}")
-    wrong = [n for n in level if n not in inspect.signature(BY_NAME[name]).parameters]
-    if wrong:
-        raise ParameterError(f"the measure {name} has no {wrong[0]}")
-    return rest | {"measure": BY_NAME[name](**level)}, {}
+def named_method(text: str, label: str | None = None) -> Method:
+    """Return the method that ``saola:alpha=0.05`` names."""
+    found = parse_method(text)
+    spec = _spec(found.kind(**found.params))
+    params = {name: spec["params"][name] for name in found.params}
+    return Method(label or text, spec["class"], params, found.level, encode=found.encode)
 
 
 def make(method: Method, seed: int) -> Any:

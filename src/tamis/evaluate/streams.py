@@ -25,7 +25,7 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.markup import cell
 from tamis.core.params import Number, check
 from tamis.evaluate.comparison import compare
-from tamis.evaluate.methods import Method, parse_method, parse_methods
+from tamis.evaluate.methods import Method, named_method, parse_methods
 from tamis.evaluate.results import Results, put
 from tamis.sources.base import Report, silent
 
@@ -223,9 +223,9 @@ def threshold_variants(
     variants = []
     for word in (word.strip() for word in words):
         try:
-            made = [parse_method(f"{word}:{name}={value}") for value in values]
+            made = [named_method(f"{word}:{name}={value}") for value in values]
         except ParameterError as error:
-            parse_method(word)  # a method that is not known is another matter
+            named_method(word)  # a method that is not known is another matter
             last = error
             continue
         variants += [(word, value, method) for value, method in zip(values, made, strict=True)]
