@@ -14,8 +14,8 @@ import pytest
 import scipy.sparse as sp
 
 from tamis.cli import main
-from tamis.cli.options import parameters
 from tamis.core.errors import ParameterError
+from tamis.core.method_names import parameters
 
 
 def everything(folder):

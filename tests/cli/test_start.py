@@ -106,3 +106,22 @@ def test_asking_about_a_run_is_light(after, run):
 
 def test_the_test_sees_what_is_heavy(after, run):
     assert after("info t.parquet")[0][1] != []
+
+
+#: What the commands below must do without.
+UNNEEDED = ("sklearn", "pandas", "scipy.stats")
+
+
+def test_selecting_learning_and_predicting_need_neither_scikit_learn_nor_pandas(after, run, svm):
+    commands = [
+        "convert t.svm new.cols", "convert t.svm new.rows", "select t.svm --out a",
+        "select t.parquet --target y --out b --encode mdlp", "why b Good", "report b",
+        "select t.svm --method fast-osfs --out c", "select t.svm --method mrmr --out d",
+        "feed run more.parquet", "learn t.svm -k 5 --out model", "predict model t.svm --out p.csv",
+        "report model", "resume a",
+    ]  # fmt: skip
+    table = pd.read_parquet(run / "t.parquet")
+    pd.DataFrame({"new": table["Good"] ^ (table["noise"] < 0.1)}).to_parquet(run / "more.parquet")
+    for command, (code, heavy, said) in zip(commands, after(*commands), strict=True):
+        assert [name for name in heavy if name in UNNEEDED] == [], command
+        assert code == (2 if command == "resume a" else 0), (command, said)
