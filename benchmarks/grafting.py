@@ -16,7 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks._harness import Report, best_of
 from benchmarks.growth import grow
 from tamis import Grafting
-from tamis.methods.streaming.grafting import PenalisedLogistic
+from tamis.core.target import Target
+from tamis.estimators import estimator_of
+from tamis.methods.streaming.grafting import GraftingRule, PenalisedLogistic
 
 #: The word for an L1 penalty changed in scikit-learn 1.8.
 L1: dict[str, Any] = (
@@ -35,12 +37,18 @@ class FromZero(PenalisedLogistic):
         return super().fit()
 
 
-class ColdGrafting(Grafting):
+class ColdGraftingRule(GraftingRule):
     """Grafting without a warm start."""
 
-    def _begin(self) -> None:
-        super()._begin()
-        self._model.__class__ = FromZero
+    name = "cold-grafting"
+
+    def begin(self, target: Target) -> None:
+        """Begin with a model that forgets its weights."""
+        super().begin(target)
+        self.model.__class__ = FromZero
+
+
+ColdGrafting = estimator_of(ColdGraftingRule)
 
 
 def with_sklearn(X: npt.NDArray[Any], y: npt.NDArray[Any], penalty: float) -> list[int]:

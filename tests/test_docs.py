@@ -162,7 +162,7 @@ def test_choose_a_method_names_every_method() -> None:
     learners = set(re.findall(r"`(SOFS|PET|FOFS|OGD|AROW|MergedSOFS)`", chosen))
     assert learners == {"SOFS", "PET", "FOFS", "OGD", "AROW", "MergedSOFS"}
     for kind in BY_METHOD.values():
-        assert f"`{kind.__name__}`" in chosen, f"{kind.__name__} is not in choose-a-method.md"
+        assert f"`{kind.public_name}`" in chosen, f"{kind.public_name} is not there"
 
 
 def test_every_page_is_linked() -> None:

@@ -27,7 +27,9 @@ from tamis.core.errors import (
 from tamis.engine.files import durable
 from tamis.engine.living import archive, feeding
 from tamis.engine.select import select
+from tamis.estimators import estimator_of
 from tamis.kernels.threads import threads
+from tamis.methods.streaming.saola import SAOLARule
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -318,35 +320,39 @@ def test_what_can_go_on_and_what_cannot_is_told(tmp_path):
     assert fresh(tmp_path, force=True).kept == []
 
 
-class Mine(tamis.SAOLA):
-    """A selector that tamis does not know."""
+class MineRule(SAOLARule):
+    """A rule that tamis does not know."""
 
-    method = "mine"
+    name = "mine"
+
+
+Mine = estimator_of(MineRule)
 
 
 def test_a_selector_of_ones_own_is_given_when_the_folder_is_opened(tmp_path):
     Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
-    with pytest.raises(ParameterError, match="this was selected with test_selection:Mine; it is"):
+    with pytest.raises(ParameterError, match="this was selected with test_selection:MineRule"):
         Selection.open(tmp_path / "run")
-    with pytest.raises(ParameterError, match="with test_selection:Mine, and not with test_selec"):
+    with pytest.raises(ParameterError, match="with test_selection:MineRule, and not with test_"):
         Selection.open(tmp_path / "run", Disguised)
     given = Mine(tamis.MutualInformation(alpha=0.01))
     Selection.open(tmp_path / "run", given).feed(table())
-    for known in (given, Mine):  # of a class the folder knows the parameters
+    # Of a class the folder knows the parameters.
+    for known in (given, Mine, MineRule, MineRule(tamis.MutualInformation(alpha=0.01))):
         assert_same_log(
             Selection.open(tmp_path / "run", known).run.log, expected_log(table()), "my own"
         )
 
 
-class Disguised(tamis.SAOLA):
-    """A selector that calls itself by a word of tamis."""
+class Disguised(SAOLARule):
+    """A rule that calls itself by a name of tamis."""
 
 
 def test_a_class_that_borrows_the_word_of_a_method_is_not_taken_for_it(tmp_path):
     Selection.create(tmp_path / "run", target(), Disguised(tamis.MutualInformation(alpha=0.01)))
-    with pytest.raises(ParameterError, match="selected with test_selection:Disguised; it is no"):
+    with pytest.raises(ParameterError, match="selected with test_selection:Disguised; it is not"):
         Selection.open(tmp_path / "run")
-    assert type(Selection.open(tmp_path / "run", Disguised)._archive.selector) is Disguised
+    assert type(Selection.open(tmp_path / "run", Disguised)._archive.selector.rule) is Disguised
     fresh(tmp_path, force=True)
     with pytest.raises(ParameterError, match=r"^this was selected with saola, and not with test_s"):
         Selection.open(tmp_path / "run", Disguised)
@@ -358,7 +364,7 @@ def test_a_folder_makes_nothing_be_imported(tmp_path, monkeypatch):
     Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
     head = durable.read_head(tmp_path / "run" / "state")
     durable.write_head(tmp_path / "run" / "state", head | {"class": "stranger:Stranger"})
-    with pytest.raises(ParameterError, match="with stranger:Stranger; it is no class of tamis"):
+    with pytest.raises(ParameterError, match="with stranger:Stranger; it is not a class of tamis"):
         Selection.open(tmp_path / "run")
     with pytest.raises(ParameterError, match="with stranger:Stranger, and not with test_selec"):
         Selection.open(tmp_path / "run", Mine)

@@ -48,6 +48,11 @@ class ColumnEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if "rule" in vars(cls):
             cls.__init__ = cls.rule.__init__  # type: ignore[method-assign]
             cls.__doc__ = cls.rule.__doc__
+        elif of_rule := {"decide", "foresee", "method", "ranges"} & set(vars(cls)):
+            raise TypeError(
+                f"{cls.__name__}.{min(of_rule)} belongs to a rule: derive a class from "
+                f"{cls.rule.__name__}, and make its estimator with tamis.estimators.estimator_of"
+            )
 
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs the rule with these parameters."""

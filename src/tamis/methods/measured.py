@@ -67,6 +67,11 @@ class MeasuringRule(Rule):
     measure: Measure | str = "auto"
     alpha: float | None = None
 
+    def check_params(self) -> None:
+        """Raise one sentence for a parameter outside its range, or a measure that is not known."""
+        super().check_params()
+        resolve(self.measure, self.alpha)
+
     @property
     def gated(self) -> bool:
         """Whether columns below their level are dropped in bulk and never meet the rule.
