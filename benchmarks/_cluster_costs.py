@@ -54,7 +54,7 @@ class Costs:
 def measured(store: ColumnStore, workers: int) -> Costs:
     """Select with SAOLA as a driver with so many workers, all of them played by this thread."""
     found = Costs(store.n_columns, store.info().details["bytes"])
-    selector, target = tamis.SAOLA(), Target.of(store.target())
+    selector, target = tamis.SAOLA().to_selector(), Target.of(store.target())
     stock = stock_for(selector, store, target)
     assert stock is not None
 
