@@ -28,10 +28,10 @@ import tamis
 from benchmarks._cluster_costs import Costs, measured, predicted
 from benchmarks._data import WORKLOADS
 from benchmarks._harness import Report
-from tamis.sources.blocks import BlocksSource
+from tamis.sources.axis import write_store
+from tamis.sources.blocks import open_blocks
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
-from tamis.sources.stores.transpose import write_store
 
 DENSE_ROWS = 2_000
 DENSE_COLUMNS = int(os.environ.get("DENSE_COLUMNS", 500_000))
@@ -55,7 +55,7 @@ def dense_store(place: str) -> ColumnStore:
             part[:, 0] += 0.5 * y
             yield part
 
-    return write_store(place, BlocksSource(blocks, y))
+    return write_store(place, open_blocks(blocks, y))
 
 
 MAKERS: dict[str, Callable[[str], ColumnStore]] = {
@@ -169,7 +169,7 @@ def _few(store: ColumnStore) -> ColumnStore:
     path = f"{store.path}.few.cols"
     if not Path(path).exists():
         first = next(store.columns(2_000))
-        write_store(path, BlocksSource(lambda: iter([first]), store.target()))
+        write_store(path, open_blocks(lambda: iter([first]), store.target()))
     return ColumnStore(path)
 
 

@@ -60,7 +60,7 @@ def write_files(folder: str, matrix: sp.csr_matrix) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    from tamis.sources.stores.row_writer import write_rows
+    from tamis.sources.axis import write_rows
     from tamis.sources.svmlight import SvmlightSource
 
     for name in ("data", "indices", "indptr"):
@@ -115,16 +115,15 @@ def by_scipy(folder: str, memory: int) -> dict[str, float]:
 
 
 def _by_tamis(open_rows: Callable[[], Any], folder: str, memory: int) -> dict[str, float]:
+    from tamis.sources.axis import write_rows, write_store
     from tamis.sources.memory import MemorySource
-    from tamis.sources.stores.row_writer import write_rows
-    from tamis.sources.stores.transpose import write_store
 
     with tempfile.TemporaryDirectory(dir=folder) as work:
         # Everything compiled or fetched from the cache before the clock starts.
         small = sp.random(3000, 40, 0.5, "csr", rng=np.random.default_rng(0))
         rows = write_rows(f"{work}/warm.rows", MemorySource(small, np.zeros(3000)))
         write_store(f"{work}/warm.cols", rows, memory=30_000)
-        next(iter(open_rows().rows()))
+        next(iter(open_rows().batches()))
         result: dict[str, float] = {}
         with measured(result):
             write_store(f"{work}/out.cols", open_rows(), memory=memory)
@@ -201,8 +200,8 @@ def compared(folder: str, without: str = "") -> list[dict[str, Any]]:
 
 def reading(folder: str) -> dict[str, Any]:
     """How fast the columns of a store come, looked at and not."""
+    from tamis.sources.axis import write_store
     from tamis.sources.row_store import RowStore
-    from tamis.sources.stores.transpose import write_store
 
     store = write_store(f"{folder}/read.cols", RowStore(f"{folder}/store.rows"))
     stored = store.info().details["bytes"]

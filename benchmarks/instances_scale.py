@@ -29,7 +29,7 @@ SMALL_CPU, SMALL_MB, FULL_WALL, FULL_ACCURACY = 15.0, 5000.0, 132.94, 99.56
 
 def learned(source: Any, gamma: float, kept: int, most: int | None = None) -> Any:
     model = tamis.SOFS(n_features=kept, gamma=gamma)
-    for block in source.rows():
+    for block in source.batches():
         model.partial_fit(block, classes=[-1, 1])
         if most is not None and model.work_["rows"] >= most:
             break
@@ -45,7 +45,7 @@ def trained(path: str, gamma: float, kept: int, test: str) -> dict[str, Any]:
     model = learned(source, gamma, kept)
     wall, cpu = time.perf_counter() - start, time.process_time() - busy
     peak = peak_megabytes()
-    right = [np.mean(model.predict(b) == b.y) * b.height for b in RowStore(test).rows()]
+    right = [np.mean(model.predict(b) == b.y) * b.height for b in RowStore(test).batches()]
     work = model.work_
     return {
         "wall s": wall,

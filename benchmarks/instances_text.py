@@ -24,8 +24,8 @@ from benchmarks import _streams
 from benchmarks._data import SHARED, load_real
 from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabytes
 from tamis.core.blocks import Compressed, RowBlock
+from tamis.sources.axis import write_rows
 from tamis.sources.row_store import RowStore
-from tamis.sources.stores.row_writer import write_rows
 from tamis.sources.svmlight import SvmlightSource
 
 ROUNDS = 3
@@ -62,7 +62,7 @@ def timed_in_turn(jobs: list[Callable[[], Any]], rounds: int) -> list[tuple[floa
 
 def drained(source: Any) -> None:
     """Read all rows as a learner takes them: every block has its numbers in memory."""
-    for _ in source.rows():
+    for _ in source.batches():
         pass
 
 
@@ -122,7 +122,7 @@ def reading(folder: Path, n_rows: int, nonzeros: int) -> list[dict[str, Any]]:
 
 def learning(folder: Path, n_rows: int, nonzeros: int, kept: int) -> list[dict[str, Any]]:
     """The table about learning from blocks that are in memory."""
-    blocks = list(RowStore(folder / "data.rows").rows())
+    blocks = list(RowStore(folder / "data.rows").batches())
 
     def learned(make: Callable[[], Any]) -> None:
         model = make()

@@ -28,7 +28,7 @@ ROUNDS = 3
 TRANSPOSE = """
 import sys, time
 from tamis.sources.svmlight import SvmlightSource
-from tamis.sources.stores.transpose import write_store
+from tamis.sources.axis import write_store
 
 def peak():
     # Not ru_maxrss, which a new process inherits from the one that started it.

@@ -25,8 +25,7 @@ from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
 from tamis.sources import FORMATS, MemorySource, Source, open_source
-from tamis.sources.stores.row_writer import write_rows
-from tamis.sources.stores.transpose import write_store
+from tamis.sources.axis import to_rows, write_rows, write_store
 from tamis.sources.synthetic import SparseStream
 
 
@@ -254,7 +253,7 @@ def make_column_blocks(folder: Path) -> Source:
 
 
 def make_row_blocks(folder: Path, memory: int = 10**9) -> Source:
-    return open_source(MemorySource(*table()).rows(11), memory=memory, work=folder)
+    return open_source(to_rows(MemorySource(*table())).batches(11), memory=memory, work=folder)
 
 
 MAKERS: dict[str, Callable[[Path], Source]] = {

@@ -279,17 +279,17 @@ ENCODERS = {
 
 FORMATS = _by_name((
     Format("svmlight", "tamis.sources.svmlight:SvmlightSource", (".svm", ".svmlight", ".libsvm")),
-    Format("csv", "tamis.sources.csv:CsvSource", (".csv", ".tsv")),
+    Format("csv", "tamis.sources.csv:open_csv", (".csv", ".tsv")),
     Format("parquet", "tamis.sources.parquet:open_parquet", (".parquet", ".pq"), at_address=True),
     Format(
         "arrow", "tamis.sources.parquet:open_arrow", (".arrow", ".feather", ".ipc", ".arrows"),
     ),
     Format("daily", "tamis.sources.daily:DailySource"),
-    Format("npy", "tamis.sources.npy:NpySource", (".npy",)),
+    Format("npy", "tamis.sources.npy:open_npy", (".npy",)),
     Format("npz", "tamis.sources.npz:NpzSource", (".npz",)),
     Format("cols", "tamis.sources.store:ColumnStore", (".cols",), at_address=True),
     Format("rows", "tamis.sources.row_store:RowStore", (".rows",)),
-    Format("anndata", "tamis.sources.anndata:AnnDataSource", (".h5ad", ".zarr"), at_address=True),
+    Format("anndata", "tamis.sources.anndata:open_anndata", (".h5ad", ".zarr"), at_address=True),
     Format("plink", "tamis.sources.plink:PlinkSource", (".bed",)),
     Format(
         "sql", "tamis.sources.sql:SqlSource", (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db"),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tamis.core.errors import OutputError, SourceError
-from tamis.engine.axis import as_columns
 from tamis.sources import open_source
+from tamis.sources.axis import to_columns
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
 
@@ -25,7 +25,7 @@ def svm(tmp_path):
 def turn(svm, cache, **options):
     """The columns of a file, and what was said about them."""
     said = []
-    return as_columns(open_source(svm, **options), cache, say=said.append), said
+    return to_columns(open_source(svm, **options), cache, say=said.append), said
 
 
 def inode(cache):
@@ -34,7 +34,7 @@ def inode(cache):
 
 def test_columns_are_given_back_as_they_are(tmp_path):
     source, said = MemorySource(np.eye(2)), []
-    assert as_columns(source, tmp_path / "c", say=said.append) is source
+    assert to_columns(source, tmp_path / "c", say=said.append) is source
     assert said == []
     assert list(tmp_path.iterdir()) == []
 

@@ -18,6 +18,8 @@ import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.engine.learning.checkpoint import checkpoint_path
 from tamis.engine.learning.learn import Hooks, Stopped, learn, make_learner
+from tamis.sources.axis import to_rows
+from tamis.sources.base import RowSource
 from tamis.sources.memory import MemorySource
 
 KILLS = 2
@@ -26,6 +28,7 @@ ARRAYS = ("features.npy", "weights.npy", "confidence.npy")
 PROGRAM = """
 import sys, time, tamis
 from tamis.engine.learning.learn import Hooks
+from tamis.sources.axis import write_rows
 learner = tamis.SOFS("auto", sizes=[3, 12, 40]) if sys.argv[2] == "auto" else tamis.SOFS(12)
 tamis.learn("train.svm", learner.set_params(gamma=0.5), out=sys.argv[1], passes=2, shuffle=150,
             random_state=5, skip_bad_lines=True, classes=[-1, 1], chunk=3000, checkpoint=1e-4,
@@ -119,7 +122,7 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
         X, y = tamis.open(data).load()
         data, options = MemorySource(X, y), {}
     if kind == "rows":
-        from tamis.sources.stores.row_writer import write_rows
+        from tamis.sources.axis import write_rows
 
         write_rows(tmp_path / "train.rows", tamis.open(tmp_path / "train.svm"))
         data = tmp_path / "train.rows"
@@ -192,16 +195,27 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path, harm):
 
 
 def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
-    class Log(MemorySource):
+    class Log(RowSource):
+        format = "log"
+
         def __init__(self, X, y):
-            super().__init__(X, y)
+            self._rows = to_rows(MemorySource(X, y))
+            self.n_rows, self.n_columns = X.shape
             self.heard: list[str] = []
             self.asked: list[str | None] = []
 
-        def rows_after(self, mark, size=None, report=lambda *_: None):
-            self.asked.append(mark)
-            for block in self.rows(100):
-                if block.first >= int(mark or 0):
+        n_rows = n_columns = 0
+
+        def target(self):
+            return self._rows.target()
+
+        def fingerprint(self):
+            return self._rows.fingerprint()
+
+        def batches(self, size=None, after=None, stop=None, bad=None, progress=lambda *_: None):
+            self.asked.append(after)
+            for block in self._rows.batches(100):
+                if block.first >= int(after or 0):
                     yield tamis.sources.RowBlock(
                         block.first, block.n_columns, block.values, block.y,
                         str(block.first + block.height),

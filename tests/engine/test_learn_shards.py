@@ -17,8 +17,8 @@ from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine.learning.learn import learn
 from tamis.engine.learning.model import open_model
 from tamis.methods.online.merged_sofs import merged, posterior_of
-from tamis.sources import MemorySource
-from tamis.sources.readers.open_rows import open_rows
+from tamis.sources import MemorySource, open_rows
+from tamis.sources.axis import write_rows
 from tamis.sources.stores import row_writer
 
 
@@ -61,8 +61,8 @@ def one_store(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_writer, "ENTRIES", 50)
         source = MemorySource(sp.csr_matrix(case.X), case.y)
-        store = row_writer.write_rows(tmp_path / "train.rows", source)
-    assert len(list(store.rows())) > 5
+        store = write_rows(tmp_path / "train.rows", source)
+    assert len(list(store.batches())) > 5
     return case, store.path
 
 
@@ -90,7 +90,7 @@ def test_ranges_of_any_length_are_merged_as_sofs_of_each(one_store, client, tmp_
     (reader,) = open_rows(path)
     parts, read = [], []
     for s in range(shards):
-        blocks = [part.block for part in reader.share(s, shards).parts()]
+        blocks = list(reader.share(s, shards).batches())
         model = tamis.SOFS(4, gamma=0.5)
         for block in blocks:
             model.partial_fit(block, classes=np.unique(case.y))

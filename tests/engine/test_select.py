@@ -15,7 +15,6 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 import tamis
 from tamis import SAOLA
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.engine import axis
 from tamis.engine.known_selectors import make_selector
 from tamis.engine.select import select
 from tamis.kernels.threads import thread_count
@@ -23,8 +22,9 @@ from tamis.measures import FisherZ, MutualInformation
 from tamis.methods.measured import MeasuredStream
 from tamis.methods.selector import FeatureStreamSelector
 from tamis.methods.streaming.saola import SAOLARule
+from tamis.sources import axis
+from tamis.sources.axis import write_store
 from tamis.sources.memory import MemorySource
-from tamis.sources.stores.transpose import write_store
 
 N_ROWS, N_COLUMNS = 200, 150
 

@@ -20,8 +20,8 @@ from tamis.engine.files.record import open_run, save_run
 from tamis.engine.living import feeding
 from tamis.engine.living.resuming import begin, resume
 from tamis.sources import open_source
+from tamis.sources.axis import write_store
 from tamis.sources.memory import MemorySource
-from tamis.sources.stores.transpose import write_store
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

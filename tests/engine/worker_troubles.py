@@ -18,16 +18,16 @@ from tamis.sources.store import ColumnStore
 class Deadly(ColumnStore):
     """Kills the worker that reads it, as the kernel does when memory ends."""
 
-    def _read(self, lo, hi):
+    def read(self, lo, hi):
         if _is_worker():
             os.kill(os.getpid(), signal.SIGKILL)
-        return super()._read(lo, hi)
+        return super().read(lo, hi)
 
 
 class DeadlyOnce(ColumnStore):
     """Kills the first worker that gets to the middle of it."""
 
-    def _read(self, lo, hi):
+    def read(self, lo, hi):
         mark = Path(self.path).parent / "killed"
         if _is_worker() and lo >= self.n_columns // 2:
             try:
@@ -36,41 +36,41 @@ class DeadlyOnce(ColumnStore):
                 pass
             else:
                 os.kill(os.getpid(), signal.SIGKILL)
-        return super()._read(lo, hi)
+        return super().read(lo, hi)
 
 
 class Starved(ColumnStore):
     """Asks for more than its worker may have."""
 
-    def _read(self, lo, hi):
+    def read(self, lo, hi):
         if _is_worker():
             pages = int(Path("/proc/self/statm").read_text().split()[0])
             most = pages * resource.getpagesize() + 50_000_000
             resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
             np.ones(100_000_000)
-        return super()._read(lo, hi)
+        return super().read(lo, hi)
 
 
 class Greedy(ColumnStore):
     """Takes 800 MB while it reads, longer than whoever watches over a worker needs to see it."""
 
-    def _read(self, lo, hi):
+    def read(self, lo, hi):
         if _is_worker():
             taken = np.ones(100_000_000)
             time.sleep(600)
             del taken
-        return super()._read(lo, hi)
+        return super().read(lo, hi)
 
 
 class Full(ColumnStore):
     """Makes its Dask worker believe that its memory is full, so that it takes no more tasks."""
 
-    def _read(self, lo, hi):
+    def read(self, lo, hi):
         from distributed import get_worker
 
         with contextlib.suppress(ValueError):  # the driver reads here, too
             get_worker().memory_manager.memory_limit = 1
-        return super()._read(lo, hi)
+        return super().read(lo, hi)
 
 
 def _is_worker():

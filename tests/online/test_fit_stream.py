@@ -20,8 +20,7 @@ import tamis
 from tamis.checks.instances import rows_of
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.methods.online.progressive import MOST, Curve
-from tamis.sources.readers import svmlight_reader
-from tamis.sources.readers.open_rows import open_rows
+from tamis.sources import open_rows, svmlight
 
 SKIP = "with skip_bad_lines=True (--skip-bad-lines)"
 
@@ -105,7 +104,7 @@ BAD = {
 def test_a_bad_line_is_one_sentence_or_counted(tmp_path, table, monkeypatch, kind, chunk, packed):
     line, said, words = BAD[kind]
     lines = text_of(*table)
-    monkeypatch.setattr(svmlight_reader, "LOOK", len("\n".join(lines[:10])))
+    monkeypatch.setattr(svmlight, "LOOK", len("\n".join(lines[:10])))
     lines.insert(5, "# a comment")
     good = save(tmp_path / "good.svm", lines)
     lines.insert(30, line)
@@ -204,13 +203,13 @@ def test_rows_of_tables_are_skipped_too(tmp_path, table):
 @pytest.mark.parametrize("chunk", [1, 200, 10**6])
 def test_index_0_in_the_first_megabytes_means_a_zero_base(tmp_path, table, monkeypatch, chunk):
     lines = text_of(*table)
-    monkeypatch.setattr(svmlight_reader, "LOOK", len("\n".join(lines[:100])) + 1)
+    monkeypatch.setattr(svmlight, "LOOK", len("\n".join(lines[:100])) + 1)
     for at, base in ((98, 0), (99, 0), (100, 0), (101, None)):
         # Line 100 holds the last byte that is looked at, line 101 is beyond.
         changed = [*lines[:at], "1 0:1 5:1", *lines[at:]]
         changed = [" ".join([line.split()[0], *(e for e in line.split()[1:] if e[:2] != "1:")])
                    if line != "1 0:1 5:1" else line for line in changed]  # fmt: skip
-        monkeypatch.setattr(svmlight_reader, "LOOK", len("\n".join(changed[:100])) + 1)
+        monkeypatch.setattr(svmlight, "LOOK", len("\n".join(changed[:100])) + 1)
         path = save(tmp_path / "t.svm", changed)
         if base is None:
             with pytest.raises(SourceError, match="has index 0 where indices count from 1, as no"):
@@ -293,7 +292,7 @@ def test_standard_input_is_read_once_and_never_sought(table, monkeypatch, pack):
 def test_a_label_that_a_pipe_shows_late_is_told(table, monkeypatch):
     X, y = table
     lines = text_of(X, y)
-    monkeypatch.setattr(svmlight_reader, "LOOK", 2000)
+    monkeypatch.setattr(svmlight, "LOOK", 2000)
     monkeypatch.setattr(sys, "stdin", Stdin(("\n".join([*lines, "5 1:1"]) + "\n").encode()))
     with pytest.raises(InputError) as error:
         tamis.SOFS(9).fit_stream("-", chunk=500)
@@ -306,7 +305,7 @@ def test_a_label_that_a_pipe_shows_late_is_told(table, monkeypatch):
 @pytest.mark.parametrize("line", ["1 4", "5 1:1", "1 4:1e99"])
 @pytest.mark.parametrize("zero_based", [False, "auto"])
 def test_an_error_that_is_held_holds_no_file_open(tmp_path, table, monkeypatch, line, zero_based):
-    monkeypatch.setattr(svmlight_reader, "LOOK", 200)
+    monkeypatch.setattr(svmlight, "LOOK", 200)
     lines = text_of(*table)
     lines.insert(30, line)
     path = save(tmp_path / "bad.svm", lines)
@@ -341,7 +340,7 @@ def test_iterators_and_sources(table):
     assert same(tamis.SOFS(9).fit_stream(blocks), expected)
     assert same(tamis.SOFS(9).fit_stream(tamis.open(X, y=y)), expected)
     for data, said in (
-        (X, "is no stream of rows; use fit for tables"),
+        (X, "is not a stream of rows; use fit for tables"),
         ([], "there is no file to read; give at least one"),
         (3, "a int is no stream of rows"),
         (iter([3]), "an iterator of rows gave a int; give RowBlocks"),
@@ -400,13 +399,13 @@ def test_a_reader_goes_on_from_a_mark(tmp_path, table):
     lines = ["# head", *text_of(X, y)]
     (tmp_path / "t.svm").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
     (reader,) = open_rows(tmp_path / "t.svm", chunk=900, zero_based=False)
-    parts = list(reader.parts())
+    parts = list(reader.batches())
     assert len(parts) > 5
     for k in (0, 2, len(parts) - 1):
-        rest = list(reader.parts(parts[k].block.mark))
-        first = sum(part.block.height for part in parts[: k + 1])
-        labels = [part.block.y for part in rest]
+        rest = list(reader.batches(after=parts[k].mark))
+        first = sum(part.height for part in parts[: k + 1])
+        labels = [part.y for part in rest]
         assert np.concatenate([np.zeros(0), *labels]).tolist() == y[first:].tolist()
         if rest:
-            assert rest[0].block.first == first
+            assert rest[0].first == first
             assert rest[0].where(0) == f"{tmp_path / 't.svm'}, line {first + 2}"

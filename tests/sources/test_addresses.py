@@ -17,8 +17,8 @@ from tamis.core.errors import SourceError
 from tamis.engine.living.resuming import begin, resume
 from tamis.methods import BY_METHOD
 from tamis.sources import open_source
+from tamis.sources.axis import write_store
 from tamis.sources.memory import MemorySource
-from tamis.sources.stores.transpose import write_store
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -15,7 +15,8 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.sources import MemorySource
-from tamis.sources.blocks import BlocksSource
+from tamis.sources.axis import to_rows
+from tamis.sources.blocks import open_blocks
 
 
 def data(sparse: bool, n: int = 60, width: int = 23):
@@ -29,7 +30,7 @@ def data(sparse: bool, n: int = 60, width: int = 23):
 
 def given(X, y, kind: str, how: str):
     source = MemorySource(X, y)
-    blocks = source.columns(4) if kind == "columns" else source.rows(7)
+    blocks = source.columns(4) if kind == "columns" else to_rows(source).batches(7)
     if how == "iterator":
         return blocks
     held = list(blocks)
@@ -45,7 +46,7 @@ def test_blocks_give_the_selection_of_the_whole(tmp_path, sparse, kind, how, mem
     whole = tamis.select(X, "saola", y)
     target = {"y": y} if kind == "columns" else {}
     source = tamis.open(given(X, y, kind, how), memory=memory, work=tmp_path, **target)
-    assert isinstance(source, BlocksSource)
+    assert (source.format, source.axis) == ("blocks", kind)
     run = tamis.select(source, "saola")
     assert run.kept() == whole.kept()
     found = source.load()[0]
@@ -70,7 +71,7 @@ def test_blocks_are_numbered_as_they_come_and_keep_names_groups_and_words():
         ColumnBlock.of(np.eye(3), first=77, names=Names.of("abc")),
         ColumnBlock(5, 3, np.eye(3, order="F"), Names.of("def"), group=2),
     ]
-    blocks = list(BlocksSource(iter(parts)).columns(2))
+    blocks = list(open_blocks(iter(parts)).columns(2))
     assert [(b.first, b.width, b.group) for b in blocks] == [
         (0, 2, None), (2, 1, None), (3, 2, 2), (5, 1, 2),
     ]  # fmt: skip
@@ -83,7 +84,7 @@ def test_blocks_are_numbered_as_they_come_and_keep_names_groups_and_words():
 def test_learners_take_blocks_of_rows():
     X, y = data(sparse=True)
     whole = tamis.SOFS(5).partial_fit(X, y, classes=[0, 1])
-    rows = tamis.open(MemorySource(X, y).rows(7)).rows(11)
+    rows = tamis.open(to_rows(MemorySource(X, y)).batches(7)).batches(11)
     stream = tamis.SOFS(5).fit_stream(rows, classes=[0, 1])
     assert np.array_equal(stream.weights_, whole.weights_)
 
@@ -101,7 +102,7 @@ def test_what_does_not_fit_is_one_sentence(tmp_path):
     ]
     for blocks, sentence in cases:
         with pytest.raises(InputError, match=sentence):
-            BlocksSource(blocks).load()
+            open_blocks(blocks).load()
     grouped = (ColumnBlock(0, 90, np.zeros((90, 9), order="F"), group=1) for _ in range(9))
     with pytest.raises(InputError, match="these blocks have groups and are too many to be held"):
-        BlocksSource(grouped, memory=1000, work=tmp_path)
+        open_blocks(grouped, memory=1000, work=tmp_path)

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.sources.csv import CsvSource
+from tamis.sources.axis import to_columns
+from tamis.sources.csv import open_csv
 from waiting import PATIENCE
 
 
@@ -46,7 +47,7 @@ def expected(table: pd.DataFrame) -> np.ndarray:
 def refused(path, text: bytes, **options) -> str:
     path.write_bytes(text)
     with pytest.raises((SourceError, InputError)) as caught:
-        CsvSource(path, **options).load()
+        open_csv(path, **options).load()
     said = str(caught.value)
     assert said.startswith(str(path)), said
     assert "\n" not in said
@@ -75,22 +76,18 @@ def test_what_polars_writes_comes_back(tmp_path):
     polars = pytest.importorskip("polars")
     table = frame()
     polars.from_pandas(table).write_csv(tmp_path / "a.csv")
-    assert np.array_equal(
-        CsvSource(tmp_path / "a.csv", "died", key="id").load()[0], expected(table)
-    )
+    assert np.array_equal(open_csv(tmp_path / "a.csv", "died", key="id").load()[0], expected(table))
 
 
 @pytest.mark.parametrize("longest_line", [60, 200, 10_000])
 def test_a_file_larger_than_memory_gives_the_same_numbers(tmp_path, longest_line):
     table = frame()
     table.to_csv(tmp_path / "a.csv", index=False)
-    source = CsvSource(
-        tmp_path / "a.csv", "died", key="id", memory=2_000, longest_line=longest_line
-    )
+    source = open_csv(tmp_path / "a.csv", "died", key="id", memory=2_000, longest_line=longest_line)
     assert source.axis == "rows"
     assert np.array_equal(source.load()[0], expected(table))
     for width in (1, 3, None):
-        blocks = list(source.columns(width))
+        blocks = list(to_columns(source).columns(width))
         assert np.array_equal(np.hstack([b.values for b in blocks]), expected(table))
         assert [n for b in blocks for n in b.names] == ["age", "dose", "colour", "smokes"]
         assert np.concatenate([b.is_text for b in blocks]).tolist() == [False, False, True, False]
@@ -122,7 +119,7 @@ def test_what_the_csv_module_writes_comes_back(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     path.write_bytes(text.getvalue().encode())
     for memory in (10**9, 300):
-        source = CsvSource(path, "target", memory=memory, longest_line=4_000)
+        source = open_csv(path, "target", memory=memory, longest_line=4_000)
         X, y = source.load()
         assert list(source.names()) == [*names, "the words"]
         assert np.array_equal(X[:, :-1], np.array(numbers, dtype=float))
@@ -134,7 +131,7 @@ def test_names_with_quotes_newlines_and_html_are_names(tmp_path):
     odd = ['say "hi"', "two\nlines", "<b onclick='x'>bold</b>", "a,b", " spaced "]
     table = pd.DataFrame(np.eye(5), columns=odd).assign(y=[0, 1, 0, 1, 0])
     table.to_csv(tmp_path / "a.csv", index=False)
-    source = CsvSource(tmp_path / "a.csv", "y")
+    source = open_csv(tmp_path / "a.csv", "y")
     assert list(source.names()) == odd
     run = tamis.select(source)
     assert odd[0] in run.log.why(odd[0])
@@ -142,7 +139,7 @@ def test_names_with_quotes_newlines_and_html_are_names(tmp_path):
 
 def test_without_a_header_columns_are_numbered(tmp_path):
     (tmp_path / "a.csv").write_text("1;5;a\n2;6;b\n3;7;a\n")
-    source = CsvSource(tmp_path / "a.csv", "x2", header=False, delimiter=";")
+    source = open_csv(tmp_path / "a.csv", "x2", header=False, delimiter=";")
     assert list(source.names()) == ["x0", "x1"]
     assert source.load()[0].tolist() == [[1, 5], [2, 6], [3, 7]]
     assert source.target().tolist() == ["a", "b", "a"]
@@ -150,14 +147,14 @@ def test_without_a_header_columns_are_numbered(tmp_path):
 
 def test_numbers_named_categorical_are_words_and_ignored_columns_are_not_read(tmp_path):
     (tmp_path / "a.csv").write_text("zip,when,x,y\n10,2024-01-01,1,0\n9,never,2,1\n100,x,3,1\n")
-    source = CsvSource(tmp_path / "a.csv", "y", ignore="when", categorical=["zip"])
+    source = open_csv(tmp_path / "a.csv", "y", ignore="when", categorical=["zip"])
     assert source.load()[0].tolist() == [[0, 1], [2, 2], [1, 3]]  # "10" < "100" < "9"
     assert source.words().tolist() == [True, False]
 
 
 def test_gaps_are_nan_and_named_by_column_when_selecting(tmp_path):
     (tmp_path / "a.csv").write_text("a,w,y\n1,u,0\n,v,1\nNA,,0\n4,u,1\n?,v,1\n")
-    source = CsvSource(tmp_path / "a.csv", "y", na="?")
+    source = open_csv(tmp_path / "a.csv", "y", na="?")
     assert np.array_equal(
         source.load()[0], [[1, 0], [np.nan, 1], [np.nan, np.nan], [4, 0], [np.nan, 1]], True
     )
@@ -170,8 +167,8 @@ def test_a_column_that_turns_out_to_be_words_late_is_words(tmp_path):
     names = "".join(f"w{i % 7}\n" for i in range(2_000))
     lines = [f"{i},{w},{i % 2}" for i, w in enumerate(("\n" * 50 + names).split("\n")[:2_000])]
     (tmp_path / "a.csv").write_text("n,w,y\n" + "\n".join(lines) + "\n")
-    whole = CsvSource(tmp_path / "a.csv", "y").load()[0]
-    pieces = CsvSource(tmp_path / "a.csv", "y", longest_line=100).load()[0]
+    whole = open_csv(tmp_path / "a.csv", "y").load()[0]
+    pieces = open_csv(tmp_path / "a.csv", "y", longest_line=100).load()[0]
     assert np.array_equal(whole, pieces, equal_nan=True)
     assert np.isnan(whole[:50, 1]).all()
     assert set(whole[50:, 1]) == set(range(7))
@@ -266,12 +263,12 @@ def test_what_is_wrong_is_one_sentence(tmp_path, case):
 
 def test_inches_are_no_open_quotes(tmp_path):
     (tmp_path / "a.csv").write_text('size,y\n5" pipe,0\nrod,1\n')
-    assert CsvSource(tmp_path / "a.csv", "y").load()[0].tolist() == [[0], [1]]
+    assert open_csv(tmp_path / "a.csv", "y").load()[0].tolist() == [[0], [1]]
 
 
 def test_a_long_line_is_read_where_it_is_allowed(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,y\n1,u\n2," + b"v" * 9_000_000 + b"\n")
-    source = CsvSource(tmp_path / "a.csv", "y", longest_line=10_000_000)
+    source = open_csv(tmp_path / "a.csv", "y", longest_line=10_000_000)
     assert source.load()[0].tolist() == [[1], [2]]
 
 
@@ -285,7 +282,7 @@ def test_a_symlink_loop_is_one_sentence(tmp_path):
 def test_parameters_are_checked(tmp_path):
     (tmp_path / "a.csv").write_text("a,y\n1,2\n")
     with pytest.raises(ParameterError, match="delimiter='--' is not one plain character"):
-        CsvSource(tmp_path / "a.csv", "y", delimiter="--")
+        open_csv(tmp_path / "a.csv", "y", delimiter="--")
     with pytest.raises(SourceError, match="the csv reader has no option 'tokens'"):
         tamis.open(tmp_path / "a.csv", tokens="a")
 

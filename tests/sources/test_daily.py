@@ -12,6 +12,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import SourceError
+from tamis.sources.axis import to_rows
 
 N = 40
 
@@ -47,7 +48,7 @@ def test_rows_are_aligned_by_key(tmp_path, shuffle, words, memory):
     assert np.array_equal(source.load()[0], want)
     assert source.target().tolist() == label.tolist()
     assert np.array_equal(np.hstack([b.values for b in source.columns(2)]), want)
-    assert np.array_equal(np.vstack([b.values for b in source.rows(7)]), want)
+    assert np.array_equal(np.vstack([b.values for b in to_rows(source).batches(7)]), want)
     assert source.info().details == {
         "files": 5, "first": "2026-01-01.parquet", "last": "2026-01-05.parquet",
     }  # fmt: skip

@@ -16,6 +16,7 @@ from tamis import SAOLA
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.sources.axis import to_rows
 from tamis.sources.memory import MemorySource, is_frame
 
 RNG = np.random.default_rng(0)
@@ -85,7 +86,7 @@ def test_blocks_of_every_width_hold_the_table(make, width):
 @pytest.mark.parametrize("size", [None, 1, 5, 500])
 def test_blocks_of_rows_of_every_size_hold_the_table(make, size):
     y = np.arange(23)
-    blocks = list(MemorySource(make(), y).rows(size))
+    blocks = list(to_rows(MemorySource(make(), y)).batches(size))
     for block in blocks:
         values = block.values.data if block.is_sparse else block.values
         assert values.dtype == np.float64
@@ -116,7 +117,7 @@ def test_the_data_given_are_never_changed(make):
     before = content(data)
     source = MemorySource(data, np.arange(23) % 2)
     list(source.columns(3))
-    list(source.rows(3))
+    list(to_rows(source).batches(3))
     source.info()
     source.load()
     SAOLA().fit(data, np.arange(23) % 2)
@@ -269,7 +270,7 @@ def test_progress_is_reported_in_columns_and_in_rows():
     steps = []
     source = MemorySource(TABLE, np.arange(23) % 2)
     list(source.columns(4, progress=lambda *step: steps.append(step)))
-    list(source.rows(10, progress=lambda *step: steps.append(step)))
+    list(to_rows(source).batches(10, progress=lambda *step: steps.append(step)))
     assert steps == [
         ("reading columns", 4, 11), ("reading columns", 8, 11), ("reading columns", 11, 11),
         ("reading rows", 10, 23), ("reading rows", 20, 23), ("reading rows", 23, 23),

@@ -9,6 +9,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import InputError, SourceError
+from tamis.sources.axis import to_columns
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -21,8 +22,10 @@ def test_both_axes_come_back(tmp_path, order, dtype, memory):
     source = tamis.open(tmp_path / "X.npy", memory=memory)
     assert source.axis == ("rows" if (order, memory) == ("C", 10) else "columns")
     for width in (1, 4, None):
-        assert np.array_equal(np.hstack([b.values for b in source.columns(width)]), table)
-        assert np.array_equal(np.vstack([b.values for b in source.rows(width)]), table)
+        assert np.array_equal(
+            np.hstack([b.values for b in to_columns(source).columns(width)]), table
+        )
+        assert np.array_equal(np.vstack([b.values for b in source.batches(width)]), table)
     assert source.target().tolist() == list(range(23))
     assert sorted(os.listdir(tmp_path)) == ["X.npy", "X.y.npy"]
 

@@ -27,7 +27,7 @@ def test_both_axes_come_back(tmp_path, matrix, layout, width):
         for b in source.columns(width)
     ]
     assert np.array_equal(np.hstack(columns), want)
-    blocks = list(source.rows(width))
+    blocks = list(source.batches(width))
     rows = [
         sp.csr_matrix((b.values.data, b.values.indices, b.values.indptr), (b.height, 11)).toarray()
         for b in blocks

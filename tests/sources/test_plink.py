@@ -37,7 +37,7 @@ def test_columns_and_rows_are_the_calls_with_gaps(tmp_path, calls, width, monkey
     blocks = list(source.columns(width))
     assert np.array_equal(np.hstack([b.values for b in blocks]), calls, equal_nan=True)
     assert [n for b in blocks for n in b.names] == [f"rs{j}" for j in range(9)]
-    rows = np.vstack([b.values for b in source.rows(width)])
+    rows = np.vstack([b.values for b in source.batches(width)])
     assert np.array_equal(rows, calls, equal_nan=True)
     assert np.array_equal(source.load()[0], calls, equal_nan=True)
 

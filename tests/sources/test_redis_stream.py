@@ -8,7 +8,7 @@ import pytest
 import tamis
 from redis_for_tests import redis_client, socket_of_redis
 from tamis.core.errors import DataWarning, SourceError
-from tamis.sources.base import Resumable
+from tamis.sources.axis import to_columns
 from tamis.sources.redis import RedisSource
 from waiting import PATIENCE
 
@@ -51,20 +51,19 @@ def test_an_address_or_a_client_reads_the_same(client, stream):
     fill(client, stream, 30)
     address = f"unix://{socket_of_redis()}?stream={stream}&group=g&wait=0"
     for source in (tamis.open(address), RedisSource(client, stream)):
-        assert isinstance(source, Resumable)
         assert (source.n_rows, source.n_columns) == (30, 9)
-        assert rows_of(source.rows(7)) == expected(30)
+        assert rows_of(source.all_rows()) == rows_of(source.batches(7)) == expected(30)
     assert tamis.open(address).info().details["group"] == "g"
     fill(client, stream, 5, start=30)
-    assert len(rows_of(source.rows())) == 30  # as it was when it was opened
-    assert len(rows_of(source.rows_after(None))) == 35
+    assert len(rows_of(source.all_rows())) == 30  # as it was when it was opened
+    assert len(rows_of(source.batches())) == 35
 
 
 def test_fields_may_be_numbers_or_names(client, stream):
     client.xadd(stream, {"3": 2.5, "y": 1, "20": -1, "4": 7})
     source = RedisSource(client, stream)
-    assert rows_of(source.rows()) == [(1.0, {2: 2.5, 3: 7.0, 19: -1.0})]
-    assert rows_of(RedisSource(client, stream, zero_based=True).rows())[0][1][20] == -1.0
+    assert rows_of(source.all_rows()) == [(1.0, {2: 2.5, 3: 7.0, 19: -1.0})]
+    assert rows_of(RedisSource(client, stream, zero_based=True).all_rows())[0][1][20] == -1.0
     client.delete(stream)
     client.xadd(stream, {"age": 40, "label": 1, "height": 1.75})
     client.xadd(stream, {"height": 1.5, "label": 0})
@@ -72,13 +71,15 @@ def test_fields_may_be_numbers_or_names(client, stream):
     X, y = source.load()
     assert X.toarray().tolist() == [[1.75, 40.0, 0.0], [1.5, 0.0, 0.0]]
     assert y.tolist() == [1, 0]
-    assert [name for block in source.columns(2) for name in block.names] == list(source.names())
+    assert [name for block in to_columns(source).columns(2) for name in block.names] == list(
+        source.names()
+    )
 
 
 def test_rows_stay_pending_until_they_are_committed(client, stream):
     fill(client, stream, 100)
     source = RedisSource(client, stream)
-    blocks = source.rows_after(None, 30)
+    blocks = source.batches(30)
     first, second = next(blocks), next(blocks)
     assert pending(client, stream) == 60
     source.committed(first.mark)
@@ -87,21 +88,21 @@ def test_rows_stay_pending_until_they_are_committed(client, stream):
     assert pending(client, stream) == 30
     # The process dies here. The checkpoint holds the first block, or the second one too.
     again = RedisSource(client, stream)
-    assert rows_of(again.rows_after(first.mark, 40)) == expected(100)[30:]
+    assert rows_of(again.batches(40, first.mark)) == expected(100)[30:]
     after_second = RedisSource(client, stream)
-    rest = list(after_second.rows_after(second.mark, 40))
+    rest = list(after_second.batches(40, second.mark))
     assert rows_of(rest) == expected(100)[60:]
     assert pending(client, stream) == 40  # those of the second block were acknowledged at once
     after_second.committed(rest[-1].mark)
     assert pending(client, stream) == 0
-    assert rows_of(RedisSource(client, stream).rows_after(None)) == expected(100)
+    assert rows_of(RedisSource(client, stream).batches()) == expected(100)
 
 
 def test_groups_do_not_know_of_each_other(client, stream):
     fill(client, stream, 10)
     for group in ("one", "two"):
         source = RedisSource(client, stream, group=group)
-        (block,) = source.rows_after(None)
+        (block,) = source.batches()
         source.committed(block.mark)
         assert (pending(client, stream, group), block.height) == (0, 10)
 
@@ -111,28 +112,28 @@ def test_it_waits_for_rows_that_are_to_come(client, stream):
 
     fill(client, stream, 3)
     source = RedisSource(client, stream, wait=PATIENCE)
-    blocks = source.rows_after(None)
+    blocks = source.batches()
     assert next(blocks).height == 3
     later = threading.Timer(0.1, lambda: fill(redis_client(), stream, 2, start=3))
     later.start()
     assert rows_of([next(blocks)]) == expected(5)[3:4]  # given as soon as the first is there
     later.join()
     source = RedisSource(client, stream, wait=0.05)
-    assert len(rows_of(source.rows_after(None))) == 5
+    assert len(rows_of(source.batches())) == 5
 
 
 def test_rows_that_were_trimmed_before_they_were_safe_are_told(client, stream):
     fill(client, stream, 20)
     source = RedisSource(client, stream)
-    first, _ = list(source.rows_after(None, 10))
+    first, _ = list(source.batches(10))
     client.xtrim(stream, maxlen=10, approximate=False)
-    assert rows_of(source.rows_after(first.mark)) == expected(20)[10:]  # nothing is lost yet
+    assert rows_of(source.batches(after=first.mark)) == expected(20)[10:]  # nothing is lost yet
     client.xtrim(stream, maxlen=4, approximate=False)
     with pytest.warns(DataWarning, match=r"was trimmed beyond entry .*: the rows in between were"):
-        assert rows_of(source.rows_after(first.mark)) == expected(20)[16:]
+        assert rows_of(source.batches(after=first.mark)) == expected(20)[16:]
     client.xtrim(stream, maxlen=0, approximate=False)
     with pytest.warns(DataWarning, match="was trimmed beyond entry"):
-        assert rows_of(source.rows_after(first.mark)) == []
+        assert rows_of(source.batches(after=first.mark)) == []
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def test_an_entry_that_is_no_row_is_named(client, stream, fields):
     bad = client.xadd(stream, fields).decode()
     fill(client, stream, 3)
     with pytest.raises(SourceError) as caught:
-        list(RedisSource(client, stream).rows_after(None))
+        list(RedisSource(client, stream).batches())
     assert str(caught.value).startswith(f"entry {bad} of the stream {stream!r} is no row of number")
     assert "\n" not in str(caught.value)
 

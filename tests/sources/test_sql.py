@@ -40,7 +40,7 @@ def database(request, tmp_path):
 @pytest.mark.parametrize("size", [None, 1000, 4096, 5000, 7000])
 def test_rows_are_the_answer(database, size):
     source = open_source(database, query="select * from t order by a;", target="y")
-    blocks = list(source.rows(size))
+    blocks = list(source.batches(size))
     values = np.vstack([block.values for block in blocks])
     want = np.array([row[:4] for row in ROWS], dtype=np.float64)
     assert np.array_equal(values, want, equal_nan=True)
@@ -93,18 +93,18 @@ def test_duckdb_reads_files_named_in_the_query(tmp_path):
 
 
 def test_the_kept_columns_belong_to_the_query(database, tmp_path):
-    from tamis.engine.axis import as_columns
+    from tamis.sources.axis import to_columns
 
     first = SqlSource(database, "select a, b, y from t", target="y")
-    store = as_columns(first, tmp_path / "kept.cols")
+    store = to_columns(first, tmp_path / "kept.cols")
     assert [name for block in store.columns() for name in block.names] == ["a", "b"]
-    other = as_columns(SqlSource(database, "select a, y from t", "y"), tmp_path / "kept.cols")
+    other = to_columns(SqlSource(database, "select a, y from t", "y"), tmp_path / "kept.cols")
     assert other.n_columns == 1
 
 
 def sentence(*args, **options):
     with pytest.raises(SourceError) as caught:
-        list(SqlSource(*args, **options).rows())
+        list(SqlSource(*args, **options).batches())
     assert "\n" not in str(caught.value)
     return str(caught.value)
 

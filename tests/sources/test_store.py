@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.core.names import Names
+from tamis.sources.axis import to_rows, write_store
 from tamis.sources.memory import MemorySource
 from tamis.sources.store import ColumnStore
 from tamis.sources.stores.store_files import HEADER, npy_header
 from tamis.sources.stores.store_writer import StoreWriter
-from tamis.sources.stores.transpose import write_store
 
 
 def write(path, matrix, y=None, *, cuts=(), names=None, force=False, **more):
@@ -101,7 +101,7 @@ def test_dense_columns_come_back(tmp_path, values, width):
     assert np.array_equal(collect(store, width), matrix)
     assert np.array_equal(store.load()[0], matrix)
     assert store.target() is None
-    rows = np.vstack([block.values for block in store.rows(width)])
+    rows = np.vstack([block.values for block in to_rows(store).batches(width)])
     assert np.array_equal(rows, matrix)
     store.verify()
 
@@ -187,7 +187,7 @@ def test_rows_go_through_memory_and_say_so(tmp_path):
     y = np.arange(30)
     store = write(tmp_path / "a.cols", matrix, y)
     calls = []
-    blocks = list(store.rows(7, progress=lambda *call: calls.append(call[0])))
+    blocks = list(to_rows(store).batches(7, progress=lambda *call: calls.append(call[0])))
     assert any("transposing" in what for what in calls)
     assert [b.first for b in blocks] == [0, 7, 14, 21, 28]
     assert np.concatenate([b.y for b in blocks]).tolist() == y.tolist()
@@ -345,7 +345,7 @@ def test_wrong_requests(tmp_path):
     with pytest.raises(ParameterError, match="width=0"):
         next(store.columns(0))
     with pytest.raises(ParameterError, match=r"size=1\.5"):
-        next(store.rows(1.5))
+        next(to_rows(store).batches(1.5))
     with pytest.raises(InputError, match="y holds 2 values for 30 rows"):
         write(tmp_path / "b.cols", matrix, np.zeros(2))
     with StoreWriter(str(tmp_path / "c.cols")) as writer:

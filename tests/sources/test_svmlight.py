@@ -18,6 +18,7 @@ from sklearn.datasets import load_svmlight_file
 
 from tamis.core.errors import MissingDependencyError, ParameterError, SourceError
 from tamis.kernels.threads import threads
+from tamis.sources.axis import temporary_columns, to_columns
 from tamis.sources.svmlight import SvmlightSource
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "_svm").glob("*.svm.gz"))
@@ -40,7 +41,7 @@ def write(folder, data, name="data.svm"):
 def dense_rows(source, size=None):
     """Collect rows() into (pointers, places, values, y) lists, checking the numbering."""
     indptr, indices, values, y, first = [0], [], [], [], 0
-    for block in source.rows(size):
+    for block in source.batches(size):
         assert block.first == first
         assert block.values.indptr[0] == 0
         assert size is None or block.height <= size
@@ -144,14 +145,14 @@ def test_files_that_cannot_be_read(tmp_path):
             source.load,
             source.target,
             lambda s=source: s.n_rows,
-            lambda s=source: [*s.rows()],
+            lambda s=source: [*s.batches()],
         ):
             with pytest.raises(SourceError, match="holds no rows"):
                 ask()
     with pytest.raises(ParameterError, match="zero_based='yes' is not"):
         SvmlightSource(write(tmp_path, PLAIN), zero_based="yes")
     with pytest.raises(ParameterError, match="size=0"):
-        next(SvmlightSource(write(tmp_path, PLAIN)).rows(0))
+        next(SvmlightSource(write(tmp_path, PLAIN)).batches(0))
 
 
 LONG = "y" * 50
@@ -219,10 +220,11 @@ def test_every_way_of_reading_refuses_a_malformed_line(tmp_path):
     for ask in ("load", "target", "info"):
         with pytest.raises(SourceError, match="line 2, byte 5"):
             getattr(SvmlightSource(path), ask)()
-    for ask in ("rows", "columns"):
-        for memory in (10**9, 90):  # in memory, and through a store on disk
+    for memory in (10**9, 90):
+        source = SvmlightSource(path, memory=memory)
+        for ask in (lambda s=source: list(s.batches()), lambda s=source: to_columns(s)):
             with pytest.raises(SourceError, match="line 2, byte 5"):
-                list(getattr(SvmlightSource(path, memory=memory), ask)())
+                ask()
     assert os.listdir(tmp_path) == ["data.svm"]
 
 
@@ -234,10 +236,10 @@ def test_the_base_is_found_or_given(tmp_path):
     assert SvmlightSource(one, True).load()[0].indices.tolist() == [5, 1]
     with pytest.raises(SourceError, match=r"line 2, byte 3: '0:1' has index 0 .*zero_based=True"):
         SvmlightSource(zero, False).load()
-    assert [b.n_columns for b in SvmlightSource(one, False).rows()] == [None]
+    assert [b.n_columns for b in SvmlightSource(one, False).batches()] == [None]
     auto = SvmlightSource(one)
-    assert [b.n_columns for b in auto.rows()] == [None]  # known after the first pass
-    assert [b.n_columns for b in auto.rows()] == [5]
+    assert [b.n_columns for b in auto.batches()] == [None]  # known after the first pass
+    assert [b.n_columns for b in auto.batches()] == [5]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_index_zero_is_seen_at_a_glance(tmp_path, line, base):
     for chunk in (1, 10, 1000):
         source = SvmlightSource(write(tmp_path, text), chunk=chunk)
         assert source.name_base == base
-        assert source._base(source._facts()) == base
+        assert source._base_in(source._facts()) == base
 
 
 def test_large_indices_are_exact(tmp_path):
@@ -308,8 +310,8 @@ def test_random_files_come_back(tmp_path_factory, rows, chunk, size, data):
     assert (X.indptr.tolist(), X.indices.tolist(), X.data.tolist()) == (indptr, indices, read_back)
     assert y.astype(float).tolist() == labels
     want = X.toarray()
-    for memory in (10**9, 5_000):  # in memory, and for the longer ones through a store on disk
-        blocks = list(SvmlightSource(path, chunk=chunk, memory=memory).columns(size))
+    for memory in (10**9, 5_000):  # in one run, and for the longer ones in several
+        blocks = list(to_columns(SvmlightSource(path, chunk=chunk, memory=memory)).columns(size))
         got = [block.values for block in blocks]
         filled = np.zeros(want.shape)
         for block, part in zip(blocks, got, strict=True):
@@ -328,7 +330,7 @@ def test_rows_are_the_same_for_every_size_chunk_and_thread_count(tmp_path, size,
     want = dense_rows(SvmlightSource(path))
     with threads(count):
         assert dense_rows(SvmlightSource(path, chunk=chunk), size) == want
-    blocks = list(SvmlightSource(path, chunk=chunk).rows(size))
+    blocks = list(SvmlightSource(path, chunk=chunk).batches(size))
     if size is not None:
         assert [b.height for b in blocks[:-1]] == [size] * (len(blocks) - 1)
 
@@ -339,7 +341,7 @@ def test_labels_alone_make_a_matrix_without_columns(tmp_path):
     assert X.shape == (2, 0)
     assert y.tolist() == [1, -1]
     assert y.dtype == np.int64
-    assert list(source.columns()) == []
+    assert list(to_columns(source).columns()) == []
 
 
 def test_info(tmp_path):
@@ -357,7 +359,7 @@ def test_info(tmp_path):
 def test_progress_ends_at_the_size_of_the_file(tmp_path):
     path = write(tmp_path, gzip.compress(PLAIN * 50))
     calls = []
-    list(SvmlightSource(path, chunk=100).rows(progress=lambda *call: calls.append(call)))
+    list(SvmlightSource(path, chunk=100).batches(progress=lambda *call: calls.append(call)))
     size = path.stat().st_size
     assert calls[-1] == ("reading rows", size, size)
     assert all(total == size and 0 <= done <= size for _, done, total in calls)
@@ -367,11 +369,14 @@ def test_a_closed_stream_of_columns_leaves_nothing_behind(tmp_path):
     path = write(tmp_path, PLAIN)
     calls = []
     source = SvmlightSource(path, memory=1_000)
-    blocks = source.columns(1, progress=lambda *call: calls.append(call[0]))
-    next(blocks)
+    with temporary_columns(source, lambda *call: calls.append(call[0])) as columns:
+        next(columns.columns(1))
+        assert len(os.listdir(tmp_path)) == 2
+    assert "sorting entries by column" in calls
+    assert os.listdir(tmp_path) == ["data.svm"]
+    columns = to_columns(source)
     assert len(os.listdir(tmp_path)) == 2
-    assert any("transposing" in what for what in calls)
-    blocks.close()
+    del columns
     assert os.listdir(tmp_path) == ["data.svm"]
 
 

@@ -13,6 +13,7 @@ from tamis.core.decisions import Verdict
 from tamis.core.errors import ParameterError
 from tamis.engine.select import select
 from tamis.measures import MutualInformation
+from tamis.sources.axis import to_rows
 from tamis.sources.synthetic import LOT, SparseStream
 
 #: More than two lots, and the last one is not whole.
@@ -45,7 +46,7 @@ def test_load_columns_and_rows_are_the_same_numbers():
     np.testing.assert_array_equal(matrix.indices, indices)
     assert set(values) == {1.0}
     np.testing.assert_array_equal(y, stream.target())
-    rows = list(stream.rows(20))
+    rows = list(to_rows(stream).batches(20))
     assert [len(block.y) for block in rows] == [20, 20, 10]
     assert sum(block.values.stored for block in rows) == matrix.nnz
 

@@ -87,7 +87,7 @@ def test_what_others_write_comes_back(tmp_path, write, suffix):
     assert list(source.names()) == ["n", "whole", "word", "kind", "flag"]
     blocks = list(source.columns(2))
     assert np.concatenate([b.is_text for b in blocks]).tolist() == [0, 0, 1, 0, 0]
-    rows = list(source.rows(7))
+    rows = list(source.batches(7))
     assert np.array_equal(np.vstack([b.values for b in rows]), expected(table))
 
 
@@ -123,7 +123,7 @@ def test_gaps_are_nan_in_numbers_words_and_flags(tmp_path):
     nan = np.nan
     want = [[1, 1, 1, 1, 1.5, nan], [nan] * 6, [3, 3, 0, 0, 2.25, nan]]
     assert np.array_equal(source.load()[0], want, equal_nan=True)
-    assert np.array_equal(np.vstack([b.values for b in source.rows(1)]), want, equal_nan=True)
+    assert np.array_equal(np.vstack([b.values for b in source.batches(1)]), want, equal_nan=True)
     with pytest.raises(InputError, match=r"NaN .*in column 'n'"):
         tamis.select(source)
 
@@ -256,7 +256,7 @@ def test_lists_are_counted(tmp_path_factory, lists, group, large):
                 sp.csr_matrix(
                     (b.values.data, b.values.indices, b.values.indptr), (b.height, len(features))
                 )
-                for b in source.rows(3)
+                for b in source.batches(3)
             ]
         )
         assert np.array_equal(found.toarray(), want)
@@ -301,7 +301,7 @@ def test_lines_in_any_order_are_the_matrix(tmp_path_factory, seed, shuffle, name
         assert source.target().tolist() == y.tolist()
         assert list(source.names()) == [f"f{j:02}" for j in used]
         first = 0
-        for block in source.rows(4):
+        for block in source.batches(4):
             v = block.values
             part = sp.csr_matrix((v.data, v.indices, v.indptr), (block.height, len(used)))
             assert np.array_equal(part.toarray(), dense[first : first + block.height, used])

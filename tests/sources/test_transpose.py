@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.sources.base import Source, silent
+from tamis.sources.axis import write_store
+from tamis.sources.base import RowSource, silent
 from tamis.sources.npz import NpzSource
 from tamis.sources.shared.text import TextFile
 from tamis.sources.stores.sparse_runs import SparseRuns
-from tamis.sources.stores.transpose import write_store
 from tamis.sources.svmlight import SvmlightSource
 
 
-class Rows(Source):
+class Rows(RowSource):
     """Rows in memory, dense or CSR, given in blocks of a few."""
 
     format = "test"
@@ -39,10 +39,7 @@ class Rows(Source):
     def target(self):
         return self.y
 
-    def columns(self, width=None, start=0, stop=None, progress=silent):
-        raise AssertionError("rows are to be read")
-
-    def rows(self, size=None, progress=silent):
+    def batches(self, size=None, after=None, stop=None, bad=None, progress=silent):
         for lo in range(0, self.n_rows, self.step):
             if self.fail_at is not None and lo >= self.fail_at:
                 raise self.error
@@ -204,8 +201,8 @@ def test_an_error_leaves_nothing_behind(tmp_path, error, is_dense):
     seen = []
 
     class Watched(Rows):
-        def rows(self, size=None, progress=silent):
-            for block in super().rows(size, progress):
+        def batches(self, size=None, after=None, stop=None, bad=None, progress=silent):
+            for block in super().batches(size, progress=progress):
                 yield block
                 seen.append(sum(len(files) for _, _, files in os.walk(tmp_path)))
 
@@ -233,7 +230,7 @@ def test_refusals(tmp_path):
 PEAK = """
 import sys
 from tamis.sources.svmlight import SvmlightSource
-from tamis.sources.stores.transpose import write_store
+from tamis.sources.axis import write_store
 
 def status(key):
     with open("/proc/self/status") as file:

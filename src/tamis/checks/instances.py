@@ -20,7 +20,7 @@ from tamis.engine.learning.checkpoint import read_checkpoint, write_checkpoint
 from tamis.engine.learning.model import open_model, save_model
 from tamis.engine.learning.training import Schedule, Training
 from tamis.estimators.online import OnlineClassifier
-from tamis.sources.readers.open_rows import open_rows
+from tamis.sources import open_rows
 
 L = TypeVar("L", bound=OnlineClassifier)
 

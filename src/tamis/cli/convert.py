@@ -42,8 +42,7 @@ def command(
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
       tamis convert clicks.svm.zst clicks.rows
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.sources.stores.row_writer import write_rows
-    from tamis.sources.stores.transpose import write_store
+    from tamis.sources.axis import write_rows, write_store
 
     source = open_data(data, reading, memory)
     with progress(quiet) as report:
@@ -55,5 +54,5 @@ def command(
         return
     info = made.info()
     stored = "" if info.stored is None else f", {counted(info.stored, 'stored value')}"
-    shape = f"{counted(info.n_rows, 'row')}, {counted(info.n_columns or 0, 'column')}"
+    shape = f"{counted(info.n_rows or 0, 'row')}, {counted(info.n_columns or 0, 'column')}"
     click.echo(f"wrote {store}: {shape}{stored}")

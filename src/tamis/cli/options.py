@@ -109,10 +109,7 @@ def open_data(data: str, reading: dict[str, Any], memory: int | None = None) -> 
     """Open DATA as the options say, to be read with about so much memory."""
     from tamis.sources import open_source
 
-    source = open_source(data, **reading)
-    if memory is not None:
-        source.memory = memory
-    return source
+    return open_source(data, memory=memory, **reading)
 
 
 def data_name(data: str, source: Source) -> str:

@@ -129,10 +129,10 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.core.files import check_folder
     from tamis.encode import resolve as resolve_encoder
-    from tamis.engine.axis import as_columns
     from tamis.engine.living.resuming import begin, refuse_unfinished, resume
     from tamis.engine.wrappers.groups import read_groups
     from tamis.report.stream_run import page_of_run
+    from tamis.sources.axis import to_columns
     from tamis.sources.base import refuse_without_target
 
     begun = time.perf_counter()
@@ -156,7 +156,7 @@ def command(
             if page is not None:
                 page.offer(lambda: page_of_run(_named(so_far(), name), out))
 
-        columns = as_columns(
+        columns = to_columns(
             source, cache, memory=memory, progress=report,
             say=lambda sentence: None if quiet else click.echo(one_line(sentence), err=True),
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -223,7 +224,10 @@ class RowBlock:
     y : ndarray or None
         The targets of these rows.
     mark : str or None
-        Where the source stands after these rows, if it can go on from there (see `Resumable`).
+        Where the source stands after these rows, if it can resume from there.
+    place : callable or None
+        Says where a row of the block is, such as ``'train.svm, line 7'``, for a source that knows
+        more than the number of the row.
     """
 
     first: int
@@ -231,6 +235,11 @@ class RowBlock:
     values: Floats | Compressed
     y: npt.NDArray[Any] | None = None
     mark: str | None = None
+    place: Callable[[int], str] | None = None
+
+    def where(self, row: int) -> str:
+        """Say where a row of the block is."""
+        return f"row {self.first + row}" if self.place is None else self.place(row)
 
     @property
     def height(self) -> int:

@@ -16,7 +16,6 @@ from tamis.core.memory import peak_megabytes
 from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.axis import columns_for_now
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.living.stock import Stock, stock_for
 from tamis.engine.run import Run
@@ -27,7 +26,9 @@ from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
 from tamis.methods.telling import SETTLED
 from tamis.sources import open_source
+from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (
+    ColumnSource,
     Report,
     Source,
     describe_target,
@@ -121,7 +122,8 @@ def select(
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
 
-        columns = grouped(stack.enter_context(columns_for_now(source, report)), groups)
+        by_columns = stack.enter_context(temporary_columns(source, report))
+        columns: ColumnSource = grouped(by_columns, groups)
         if not encoding.idle:
             columns = encoded = EncodedSource(columns, encoding, target)
         scoring = stack.enter_context(examiner(cluster))

@@ -32,9 +32,9 @@ from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.ogd import OgdLearner
 from tamis.methods.online.pet import PetLearner
 from tamis.methods.online.sofs import SofsLearner
+from tamis.sources import open_rows
 from tamis.sources.base import Report, silent
 from tamis.sources.memory import without_row_labels
-from tamis.sources.readers.open_rows import open_rows
 
 
 def _constructor(learner: type[OnlineLearner]) -> Callable[..., None]:

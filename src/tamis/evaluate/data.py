@@ -27,6 +27,7 @@ from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.sources import Source, format_of, open_source, reader
+from tamis.sources.axis import to_columns
 from tamis.sources.base import refuse_without_target
 
 Ints = npt.NDArray[np.int64]
@@ -172,7 +173,7 @@ def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
     """Names of all columns; words, which have no order, are refused on the way."""
     parts: list[str] = list(source.names() or ())
     if source.axis == "columns" and not parts:
-        for block in source.columns():
+        for block in to_columns(source).columns():
             if block.names is None:
                 break
             if block.is_text is not None and block.is_text.any():
@@ -183,7 +184,7 @@ def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
                     "it out"
                 )
             parts.extend(block.names)
-    return Names.of(parts) if parts else None, source.name_prefix, source.name_base
+    return Names.of(parts) if parts else None, source.name_prefix, source.name_base or 0
 
 
 def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -> DataSet:

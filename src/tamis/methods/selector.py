@@ -22,15 +22,19 @@ from tamis.core.names import NameBook
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.methods.telling import Telling, untold
-from tamis.sources.base import Report, Source, silent
+from tamis.sources.base import ColumnSource, Report, silent
 
 #: Gives the blocks of a source, so wide, as the selector scores them, in order, with progress:
 #: one after the other here (`in_turn`), ahead in a thread, or on other machines.
-Scoring = Callable[["ColumnSelector", Source, int | None, Report, int], Iterable[Any]]
+Scoring = Callable[["ColumnSelector", ColumnSource, int | None, Report, int], Iterable[Any]]
 
 
 def in_turn(
-    selector: ColumnSelector, source: Source, width: int | None, report: Report, start: int = 0
+    selector: ColumnSelector,
+    source: ColumnSource,
+    width: int | None,
+    report: Report,
+    start: int = 0,
 ) -> Iterable[Any]:
     """Score each block when it is requested."""
     return map(selector.score, source.columns(width, start, progress=report))
@@ -154,7 +158,7 @@ class ColumnSelector:
 
     def run(
         self,
-        source: Source,
+        source: ColumnSource,
         y: Any,
         scoring: Scoring = in_turn,
         width: int | None = None,
@@ -167,7 +171,7 @@ class ColumnSelector:
 
     def go_on(
         self,
-        source: Source,
+        source: ColumnSource,
         scoring: Scoring = in_turn,
         width: int | None = None,
         report: Report = silent,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
 
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import SourceError
-from tamis.sources.base import Source, SourceInfo, as_path
+from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
 from tamis.sources.memory import MemorySource, is_frame
 from tamis.sources.shared.addresses import is_address, without_scheme
 
@@ -20,10 +21,13 @@ _PACKED = (".gz", ".bz2", ".zst")
 __all__ = [
     "FORMATS",
     "ColumnBlock",
+    "ColumnSource",
     "MemorySource",
     "RowBlock",
+    "RowSource",
     "Source",
     "SourceInfo",
+    "open_rows",
     "open_source",
     "reader",
 ]
@@ -38,7 +42,9 @@ def reader(format: str) -> Callable[..., Source]:
     return found
 
 
-def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
+def open_source(
+    data: Any, format: str | None = None, *, memory: int | None = None, **options: Any
+) -> Source:
     """Open data for loading or streaming.
 
     Parameters
@@ -48,6 +54,8 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
         compressed ones by what comes before ``.gz``, ``.bz2`` or ``.zst``.
     format : str, optional
         Name of the format, where the extension does not tell.
+    memory : int, optional
+        Bytes to use, about, for formats that may need many.
     **options
         Passed on to the reader, e.g. ``zero_based=True`` for svmlight or ``y=`` for arrays.
 
@@ -61,11 +69,12 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
     if isinstance(data, Source):
         return data
     if not isinstance(data, (str, os.PathLike)):
+        opener: Callable[..., Source] = MemorySource if format is None else reader(format)
         if format is None and gives_blocks(data):
-            from tamis.sources.blocks import BlocksSource
+            from tamis.sources.blocks import open_blocks
 
-            return BlocksSource(data, **options)
-        return (MemorySource if format is None else reader(format))(data, **options)
+            opener = open_blocks
+        return opener(data, **_with_memory(opener, memory), **options)
     path = without_scheme(as_path(data))
     if format is None:
         format = format_of(path)
@@ -76,12 +85,94 @@ def open_source(data: Any, format: str | None = None, **options: Any) -> Source:
             ".h5ad files and column stores are; copy it to a file here first"
         )
     try:
-        return reader(format)(path, **options)
+        return reader(format)(path, **_with_memory(reader(format), memory), **options)
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
         option = str(error).rsplit(" ", 1)[-1]
         raise SourceError(f"{path}: the {format} reader has no option {option}") from error
+
+
+def open_rows(
+    data: Any,
+    format: str | None = None,
+    *,
+    zero_based: bool | Literal["auto"] = "auto",
+    **options: Any,
+) -> list[RowSource]:
+    """Open data to be read row by row, in order.
+
+    Parameters
+    ----------
+    data : path, list of paths, Source, or iterator of RowBlock
+        What to read; ``-`` is standard input.
+    format : str, optional
+        Name of the format, where extensions do not tell.
+    zero_based : {"auto", True, False}
+        Whether svmlight indices count from 0.
+    **options
+        Passed on to the reader of the format.
+    """
+    if zero_based not in (True, False, "auto"):
+        raise ParameterError(f"zero_based={zero_based!r} is not 'auto', True or False")
+    if isinstance(data, str | os.PathLike):
+        return [_rows_of_path(data, format, zero_based, options)]
+    if isinstance(data, Source):
+        from tamis.sources.axis import to_rows
+
+        return [to_rows(data).learning()]
+    if isinstance(data, RowBlock):
+        data = iter([data])
+    if hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__") or not _is_iterable(data):
+        raise InputError(
+            f"a {type(data).__name__} is not a stream of rows; use fit for tables, and give a "
+            "path, a list of paths, a Source or an iterator of RowBlocks here"
+        )
+    if isinstance(data, list | tuple) and not any(isinstance(item, RowBlock) for item in data):
+        if not data:
+            raise InputError("there is no file to read; give at least one")
+        found = [open_rows(item, format, zero_based=zero_based, **options) for item in data]
+        return [source for sources in found for source in sources]
+    from tamis.sources.blocks import RowStream
+
+    return [RowStream(data)]
+
+
+def _rows_of_path(
+    path: str | os.PathLike[str],
+    format: str | None,
+    zero_based: bool | Literal["auto"],
+    options: dict[str, Any],
+) -> RowSource:
+    from tamis.sources.axis import to_rows
+    from tamis.sources.shared.text import is_pipe
+    from tamis.sources.svmlight import SvmlightSource
+
+    pipe = is_pipe(path)
+    if format is None:
+        format = "svmlight" if pipe else format_of(as_path(path))
+    if format == "svmlight":
+        wrong = [name for name in options if name != "chunk"]
+        if wrong:
+            raise SourceError(f"{path}: the svmlight reader has no option {wrong[0]!r}")
+        return SvmlightSource.for_learning(path, zero_based, **options)
+    if pipe:
+        raise SourceError(f"{path}: only svmlight text can come through a pipe, not {format}")
+    given = {} if zero_based == "auto" else {"zero_based": zero_based}
+    return to_rows(open_source(path, format, **given, **options))
+
+
+def _is_iterable(data: Any) -> bool:
+    return isinstance(data, Iterable) and not isinstance(data, bytes | dict)
+
+
+def _with_memory(opener: Callable[..., Source], memory: int | None) -> dict[str, int]:
+    """Return the memory as an option, for those formats that have it."""
+    if memory is None:
+        return {}
+    known = inspect.signature(opener).parameters
+    takes = "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+    return {"memory": memory} if takes else {}
 
 
 def format_of(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 from tamis.kernels import svmlight as kernel
-from tamis.sources.shared.in_order import in_order
 
 Text = npt.NDArray[np.uint8]
 
@@ -76,11 +74,6 @@ class Chunk:
                 if seen == row:
                     return number
         raise IndexError(row)
-
-
-def parse_all(texts: Iterator[Text], least: int) -> Iterator[Chunk]:
-    """Parse chunks with threads and give them back in order."""
-    return in_order(texts, lambda text: parse_chunk(text, least))
 
 
 def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: bool = False) -> Chunk:

@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,16 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources import _anndata_file as file
-from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
+from tamis.sources.base import (
+    MEMORY,
+    ColumnSource,
+    Progress,
+    RowSource,
+    Source,
+    as_path,
+    seen_as,
+)
 from tamis.sources.shared.addresses import AddressedFile, from_here, is_address
-from tamis.sources.shared.by_columns import columns_by_disk
-from tamis.sources.shared.matrix import block_ranges, row_blocks
 from tamis.sources.shared.text import TextFile
 from tamis.sources.tables.roles import name_one
 
@@ -61,8 +67,7 @@ class AnnDataSource(Source):
         memory: int = MEMORY,
     ) -> None:
         self.path = as_path(path)
-        self.layer, self.memory, self._column = layer, memory, target
-        self.target_name = target
+        self.layer, self.memory, self.target_name = layer, memory, target
         if is_address(self.path) and self.path.rstrip("/").endswith(".zarr"):
             raise SourceError(
                 f"{self.path}: a .zarr folder is not read at an address; write it as .h5ad or "
@@ -90,11 +95,6 @@ class AnnDataSource(Source):
             )
 
     @property
-    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
-        """Columns for a matrix in CSC layout, rows for all others."""
-        return "columns" if self._matrix.layout == "csc" else "rows"
-
-    @property
     def n_rows(self) -> int:
         """Number of rows (`obs`)."""
         return self._matrix.shape[0]
@@ -106,7 +106,7 @@ class AnnDataSource(Source):
 
     def missing_target(self) -> str | None:
         """How to give a target, if none was given."""
-        if self._column is not None:
+        if self.target_name is not None:
             return None
         with file.opened(self.path) as root:
             there = file.column_names(root["obs"])
@@ -119,36 +119,6 @@ class AnnDataSource(Source):
     def names(self) -> Names:
         """Names of the columns."""
         return self._names
-
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns; a matrix that lies by rows is turned first."""
-        if self._matrix.layout == "csc":
-            return self._in_blocks(self._read, width, start, stop, progress)
-        return columns_by_disk(self, width, start, stop, progress)
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows; a matrix in CSC layout is turned in memory first."""
-        matrix, y = self._matrix, self._y
-        if matrix.layout == "csc":
-            progress("transposing columns to rows in memory", 0, None)
-            yield from row_blocks(self.load()[0].tocsr(), y, size, progress)
-            return
-        with file.opened(self.path) as root:
-            indptr = matrix.bounds(root) if matrix.layout == "csr" else None
-            for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, matrix.stored):
-                values: Any = (
-                    matrix.rows(root, lo, hi)
-                    if indptr is None
-                    else matrix.vectors(root, indptr, lo, hi)
-                )
-                yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-                progress("reading rows", hi, self.n_rows)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSR or CSC matrix or an array, float64; and the target."""
@@ -174,7 +144,7 @@ class AnnDataSource(Source):
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk, the layer and the target's name."""
-        digest = hashlib.blake2b(f"{self.layer!r} {self._column!r}".encode(), digest_size=8)
+        digest = hashlib.blake2b(f"{self.layer!r} {self.target_name!r}".encode(), digest_size=8)
         if is_address(self.path):
             digest.update(AddressedFile(self.path).fingerprint().encode())
         for path in _files(self.path):
@@ -183,24 +153,10 @@ class AnnDataSource(Source):
                 digest.update(TextFile(path).fingerprint().encode())
         return digest.hexdigest()
 
-    @property
-    def portable(self) -> bool:  # type: ignore[override]
-        """Whether a worker can read its own columns."""
-        return self._matrix.layout == "csc"
-
-    def _read(self, lo: int, hi: int) -> ColumnBlock:
-        """Read columns lo to hi - 1 of a matrix in CSC layout, without others."""
-        with file.opened(self.path) as root:
-            if self._pointers is None:
-                self._pointers = self._matrix.bounds(root)
-            vectors = self._matrix.vectors(root, self._pointers, lo, hi)
-        values = vectors.widened().without_zeros()
-        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi))
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it."""
         how = partial(type(self), memory=self.memory)
-        return how, (from_here(self.path), self._column, self.layer)
+        return how, (from_here(self.path), self.target_name, self.layer)
 
     def _find_target(self, root: Any, name: str) -> npt.NDArray[Any]:
         there = file.column_names(root["obs"])
@@ -210,6 +166,53 @@ class AnnDataSource(Source):
                 f"{', '.join(there) or 'none'}"
             )
         return file.column(self.path, root, "obs", name)
+
+
+class AnnDataColumns(AnnDataSource, ColumnSource):
+    """A matrix in CSC layout."""
+
+    portable = True
+
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Read columns lo to hi - 1, without others."""
+        with file.opened(self.path) as root:
+            if self._pointers is None:
+                self._pointers = self._matrix.bounds(root)
+            vectors = self._matrix.vectors(root, self._pointers, lo, hi)
+        values = vectors.widened().without_zeros()
+        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi))
+
+
+class AnnDataRows(AnnDataSource, RowSource):
+    """A matrix in CSR layout, or a dense one."""
+
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows."""
+        matrix, y = self._matrix, self._y
+        with file.opened(self.path) as root:
+            indptr = matrix.bounds(root) if matrix.layout == "csr" else None
+            for lo, hi in self._row_ranges(size):
+                values: Any = (
+                    matrix.rows(root, lo, hi)
+                    if indptr is None
+                    else matrix.vectors(root, indptr, lo, hi)
+                )
+                yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
+                progress("reading rows", hi, self.n_rows)
+
+
+def open_anndata(
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    layer: str | None = None,
+    *,
+    memory: int = MEMORY,
+) -> AnnDataSource:
+    """Open a matrix by columns where it is stored so (CSC), else by rows."""
+    source = AnnDataSource(path, target, layer, memory=memory)
+    if source._matrix.layout == "csc":
+        return seen_as(AnnDataColumns, source)
+    return seen_as(AnnDataRows, source)
 
 
 def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:

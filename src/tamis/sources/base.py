@@ -6,20 +6,22 @@ their description (`Source`): shape, target, names, where the data is and how it
 
 from __future__ import annotations
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import InputError, SourceError
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
+from tamis.core.target import MOST_CLASSES
 
 #: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
 #: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
@@ -32,6 +34,9 @@ BLOCK_ENTRIES = 1_000_000
 
 #: Bytes that turning rows into columns may use by default.
 MEMORY = 2_000_000_000
+
+#: Bytes of each end of a file that tell it from others.
+_ENDS = 1 << 20
 
 
 def silent(what: str, done: int, total: int | None) -> None:
@@ -60,7 +65,7 @@ class SourceInfo:
 
     format: str
     axis: Literal["columns", "rows"]
-    n_rows: int
+    n_rows: int | None
     n_columns: int | None
     stored: int | None
     layout: Literal["dense", "sparse"]
@@ -70,12 +75,15 @@ class SourceInfo:
     path: str | None = None
     target_name: str | None = None
     name_prefix: str = "x"
-    name_base: int = 0
+    name_base: int | None = 0
 
     def record(self) -> dict[str, Any]:
         """Return what `run.json` records and `tamis info` prints."""
         aside = ("path", "target_name", "name_prefix", "name_base")
         return {name: value for name, value in vars(self).items() if name not in aside}
+
+
+S = TypeVar("S", bound="Source")
 
 
 class Source(ABC):
@@ -96,10 +104,10 @@ class Source(ABC):
     """
 
     format: ClassVar[str]
-    axis: ClassVar[Literal["columns", "rows"]]
+    axis: Literal["columns", "rows"]
     path: str | None = None
     name_prefix: str = "x"
-    name_base: int = 0
+    name_base: int | None = 0
     target_name: str | None = None
     #: Bytes that turning rows into columns may use, and the folder for what does not fit.
     memory: int = MEMORY
@@ -107,8 +115,8 @@ class Source(ABC):
 
     @property
     @abstractmethod
-    def n_rows(self) -> int:
-        """Number of rows."""
+    def n_rows(self) -> int | None:
+        """Number of rows, or None while unknown."""
 
     @property
     @abstractmethod
@@ -189,24 +197,40 @@ class Source(ABC):
         )  # fmt: skip
 
     @abstractmethod
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows in order; the default size fits comfortably in memory."""
-
-    @abstractmethod
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything at once: a scipy CSR/CSC matrix or an array, and the target."""
+        """Return everything at once: a scipy matrix or an array, and the target."""
 
-    # --- columns ---------------------------------------------------------------------------------
 
-    #: Whether other processes can open it: pickled, it is only the way to open it.
+class ColumnSource(Source):
+    """Data that come by columns.
+
+    Besides the description it has one method to implement: `read`, which returns any range of
+    columns as one block; or `columns`, where blocks only come one after the other.
+
+    Attributes
+    ----------
+    portable : bool
+        Whether other processes can open it: pickled, it is only the way to open it.
+    """
+
+    axis: Literal["columns", "rows"] = "columns"
+    name_base: int = 0
     portable: bool = False
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
 
     @property
     def usual_width(self) -> int:
         """Number of columns in a block that fits well in memory."""
         return default_width(self.n_rows, self.n_columns or 0, self.stored)
 
-    @abstractmethod
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Return columns lo to hi - 1."""
+        return next(self.columns(hi - lo, lo, hi))
+
     def columns(
         self,
         width: int | None = None,
@@ -218,24 +242,227 @@ class Source(ABC):
 
         By default all columns, in blocks that fit well in memory.
         """
-
-    def _in_blocks(
-        self,
-        read: Callable[[int, int], ColumnBlock],
-        width: int | None,
-        start: int,
-        stop: int | None,
-        progress: Progress,
-    ) -> Iterator[ColumnBlock]:
-        """Cut a range into blocks and read each with `read(lo, hi)`."""
         if width is not None:
             check("columns", "width", width, Number(1, integer=True))
         total = self.n_columns or 0
         last, step = total if stop is None else min(stop, total), width or self.usual_width
         for lo in range(start, last, step):
             hi = min(lo + step, last)
-            yield read(lo, hi)
+            yield self.read(lo, hi)
             progress("reading columns", hi, total)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Return everything at once: a CSC matrix or an array in Fortran order, and the target."""
+        return joined_columns(list(self.columns()), self.n_rows), self.target()
+
+
+class RowSource(Source):
+    """Data that come by rows.
+
+    Besides the description it has one method to implement: `rows`; or `batches`, where reading can
+    resume from a mark or bad lines can be skipped.
+
+    Attributes
+    ----------
+    name_base : int or None
+        As for every source; None while it is not known what feature numbers count from.
+    rereadable : bool
+        Whether the rows can be read more than once.
+    whole_labels : bool
+        Whether labels that are all whole numbers are integers.
+    """
+
+    axis: Literal["columns", "rows"] = "rows"
+    rereadable: bool = True
+    whole_labels: bool = False
+
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
+        """Stream all rows in blocks of `size` rows, or of a size that fits well in memory."""
+        return self.batches(size, progress=progress)
+
+    def batches(
+        self,
+        size: int | None = None,
+        after: str | None = None,
+        stop: str | None = None,
+        bad: BadLines | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[RowBlock]:
+        """Stream the rows in blocks of `size` rows, in order.
+
+        By default all rows, in blocks that fit well in memory. `after` and `stop` are marks of
+        blocks: begin after the one and end with the other. With `bad`, lines that cannot be read
+        are counted there and skipped.
+        """
+        if size is not None:
+            check("batches", "size", size, Number(1, integer=True))
+        if after is not None or stop is not None:
+            raise ParameterError(f"{self.name} has no marks to resume from; read all of it")
+        for block in self.rows(size, progress):
+            yield replace(block, place=RowPlace(f"{self.name}, row", block.first))
+
+    def all_rows(self, memory: int = MEMORY, progress: Progress = silent) -> Iterator[RowBlock]:
+        """Stream the rows for a store, with the feature numbers of the file.
+
+        The first column has the number `first_number`, which is known when all rows are read.
+        """
+        return self.batches(progress=progress)
+
+    @property
+    def first_number(self) -> int:
+        """Number of the first column in the blocks of `all_rows`."""
+        return 0
+
+    @property
+    def name(self) -> str:
+        """How the source is called in a sentence."""
+        return self.path or f"the {self.format} source"
+
+    def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
+        """Return all labels, sorted, if they are known before the rows are read."""
+        refuse_without_target(self)
+        labels = self.target()
+        return None if labels is None else different_labels(labels, self.name)
+
+    def first_classes(self) -> npt.NDArray[Any] | None:
+        """Return the labels of the first rows, which are read all the same; None without rows."""
+        return None
+
+    def learning(self) -> RowSource:
+        """Return the source as learners read it, if that differs."""
+        return self
+
+    def share(self, number: int, of: int) -> RowSource | None:
+        """Return one of `of` ranges of the rows, or None if rows cannot be cut.
+
+        Where they are cut depends on the data and on `of`, on nothing else.
+        """
+        return self if of == 1 else None
+
+    def committed(self, mark: str) -> None:
+        """Note that the rows up to a mark are safe in a checkpoint and need not come again."""
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells the data from others, without reading all of it."""
+        if self.path is None or not os.path.exists(self.path):
+            return {"name": self.name}
+        return identity_of(self.path)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Return everything at once: a CSR matrix or an array in C order, and the target."""
+        return joined_rows(list(self.batches()), self.n_columns or 0), self.target()
+
+    def _row_ranges(self, size: int | None) -> Iterator[tuple[int, int]]:
+        """Cut all rows into ranges of `size` rows."""
+        length = self.n_rows or 0
+        step = size or default_width(self.n_columns or 0, length, self.stored)
+        for lo in range(0, length, step):
+            yield lo, min(lo + step, length)
+
+
+class Wrapper(Source):
+    """A source around another one: its description is that of the other."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self.format = source, source.format  # type: ignore[misc]
+        self.path, self.target_name = source.path, source.target_name
+        self.name_prefix, self.name_base = source.name_prefix, source.name_base
+        self.memory, self.work = source.memory, source.work
+
+    @property
+    def n_rows(self) -> Any:
+        """Number of rows."""
+        return self._source.n_rows
+
+    @property
+    def n_columns(self) -> Any:
+        """Number of columns, or None while unknown."""
+        return self._source.n_columns
+
+    @property
+    def stored(self) -> Any:
+        """Number of stored values of a sparse source, where that is known."""
+        return self._source.stored
+
+    @property
+    def layout(self) -> Any:
+        """Whether blocks are dense or sparse."""
+        return self._source.layout
+
+    def target(self) -> Any:
+        """Return the target stored with the data, or None."""
+        return self._source.target()
+
+    def missing_target(self) -> Any:
+        """Say how to give a target, if none was given."""
+        return self._source.missing_target()
+
+    def names(self) -> Any:
+        """Return the names of all columns, if the source knows them."""
+        return self._source.names()
+
+    def keys(self) -> Any:
+        """Return name and values of the column that names the rows, if there is one."""
+        return self._source.keys()
+
+    def details(self) -> Any:
+        """Return what else `tamis info` prints."""
+        return self._source.details()
+
+    def fingerprint(self) -> Any:
+        """Return a short hash of the data."""
+        return self._source.fingerprint()
+
+
+@dataclass(frozen=True)
+class RowPlace:
+    """Says the number of a row of a block."""
+
+    words: str
+    first: int
+
+    def __call__(self, row: int) -> str:
+        """Name a row."""
+        return f"{self.words} {self.first + row}"
+
+
+@dataclass
+class BadLines:
+    """Lines (or rows) that were skipped: how many of each kind, and where the first one was.
+
+    >>> bad = BadLines()
+    >>> bad.add("empty", 2, "a.svm, line 7")
+    >>> bad.total, str(bad)
+    (2, '2 empty (first: a.svm, line 7)')
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def add(self, kind: str, count: int, where: str) -> None:
+        """Count lines of a kind."""
+        self.counts[kind] = self.counts.get(kind, 0) + count
+        self.first.setdefault(kind, where)
+
+    def copy(self) -> BadLines:
+        """Return a copy."""
+        return BadLines(dict(self.counts), dict(self.first))
+
+    @property
+    def total(self) -> int:
+        """Number of lines of all kinds."""
+        return sum(self.counts.values())
+
+    def __str__(self) -> str:
+        kinds = sorted(self.counts)
+        return ", ".join(f"{self.counts[k]:,} {k} (first: {self.first[k]})" for k in kinds)
+
+
+def seen_as(kind: type[S], source: Source) -> S:
+    """Return a source as one of another kind, which has the same attributes."""
+    made = kind.__new__(kind)
+    vars(made).update(vars(source))
+    return made
 
 
 def refuse_without_target(source: Source) -> None:
@@ -244,41 +471,6 @@ def refuse_without_target(source: Source) -> None:
     if hint is not None:
         called = masked(source.path or "the data", whole=True)
         raise InputError(f"{called} has no target; {hint}")
-
-
-#: A source whose data is stored by columns, and one whose data is stored by rows.
-ColumnSource = RowSource = Source
-
-
-@runtime_checkable
-class Resumable(Protocol):
-    """A source of rows that can go on from a mark instead of reading everything again.
-
-    A run that is checkpointed keeps the mark of the last block it learned from in the checkpoint,
-    so that each row is learned from once, also after a crash.
-    """
-
-    def rows_after(
-        self, mark: str | None, size: int | None = None, progress: Progress = silent
-    ) -> Iterator[RowBlock]:
-        """Stream the rows after a mark (None: from the start); every block has a mark."""
-
-    def committed(self, mark: str) -> None:
-        """Hear that the rows up to this mark are safe in a checkpoint and need not come again."""
-
-
-@runtime_checkable
-class RangedRows(Protocol):
-    """A source of rows that reads any range of them without those before it."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    def rows_between(
-        self, first: int, last: int, size: int | None = None, progress: Progress = silent
-    ) -> Iterator[RowBlock]:
-        """Stream rows first to last - 1."""
 
 
 def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
@@ -311,3 +503,79 @@ def describe_target(y: npt.NDArray[Any] | None) -> str:
         for c, k in list(zip(classes.tolist(), counts.tolist(), strict=True))[:6]
     )
     return f"{len(classes)} classes: {show}{', ...' if len(classes) > 6 else ''}"
+
+
+def joined_columns(blocks: list[ColumnBlock], n_rows: int) -> Any:
+    """Return blocks of columns side by side: a CSC matrix, or an array in Fortran order."""
+    if not any(block.is_sparse for block in blocks):
+        values = np.empty((n_rows, sum(block.width for block in blocks)), order="F")
+        done = 0
+        for block in blocks:
+            values[:, done : done + block.width] = np.asarray(block.values)
+            done += block.width
+        return values
+    from scipy.sparse import csc_matrix, hstack
+
+    return hstack([
+        csc_matrix((b.values.data, b.values.indices, b.values.indptr), (n_rows, b.width))
+        if isinstance(b.values, Compressed) else csc_matrix(b.values) for b in blocks
+    ], format="csc")  # fmt: skip
+
+
+def joined_rows(blocks: list[RowBlock], n_columns: int) -> Any:
+    """Return blocks of rows one after the other: a CSR matrix, or an array in C order."""
+    if not any(block.is_sparse for block in blocks):
+        parts = [np.asarray(block.values) for block in blocks]
+        return np.concatenate(parts) if parts else np.zeros((0, n_columns))
+    from scipy.sparse import csr_matrix, vstack
+
+    return vstack([
+        csr_matrix((b.values.data, b.values.indices, b.values.indptr), (b.height, n_columns))
+        if isinstance(b.values, Compressed) else csr_matrix(b.values) for b in blocks
+    ], format="csr")  # fmt: skip
+
+
+def different_labels(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return the classes among some labels, missing ones left out."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "f":
+        labels = labels[np.isfinite(labels)]
+    elif labels.dtype.kind == "O":
+        labels = labels[[label is not None and label == label for label in labels.tolist()]]
+        labels = np.array(labels.tolist()) if len(labels) else labels
+    return as_classes(np.unique(labels), name)
+
+
+def as_classes(found: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return sorted labels as classes, whole numbers as integers; refuse what are no classes.
+
+    >>> as_classes(np.array([-1.0, 1.0]), "a.svm").tolist()
+    [-1, 1]
+    """
+    if found.dtype.kind == "f" and np.any(found != np.floor(found)):
+        raise InputError(
+            f"{name} has labels such as {found[found != np.floor(found)][0]:g}, which are numbers "
+            "to predict, not classes; make classes of them"
+        )
+    if len(found) > MOST_CLASSES:
+        raise InputError(
+            f"{name} has {len(found):,} different labels, too many to be classes; make fewer"
+        )
+    whole = found.dtype.kind == "f" and bool(np.all(np.abs(found) < 2**53))
+    return found.astype(np.int64) if whole else found
+
+
+def identity_of(path: str) -> dict[str, Any]:
+    """Return name, bytes and a hash of both ends of a file; of a folder, those of its files."""
+    if os.path.isdir(path):
+        files = sorted(os.listdir(path))
+        inside = [identity_of(os.path.join(path, name)) for name in files]
+        print_ = hashlib.blake2b(repr(inside).encode(), digest_size=8).hexdigest()
+        return {"name": os.path.basename(os.path.normpath(path)), "fingerprint": print_}
+    digest = hashlib.blake2b(digest_size=8)
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        digest.update(file.read(_ENDS))
+        file.seek(max(0, size - _ENDS))
+        digest.update(file.read(_ENDS))
+    return {"name": os.path.basename(path), "bytes": size, "fingerprint": digest.hexdigest()}

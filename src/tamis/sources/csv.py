@@ -1,11 +1,12 @@
-"""CsvSource: rows of comma- or tab-separated values with a line of names above them."""
+"""Rows of comma- or tab-separated values with a line of names above them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,16 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
-from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
-from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.axis import to_columns
+from tamis.sources.base import (
+    MEMORY,
+    ColumnSource,
+    Progress,
+    RowSource,
+    as_path,
+    seen_as,
+    silent,
+)
 from tamis.sources.shared.matrix import whole_numbers
 from tamis.sources.tables.roles import Roles, name_one, names_of, row_labels
 from tamis.sources.tables.table import TableSource, key_values, of_height, refuse_rounding
@@ -29,7 +38,7 @@ _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _UNPACKED, _HELD = 8, 4
 
 
-class CsvSource(Source):
+class CsvRows(RowSource):
     """Rows of separated values.
 
     A column is numbers if every value is a number; otherwise it holds words, coded by their sorted
@@ -75,8 +84,8 @@ class CsvSource(Source):
         memory: int = MEMORY,
         work: str | os.PathLike[str] | None = None,
     ) -> None:
-        check("CsvSource", "memory", memory, Number(1, integer=True))
-        check("CsvSource", "longest_line", longest_line, Number(1, integer=True))
+        check("csv", "memory", memory, Number(1, integer=True))
+        check("csv", "longest_line", longest_line, Number(1, integer=True))
         self.path = as_path(path)
         if delimiter is None:
             delimiter = "\t" if ".tsv" in os.path.basename(self.path).lower() else ","
@@ -96,11 +105,6 @@ class CsvSource(Source):
         self._words: dict[str, Any] = {}
         self._y: npt.NDArray[Any] | None = None
         self._held: TableSource | None = None
-
-    @property
-    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
-        """Columns where the file should fit the memory, else rows."""
-        return "columns" if self._fits() else "rows"
 
     @property
     def n_rows(self) -> int:
@@ -143,26 +147,11 @@ class CsvSource(Source):
         words = [key_values(batch.column(key)) for batch in batches]
         return key, np.concatenate([np.zeros(0, "U1"), *words])
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns; a file that does not fit is transposed on disk."""
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows, by default a piece of the text."""
         self._learn(progress)
         if self._held is not None:
-            return self._held.columns(width, start, stop, progress)
-        return columns_by_disk(self, width, start, stop, progress)
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows (default: a piece of the text)."""
-        if size is not None:
-            check("rows", "size", size, Number(1, integer=True))
-        self._learn(progress)
-        if self._held is not None:
-            yield from self._held.rows(size, progress)
+            yield from self._held.batches(size, progress=progress)
             return
         done = 0
         for batch in of_height(self._batches(self._features), size):
@@ -177,12 +166,12 @@ class CsvSource(Source):
             progress("reading rows", self._text.file.done, self._text.file.size)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Everything at once: an array in Fortran order, and the target."""
+        """Return an array in Fortran order, and the target."""
         self._learn()
         if self._held is not None:
             return self._held.load()
         values = np.empty((self.n_rows, self.n_columns), order="F")
-        for block in self.rows():
+        for block in self.batches():
             values[block.first : block.first + block.height] = np.asarray(block.values)
         return values, self._y
 
@@ -208,7 +197,8 @@ class CsvSource(Source):
             return self.path
         return f"{self.path} (is the delimiter {other!r}? say so with delimiter=)"
 
-    def _fits(self) -> bool:
+    def fits(self) -> bool:
+        """Return whether the file should fit the memory."""
         file = self._text.file
         length = file.size * (1 if file.compression == "none" else _UNPACKED)
         return length * _HELD <= self.memory
@@ -256,7 +246,7 @@ class CsvSource(Source):
         words = {name: pa.array([], pa.large_string()) for name in in_words}
         whole = [n for n in self._features if pa.types.is_integer(self._text.guessed[n])]
         n_rows, held, labels = 0, list[Any](), list[Any]()
-        room = self.memory // 2 if self._fits() else 0
+        room = self.memory // 2 if self.fits() else 0
         for batch in self._batches(names):
             n_rows += batch.num_rows
             for name in in_words:
@@ -300,6 +290,34 @@ class CsvSource(Source):
                 "it, say that this means a missing value with na= (--na), or name the column in "
                 "categorical= (--categorical)"
             )
+
+
+class CsvSource(CsvRows, ColumnSource):
+    """Separated values of a file that should fit the memory, by columns and by rows alike."""
+
+    axis = "columns"
+
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
+        """Stream blocks of `width` columns."""
+        self._learn(progress)
+        return self._by_columns.columns(width, start, stop, progress)
+
+    @cached_property
+    def _by_columns(self) -> ColumnSource:
+        """The columns: in memory or, where the text was larger than it looked, in a store."""
+        return self._held if self._held is not None else to_columns(seen_as(CsvRows, self))
+
+
+def open_csv(path: str | os.PathLike[str], target: str | None = None, **options: Any) -> CsvRows:
+    """Open separated values; a file that does not fit the memory is read by rows only."""
+    rows = CsvRows(path, target, **options)
+    return seen_as(CsvSource, rows) if rows.fits() else rows
 
 
 def _target(labels: list[Any]) -> npt.NDArray[Any]:

@@ -6,17 +6,16 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
-from tamis.sources.shared.rows_of_columns import rows_of_columns
+from tamis.sources.base import MEMORY, ColumnSource, Progress, as_path, silent
 from tamis.sources.tables.roles import Roles, name_one, no_such
 from tamis.sources.tables.table import TableSource, key_values
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
@@ -27,7 +26,7 @@ _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
 }  # fmt: skip
 
 
-class DailySource(Source):
+class DailySource(ColumnSource):
     """A folder of Parquet (or Arrow) files: one row a key in each, new columns in every file.
 
     Files are taken by name, so that ``2026-01-02.parquet`` follows ``2026-01-01.parquet``; names
@@ -50,7 +49,6 @@ class DailySource(Source):
     """
 
     format: ClassVar[str] = "daily"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
     path: str
 
@@ -142,17 +140,6 @@ class DailySource(Source):
                     yield replace(block, first=first, values=values, group=part.label)
                     progress("reading columns", first + block.width, total)
             before += part.n_columns
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows, in memory or by way of a column store that goes."""
-        yield from rows_of_columns(self, self.memory, self.work_folder, size, progress)
-
-    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Everything at once: an array in Fortran order, and the target."""
-        values = np.empty((self.n_rows, self.n_columns), order="F")
-        for block in self.columns():
-            values[:, block.first : block.first + block.width] = np.asarray(block.values)
-        return values, self.target()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock, compressed_columns
+from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
-from tamis.sources.base import Progress, Source, default_width, silent
+from tamis.sources.base import ColumnSource
 from tamis.sources.tables.roles import row_labels
 from tamis.sources.tables.words import as_words, coded, sorted_words
 
@@ -43,7 +42,7 @@ def one_column(series: Any, names: Names | None) -> tuple[Any, Names | None]:
     return column.alias("column").to_frame().to_native(), names
 
 
-class MemorySource(Source):
+class MemorySource(ColumnSource):
     """Columns of something in memory.
 
     Parameters
@@ -61,7 +60,6 @@ class MemorySource(Source):
     """
 
     format: ClassVar[str] = "memory"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
     def __init__(
         self, X: Any, y: Any = None, *, names: Names | None = None, first: int = 0
@@ -113,35 +111,9 @@ class MemorySource(Source):
         """The target given."""
         return self._y
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of columns; compressed blocks share the matrix's memory."""
-        return self._in_blocks(self._block, width, start, stop, progress)
-
     def whole(self) -> ColumnBlock:
         """Everything as one block."""
-        return self._block(0, self.n_columns)
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of rows."""
-        step = size or default_width(self.n_columns, self.n_rows, None)
-        matrix = self.load()[0]
-        matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
-        for lo in range(0, self.n_rows, step):
-            part = matrix[lo : lo + step]
-            values = (
-                Compressed(part.indptr, part.indices, part.data).widened()
-                if sp.issparse(part)
-                else np.ascontiguousarray(part, dtype=np.float64)
-            )
-            y = None if self._y is None else self._y[lo : lo + step]
-            yield RowBlock(lo, self.n_columns, values, y)
-            progress("reading rows", min(lo + step, self.n_rows), self.n_rows)
+        return self.read(0, self.n_columns)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return a scipy CSC matrix or an array, and the target."""
@@ -166,7 +138,8 @@ class MemorySource(Source):
                 digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    def _block(self, lo: int, hi: int) -> ColumnBlock:
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Return columns lo to hi - 1; compressed ones share the memory of the matrix."""
         names = None if self._names is None else self._names.part(lo, hi)
         first = self._first + lo
         if self._frame is not None:

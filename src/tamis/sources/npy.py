@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,19 @@ from tamis.core.errors import SourceError
 from tamis.core.params import Number, check
 from tamis.sources.base import (
     MEMORY,
+    ColumnSource,
     Progress,
-    Source,
+    RowSource,
     as_path,
-    silent,
+    seen_as,
 )
 from tamis.sources.memory import refuse_rounding
 from tamis.sources.shared.beside import TargetBeside
-from tamis.sources.shared.by_columns import columns_by_disk
-from tamis.sources.shared.matrix import block_ranges
 from tamis.sources.shared.text import TextFile
 
 
-class NpySource(Source):
-    """A two-dimensional array on disk; only the blocks in use are in memory.
+class NpyRows(RowSource):
+    """A two-dimensional array on disk, by rows; only the blocks in use are in memory.
 
     Parameters
     ----------
@@ -43,7 +42,6 @@ class NpySource(Source):
     """
 
     format: ClassVar[str] = "npy"
-    portable = True
 
     path: str
 
@@ -55,7 +53,7 @@ class NpySource(Source):
         memory: int = MEMORY,
         work: str | os.PathLike[str] | None = None,
     ) -> None:
-        check("NpySource", "memory", memory, Number(1, integer=True))
+        check("npy", "memory", memory, Number(1, integer=True))
         self.path, self.memory, self.work = as_path(path), memory, work
         self._bytes = TextFile(self.path)  # says in one sentence if it is not there
         try:
@@ -74,12 +72,6 @@ class NpySource(Source):
         self._beside = TargetBeside(self.path, y, self.n_rows)
 
     @property
-    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
-        """Rows for a large array in C order, in which a column is spread over the whole file."""
-        spread = self._array.flags.c_contiguous and not self._array.flags.f_contiguous
-        return "rows" if spread and self._bytes.size > self.memory else "columns"
-
-    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self._array.shape[0])
@@ -89,6 +81,13 @@ class NpySource(Source):
         """Number of columns."""
         return int(self._array.shape[1])
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether columns are spread over more than the memory."""
+        flags = self._array.flags
+        spread = flags.c_contiguous and not flags.f_contiguous
+        return bool(spread and self._bytes.size > self.memory)
+
     def missing_target(self) -> str | None:
         """How to give a target, if none was given."""
         return self._beside.missing()
@@ -97,32 +96,15 @@ class NpySource(Source):
         """Return the target given or found beside the file, or None."""
         return self._beside.values()
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns."""
-        if self.axis == "rows":
-            return columns_by_disk(self, width, start, stop, progress)
-        return self._in_blocks(self._read, width, start, stop, progress)
-
-    def _read(self, lo: int, hi: int) -> ColumnBlock:
-        """Read columns lo to hi - 1, without others."""
-        values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
-        return ColumnBlock(lo, self.n_rows, values)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it, not the mapped array; the target goes along."""
         how = partial(type(self), y=self.target(), memory=self.memory, work=self.work)
         return how, (os.path.abspath(self.path),)
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
         y = self.target()
-        for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
+        for lo, hi in self._row_ranges(size):
             values = np.array(self._part(slice(lo, hi), slice(None)), np.float64, order="C")
             yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
             progress("reading rows", hi, self.n_rows)
@@ -149,3 +131,27 @@ class NpySource(Source):
         part: npt.NDArray[Any] = self._array[rows, columns]
         refuse_rounding(part, f"{self.path}: some columns")
         return part
+
+
+class NpySource(NpyRows, ColumnSource):
+    """An array on disk whose columns can be read one by one, and its rows as well."""
+
+    axis = "columns"
+    portable = True
+
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Read columns lo to hi - 1, without others."""
+        values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
+        return ColumnBlock(lo, self.n_rows, values)
+
+
+def open_npy(
+    path: str | os.PathLike[str],
+    y: Any = None,
+    *,
+    memory: int = MEMORY,
+    work: str | os.PathLike[str] | None = None,
+) -> NpyRows:
+    """Open an array; in a large one in C order, a column is spread over the whole file."""
+    rows = NpyRows(path, y, memory=memory, work=work)
+    return rows if rows.is_spread else seen_as(NpySource, rows)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
-from tamis.sources.base import Progress, Source, as_path, silent
+from tamis.sources.base import as_path
 from tamis.sources.shared.beside import TargetBeside
-from tamis.sources.shared.matrix import matrix_columns, row_blocks
+from tamis.sources.shared.matrix import MatrixSource
 from tamis.sources.shared.text import TextFile
 
 
-class NpzSource(Source):
+class NpzSource(MatrixSource):
     """A scipy sparse matrix on disk, held in memory once it is read.
 
     Parameters
@@ -32,7 +30,6 @@ class NpzSource(Source):
     """
 
     format: ClassVar[str] = "npz"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
     path: str
 
@@ -72,37 +69,6 @@ class NpzSource(Source):
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given or found beside the file, or None."""
         return self._beside.values()
-
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns; a matrix kept by rows is turned in memory first."""
-        matrix = self._read()
-        if matrix.format != "csc":
-            progress("transposing rows to columns in memory", 0, None)
-            matrix = matrix.tocsc()
-        return self._in_blocks(matrix_columns(matrix), width, start, stop, progress)
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows; a matrix kept by columns is turned in memory first."""
-        matrix = self._read()
-        if matrix.format != "csr":
-            progress("transposing columns to rows in memory", 0, None)
-            matrix = matrix.tocsr()
-        yield from row_blocks(matrix, self.target(), size, progress)
-
-    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything at once: the CSR or CSC matrix as float64, and the target."""
-        return self._read(), self.target()
-
-    @property
-    def stored(self) -> int:
-        """Number of stored values."""
-        return int(self._read().nnz)
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""

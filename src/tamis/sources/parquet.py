@@ -8,6 +8,7 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.sources.base import MEMORY, Source, as_path
+from tamis.sources.tables.entries import EntrySource, HeldEntries
 from tamis.sources.tables.long import LongSource
 from tamis.sources.tables.roles import Roles, names_of
 from tamis.sources.tables.table import TableSource
@@ -62,9 +63,14 @@ def open_table(
         raise ParameterError("tokens= and long= are two forms of a table; give one of them")
     if long is not None:
         columns = names_of(long.split(",") if isinstance(long, str) else long)
-        return LongSource(file, columns, target, y=y, memory=memory, work=work)
+        return _held(LongSource(file, columns, target, y=y, memory=memory, work=work))
     if y is not None:
         raise ParameterError("y= goes with long=; name the column to predict with target=")
     if tokens is not None:
-        return TokenSource(file, tokens, target, memory=memory, work=work)
+        return _held(TokenSource(file, tokens, target, memory=memory, work=work))
     return TableSource(file, Roles.of(target, key, ignore, categorical))
+
+
+def _held(source: EntrySource) -> Source:
+    """Hold the entries in memory where they fit, to be read by columns too."""
+    return HeldEntries(source) if source.fits() else source

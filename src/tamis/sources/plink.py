@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,7 @@ from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
 from tamis.sources._phenotype import phenotype, read_phenotypes
-from tamis.sources.base import Progress, Source, as_path, silent
-from tamis.sources.shared.matrix import block_ranges
+from tamis.sources.base import ColumnSource, Progress, RowSource, as_path
 from tamis.sources.shared.text import TextFile
 
 #: Bytes of genotypes that one pass over the file holds when rows are wanted.
@@ -30,7 +29,7 @@ _HEAD = 3
 _INDIVIDUAL_MAJOR = 0
 
 
-class PlinkSource(Source):
+class PlinkSource(ColumnSource, RowSource):
     """Individuals are rows; SNPs are columns, called by their id in the .bim file.
 
     A value is the number of copies of allele 1 (A1 of the .bim file, in most files the minor
@@ -50,7 +49,6 @@ class PlinkSource(Source):
     """
 
     format: ClassVar[str] = "plink"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
     path: str
 
@@ -97,30 +95,20 @@ class PlinkSource(Source):
             self._y = self._find_target()
         return self._y
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` SNPs."""
-        with self._opened() as bed:
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Return SNPs lo to hi - 1."""
+        with self._opened(*self._shape) as bed:
+            calls = self._calls(bed, np.s_[:, lo:hi], "float64")
+        return ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
 
-            def read(lo: int, hi: int) -> ColumnBlock:
-                calls = self._calls(bed, np.s_[:, lo:hi], "float64")
-                return ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
-
-            yield from self._in_blocks(read, width, start, stop, progress)
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` individuals; a pass over the file for each 256 MB of calls."""
         y = self.target()
         held = np.empty((0, self.n_columns), dtype=np.int8)
         first = end = 0
         per_pass = max(1, _PASS // max(1, self.n_columns))
-        with self._opened() as bed:
-            for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
+        with self._opened(*self._shape) as bed:
+            for lo, hi in self._row_ranges(size):
                 if hi > end:
                     first, end = lo, min(self.n_rows, max(hi, lo + per_pass))
                     held = self._calls(bed, np.s_[first:end, :], "int8")
@@ -132,7 +120,7 @@ class PlinkSource(Source):
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array in Fortran order, and the target."""
-        with self._opened() as bed:
+        with self._opened(*self._shape) as bed:
             return self._calls(bed, None, "float64"), self.target()
 
     def details(self) -> dict[str, Any]:
@@ -149,8 +137,11 @@ class PlinkSource(Source):
             digest.update(np.ascontiguousarray(y.astype(str)).tobytes())
         return digest.hexdigest()
 
-    def _opened(self) -> Any:
-        return self._library.open_bed(self.path, num_threads=thread_count())
+    def _opened(self, n_rows: int | None = None, n_columns: int | None = None) -> Any:
+        """Open the files; with the shape given, the .bim and .fam files are not read again."""
+        return self._library.open_bed(
+            self.path, n_rows, n_columns, num_threads=thread_count()
+        )  # fmt: skip
 
     def _calls(self, bed: Any, index: Any, dtype: str) -> npt.NDArray[Any]:
         with _told(self.path):

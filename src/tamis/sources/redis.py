@@ -13,26 +13,25 @@ import hashlib
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources._redis_stream import Entry, Stream, id_key
 from tamis.sources._svmlight_text import parse_chunk
-from tamis.sources.base import Progress, Source, silent
-from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.base import MEMORY, BadLines, Progress, RowPlace, RowSource, joined_rows, silent
 from tamis.sources.shared.matrix import whole_numbers
 
 #: Entries in a block unless the caller asks for a number.
 _BLOCK = 1000
 
 
-class RedisSource(Source):
+class RedisSource(RowSource):
     """Rows are the entries of a stream.
 
     The field `y` of an entry is its target, and its features are
@@ -41,10 +40,10 @@ class RedisSource(Source):
     - or in fields called by feature numbers: ``XADD clicks * y 1 3 1 17 2.5``;
     - or in fields called by names, when `columns` lists the names: ``XADD clicks * y 1 age 42``.
 
-    `rows`, `columns` and `load` look at the entries that were there when the source was opened and
-    acknowledge nothing. `rows_after` and `committed` read through the consumer group, as
-    checkpointed learning does. One learner reads a group at a time; learners that are to see every
-    row each have a group of their own.
+    `all_rows` and `load` read the entries that were there when the source was opened and
+    acknowledge nothing. `batches` and `committed` read through the consumer group, as learners do.
+    One learner reads a group at a time; learners that are to see every row each have a group of
+    their own.
 
     Parameters
     ----------
@@ -62,11 +61,10 @@ class RedisSource(Source):
     zero_based : bool
         Whether feature numbers count from 0.
     wait : float
-        Seconds that `rows_after` waits for more rows before the stream counts as ended.
+        Seconds that `batches` waits for more rows before the stream counts as ended.
     """
 
     format: ClassVar[str] = "redis"
-    axis: ClassVar[Literal["columns", "rows"]] = "rows"
 
     def __init__(
         self,
@@ -112,7 +110,7 @@ class RedisSource(Source):
         """Return the target of the entries that were there; a pass over them, once."""
         if self._y is None:
             width, labels = 0, []
-            for block in self.rows():
+            for block in self.all_rows():
                 assert isinstance(block.values, Compressed)
                 width = max(width, int(block.values.indices.max(initial=-1)) + 1)
                 labels.append(np.asarray(block.y))
@@ -121,17 +119,13 @@ class RedisSource(Source):
             self._width = width if self._width is None else self._width
         return self._y
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` of the entries that were there, and acknowledge nothing."""
-        size = self._checked(size)
-        first = 0
-        for entries in self._stream.between("-", self._end, size):
-            yield self._block(entries, first)
-            first += len(entries)
-            progress("reading rows", first, max(first, self._length))
-
-    def rows_after(
-        self, mark: str | None, size: int | None = None, progress: Progress = silent
+    def batches(
+        self,
+        size: int | None = None,
+        after: str | None = None,
+        stop: str | None = None,
+        bad: BadLines | None = None,
+        progress: Progress = silent,
     ) -> Iterator[RowBlock]:
         """Stream the entries after a mark through the group; they stay pending until committed.
 
@@ -139,13 +133,21 @@ class RedisSource(Source):
         """
         size = self._checked(size)
         self._waiting.clear()
-        self._stream.go_to(mark)
+        self._stream.go_to(after)
         first = 0
         while entries := self._stream.next(size):
             self._waiting.extend(entry.id for entry in entries)
             yield self._block(entries, first)
             first += len(entries)
             progress("reading rows", first, None)
+
+    def all_rows(self, memory: int = MEMORY, progress: Progress = silent) -> Iterator[RowBlock]:
+        """Stream the entries that were there, and acknowledge nothing."""
+        first = 0
+        for entries in self._stream.between("-", self._end, _BLOCK):
+            yield self._block(entries, first)
+            first += len(entries)
+            progress("reading rows", first, max(first, self._length))
 
     def committed(self, mark: str) -> None:
         """Acknowledge the entries up to a mark, which are safe in a checkpoint now."""
@@ -154,28 +156,9 @@ class RedisSource(Source):
             safe.append(self._waiting.popleft())
         self._stream.acknowledge(safe)
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns of the entries that were there."""
-        return columns_by_disk(self, width, start, stop, progress)
-
-    def load(self) -> tuple[Any, npt.NDArray[Any]]:
-        """Everything that was there: a CSR matrix, and the target."""
-        from scipy.sparse import csr_matrix
-
-        parts: list[Any] = [block.values for block in self.rows()]
-        lengths = np.concatenate([np.diff(part.indptr) for part in parts] or [np.zeros(0)])
-        indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=indptr[1:])
-        indices = np.concatenate([part.indices for part in parts] or [np.zeros(0, np.int64)])
-        values = np.concatenate([part.data for part in parts] or [np.zeros(0)])
-        shape = (len(lengths), self.n_columns)
-        return csr_matrix((values, indices, indptr), shape=shape), self.target()
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Return everything that was there: a CSR matrix, and the target."""
+        return joined_rows(list(self.all_rows()), self.n_columns), self.target()
 
     @property
     def stored(self) -> int:
@@ -204,7 +187,7 @@ class RedisSource(Source):
 
     def _checked(self, size: int | None) -> int:
         if size is not None:
-            check("rows", "size", size, Number(1, integer=True))
+            check("batches", "size", size, Number(1, integer=True))
         return size or _BLOCK
 
     def _block(self, entries: list[Entry], first: int) -> RowBlock:
@@ -221,7 +204,8 @@ class RedisSource(Source):
         rows = part.rows
         indices = rows.indices - self.name_base
         values = Compressed(rows.indptr, indices, rows.data)
-        return RowBlock(first, self._width, values, part.labels, entries[-1].id)
+        place = RowPlace(f"{self.name}, row", first)
+        return RowBlock(first, self._width, values, part.labels, entries[-1].id, place)
 
     def _line(self, entry: Entry) -> str:
         """An entry as a line of svmlight text."""

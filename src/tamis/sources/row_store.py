@@ -24,20 +24,28 @@ meta.json.
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 from collections.abc import Generator, Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.blocks import RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
-from tamis.sources.shared.by_columns import columns_by_disk
-from tamis.sources.shared.matrix import block_ranges
+from tamis.sources.base import (
+    MEMORY,
+    BadLines,
+    Progress,
+    RowPlace,
+    RowSource,
+    as_path,
+    default_width,
+    silent,
+)
 from tamis.sources.shared.rebatch import Piece, rebatch
 from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
 from tamis.sources.stores.store_reader import OpenFiles, StoreFolder
@@ -45,7 +53,7 @@ from tamis.sources.stores.store_reader import OpenFiles, StoreFolder
 FORMAT, VERSION = "tamis-rows", 2
 
 
-class RowStore(StoreFolder, Source):
+class RowStore(StoreFolder, RowSource):
     """A row store on disk.
 
     Parameters
@@ -65,7 +73,6 @@ class RowStore(StoreFolder, Source):
     """
 
     format: ClassVar[str] = "rows"
-    axis: ClassVar[Literal["columns", "rows"]] = "rows"
     path: str
     EXTENSIONS: ClassVar[tuple[str, ...]] = (".rows",)
     KIND: ClassVar[str] = "row store"
@@ -85,6 +92,8 @@ class RowStore(StoreFolder, Source):
         check("RowStore", "memory", memory, Number(1, integer=True))
         self.memory, self.work = memory, work
         self._open_folder(as_path(path))
+        #: The first row to read, and the first not to read.
+        self._range = 0, int(self.meta["n_rows"])
         self.name_prefix = str(self.meta["name_prefix"])
         self.name_base = int(self.meta["name_base"])
         self._stored: int | None = self.meta["stored"]
@@ -119,23 +128,22 @@ class RowStore(StoreFolder, Source):
         with open(os.path.join(self.path, "names.bin"), "rb") as file:
             return Names(file.read(), np.array(self._part("names_offsets.npy")))
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows (default: as they are stored, some 130,000 entries)."""
-        return self.rows_after(None, size, progress)
-
-    def rows_after(
-        self, mark: str | None, size: int | None = None, progress: Progress = silent
+    def batches(
+        self,
+        size: int | None = None,
+        after: str | None = None,
+        stop: str | None = None,
+        bad: BadLines | None = None,
+        progress: Progress = silent,
     ) -> Iterator[RowBlock]:
-        """Stream the rows after a mark, which is the number of rows before; None: all."""
-        first = 0 if mark is None else self._row_of(mark)
-        return self.rows_between(first, self.n_rows, size, progress)
+        """Stream blocks of `size` rows, by default as they are stored, of some 130,000 entries.
 
-    def rows_between(
-        self, first: int, last: int, size: int | None = None, progress: Progress = silent
-    ) -> Iterator[RowBlock]:
-        """Stream rows first to last - 1, which are decoded with the blocks that hold them."""
+        A mark is the number of rows before it.
+        """
         if size is not None:
-            check("rows", "size", size, Number(1, integer=True))
+            check("batches", "size", size, Number(1, integer=True))
+        first = self._range[0] if after is None else self._row_of(after)
+        last = self._range[1] if stop is None else self._row_of(stop)
         dense = self._stored is None
         read: Generator[Any] = (
             self._dense(first, last, size) if dense else self._decoded(first, last)
@@ -143,22 +151,16 @@ class RowStore(StoreFolder, Source):
         with contextlib.closing(read):
             for y, values in read if dense else rebatch(read, size):
                 end = first + len(values)
-                yield RowBlock(first, self.n_columns, values, y, mark=str(end))
+                place = RowPlace(f"{self.name}, row", first)
+                yield RowBlock(first, self.n_columns, values, y, str(end), place)
                 progress("reading rows", end, self.n_rows)
                 first = end
 
-    def committed(self, mark: str) -> None:
-        """Hear that rows are safe in a checkpoint; nothing needs to be done about it here."""
-
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns, after a pass that transposes the rows."""
-        return columns_by_disk(self, width, start, stop, progress)
+    def share(self, number: int, of: int) -> RowSource | None:
+        """Return as many rows as the others have, or one more."""
+        part, n = copy.copy(self), self.n_rows
+        part._range = n * number // of, n * (number + 1) // of
+        return part
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSR matrix, or an array in C order; and the target."""
@@ -229,8 +231,9 @@ class RowStore(StoreFolder, Source):
     def _dense(
         self, first: int, last: int, size: int | None
     ) -> Generator[tuple[npt.NDArray[Any] | None, npt.NDArray[np.float64]]]:
-        for lo, hi in block_ranges("rows", size, last - first, self.n_columns, None):
-            part = slice(first + lo, first + hi)
+        step = size or default_width(self.n_columns, last - first, None)
+        for lo in range(first, last, step):
+            part = slice(lo, min(lo + step, last))
             y = self._part("y.npy", part.start, part.stop) if self._has("y.npy") else None
             yield y, self._part("dense.npy", part.start, part.stop).astype(np.float64, copy=False)
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.blocks import RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.core.params import Number, check
 from tamis.sources._database import IN_MEMORY, ask, connected, told
-from tamis.sources.base import MEMORY, Progress, Source, as_path, default_width, silent
-from tamis.sources.shared.by_columns import columns_by_disk
+from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
 from tamis.sources.shared.text import TextFile
 from tamis.sources.tables.roles import name_one
 
 
-class SqlSource(Source):
+class SqlSource(RowSource):
     """Rows are the rows of the answer, columns its columns, called as the query calls them.
 
     Features are numbers or truth values; NULL is NaN. The target may be text. The query is sent
@@ -55,7 +53,6 @@ class SqlSource(Source):
     """
 
     format: ClassVar[str] = "sql"
-    axis: ClassVar[Literal["columns", "rows"]] = "rows"
 
     def __init__(
         self,
@@ -110,14 +107,12 @@ class SqlSource(Source):
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target; the first time the query is sent for it."""
         if self._column is not None and self._y is None:
-            labels = [np.asarray(block.y) for block in self.rows()]
+            labels = [np.asarray(block.y) for block in self.batches()]
             self._y = np.concatenate(labels) if labels else np.zeros(0)
         return self._y
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, in the order of the answer."""
-        if size is not None:
-            check("rows", "size", size, Number(1, integer=True))
         step = size or default_width(self.n_columns, max(1, self.n_rows), None)
         at = self._all.index(self._column) if self._column is not None else None
         first = 0
@@ -131,19 +126,9 @@ class SqlSource(Source):
                     first += len(values)
                     progress("reading rows", first, self.n_rows)
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns, by way of a column store that goes afterwards."""
-        return columns_by_disk(self, width, start, stop, progress)
-
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Everything at once: an array, and the target."""
-        blocks = list(self.rows())
+        blocks = list(self.batches())
         if not blocks:
             return np.zeros((0, self.n_columns)), self.target()
         if self._column is not None:
@@ -160,7 +145,7 @@ class SqlSource(Source):
         if self.path is not None:
             digest.update(TextFile(self.path).fingerprint().encode())
             return digest.hexdigest()
-        for block in self.rows():
+        for block in self.batches():
             digest.update(np.ascontiguousarray(block.values).data)
             digest.update(repr(None if block.y is None else block.y.tolist()).encode())
         return digest.hexdigest()

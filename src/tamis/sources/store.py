@@ -21,18 +21,16 @@ Written by `tamis.sources.stores.transpose.write_store`; no file needs pickle.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.sources.base import Progress, Source, as_path, silent
+from tamis.sources.base import ColumnSource, as_path
 from tamis.sources.shared.addresses import from_here
-from tamis.sources.shared.matrix import block_ranges, row_blocks
 from tamis.sources.stores.store_reader import StoreFolder
 from tamis.sources.stores.store_writer import FORMAT, VERSION
 
@@ -42,7 +40,7 @@ _KEYS = frozenset({
 })  # fmt: skip
 
 
-class ColumnStore(StoreFolder, Source):
+class ColumnStore(StoreFolder, ColumnSource):
     """A column store on disk.
 
     Parameters
@@ -57,7 +55,6 @@ class ColumnStore(StoreFolder, Source):
     """
 
     format: ClassVar[str] = "cols"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
     path: str
     portable = True
     KIND: ClassVar[str] = "column store"
@@ -92,17 +89,7 @@ class ColumnStore(StoreFolder, Source):
         """Return the target stored with the data, or None."""
         return np.array(self._part("y.npy")) if "y.npy" in self.meta["files"] else None
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns; row numbers are a view of the file."""
-        return self._in_blocks(self._read, width, start, stop, progress)
-
-    def _read(self, lo: int, hi: int) -> ColumnBlock:
+    def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read columns lo to hi - 1, without those before them."""
         words = self._part("words.npy", lo, hi) if "words.npy" in self.meta["files"] else None
         values, names = self._values(lo, hi), self._names(lo, hi)
@@ -113,20 +100,9 @@ class ColumnStore(StoreFolder, Source):
         """Pickle the way to it, not its columns: workers open the folder themselves."""
         return type(self), (from_here(self.path),)
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows; a sparse store is transposed in memory first."""
-        y = self.target()
-        if self._stored is not None:
-            progress("transposing columns to rows in memory", 0, self.n_columns)
-            matrix = self.load()[0].tocsr()
-            progress("transposing columns to rows in memory", self.n_columns, self.n_columns)
-            yield from row_blocks(matrix, y, size, progress)
-            return
-        columns = self._part("dense.npy")
-        for lo, hi in block_ranges("rows", size, self.n_rows, self.n_columns, None):
-            values = np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
-            yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-            progress("reading rows across columns", hi, self.n_rows)
+    def mapped(self) -> npt.NDArray[Any]:
+        """Return all columns of a dense store, one after the other, mapped."""
+        return self._part("dense.npy")
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Everything at once: a CSC matrix, or an array in Fortran order; and the target."""

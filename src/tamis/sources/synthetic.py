@@ -12,16 +12,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.params import Nothing, Number, check
-from tamis.sources.base import Progress, Source, default_width, silent
-from tamis.sources.memory import MemorySource
+from tamis.sources.base import ColumnSource, Progress, default_width, silent
 
 #: Columns drawn together; part of what defines a stream, never to be changed.
 LOT = 4096
 
 
-class SparseStream(Source):
+class SparseStream(ColumnSource):
     """Rare binary features, nearly all noise, with a few that matter and weaker copies of them.
 
     There are two classes of equal size. Planted feature k (of `informative`) is on in a share of
@@ -48,7 +47,6 @@ class SparseStream(Source):
     """
 
     format: ClassVar[str] = "synthetic"
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
 
     def __init__(
         self,
@@ -118,10 +116,6 @@ class SparseStream(Source):
         return default_width(self.n_rows, self.n_columns, stored)
 
     layout: ClassVar[Literal["dense", "sparse"]] = "sparse"
-
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream the rows, by way of memory."""
-        yield from MemorySource(*self.load()).rows(size, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
         """Everything as a scipy CSC matrix, and the classes."""

@@ -24,7 +24,7 @@ from tamis.core.masking import without_secrets
 from tamis.engine.learning.model import classes_from_json, classes_to_json
 from tamis.engine.learning.training import Position, Training
 from tamis.methods.online.progressive import Curve
-from tamis.sources.readers.row_reader import BadLines
+from tamis.sources.base import BadLines
 
 FORMAT_VERSION = 1
 

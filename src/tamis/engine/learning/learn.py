@@ -34,9 +34,8 @@ from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
 from tamis.engine.learning.training import Schedule, Training, new_learner
 from tamis.methods.online.learner import OnlineLearner
-from tamis.sources.base import Report, silent
-from tamis.sources.readers.open_rows import open_rows
-from tamis.sources.readers.row_reader import BadLines, RowReader
+from tamis.sources import open_rows
+from tamis.sources.base import BadLines, Report, RowSource, silent
 
 #: Learners by their name on the command line, imported when they are looked up.
 BY_METHOD: Lazy[type[OnlineLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
@@ -304,7 +303,7 @@ def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
 
 
 def _tested(
-    training: Training, tests: Sequence[RowReader] | None, begun: float, progress: Report
+    training: Training, tests: Sequence[RowSource] | None, begun: float, progress: Report
 ) -> Learned:
     """Return the result of a training, with its accuracy on the test rows, if any."""
     learner, learned, tally = training.learner, time.perf_counter(), None

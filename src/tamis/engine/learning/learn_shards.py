@@ -22,9 +22,8 @@ from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.sofs import SofsLearner
 from tamis.methods.online.weights import KeptWeights
-from tamis.sources.base import Report
-from tamis.sources.readers.open_rows import open_rows
-from tamis.sources.readers.row_reader import BadLines, RowReader
+from tamis.sources import open_rows
+from tamis.sources.base import BadLines, Report, RowSource
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def merged_learner(learner: OnlineLearner, shards: int) -> MergedSofsLearner:
 
 def cut_shards(
     paths: Sequence[str],
-    readers: Sequence[RowReader],
+    readers: Sequence[RowSource],
     learner: OnlineLearner,
     cluster: Any,
     shards: int | None,
@@ -105,7 +104,7 @@ def cut_shards(
     return [Cut(paths[0], number, shards or 1) for number in range(shards or 1)]
 
 
-def _default_shards(reader: RowReader, learner: OnlineLearner, cluster: Any) -> int:
+def _default_shards(reader: RowSource, learner: OnlineLearner, cluster: Any) -> int:
     """Return the number of shards of a file if it was not given."""
     if isinstance(learner, MergedSofsLearner):
         return learner.shards

@@ -14,9 +14,8 @@ from tamis.core.errors import InputError
 from tamis.engine.learning.training import usable_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import LinearScorer, best_class
-from tamis.sources.base import Report, silent
-from tamis.sources.readers.open_rows import open_rows
-from tamis.sources.readers.row_reader import BadLines, Part, RowReader
+from tamis.sources import open_rows
+from tamis.sources.base import BadLines, Report, RowSource, silent
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,8 @@ def predict_stream(
             reader.name_base = model.columns.base
         _check_names(model, reader)
         bad = tally.bad if skip_bad_lines else None
-        for part in reader.parts(None, bad, lambda _, *way: progress("predicting", *way)):
-            found = _predicted(model, part, bad, tally.rows)
+        for block in reader.batches(bad=bad, progress=lambda _, *way: progress("predicting", *way)):
+            found = _predicted(model, block, bad, tally.rows)
             tally.add(found)
             yield found
 
@@ -95,20 +94,22 @@ def accuracy_on(model: LinearScorer, data: Any, **options: Any) -> Tally:
     return tally
 
 
-def _predicted(model: LinearScorer, part: Part, bad: BadLines | None, first: int) -> Predictions:
-    rows, kept = usable_rows(model, part, bad)
+def _predicted(
+    model: LinearScorer, block: RowBlock, bad: BadLines | None, first: int
+) -> Predictions:
+    rows, kept = usable_rows(model, block, bad)
     scores = model.decision_function(RowBlock(0, None, rows))
     codes = best_class(scores)
     right = np.zeros(0, dtype=np.bool_)
-    if part.block.y is not None:
-        labels = np.asarray(part.block.y)
+    if block.y is not None:
+        labels = np.asarray(block.y)
         truth = row_input.codes_of(model.classes_, labels if kept is None else labels[kept])
         right = (codes == truth)[truth >= 0]
     numbers = np.arange(first, first + len(rows), dtype=np.int64)
     return Predictions(numbers, model.classes_[codes], scores, right)
 
 
-def _check_names(model: LinearScorer, reader: RowReader) -> None:
+def _check_names(model: LinearScorer, reader: RowSource) -> None:
     """Raise one sentence if the kept features have other names than in training."""
     names = reader.names()
     if names is None or model.n_bits is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import Compressed
+from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Number, check
 from tamis.kernels import rows as kernel
@@ -25,8 +25,7 @@ from tamis.methods.online.progressive import Curve, Recent
 from tamis.methods.online.scorer import LinearScorer
 from tamis.methods.online.weights import Ints
 from tamis.sources._svmlight_text import SKIP
-from tamis.sources.base import Report, silent
-from tamis.sources.readers.row_reader import BadLines, Part, RowReader
+from tamis.sources.base import BadLines, Report, RowSource, silent
 from tamis.sources.shared.rebatch import join
 
 #: Description of rows whose label is not a class, for counts of skipped lines.
@@ -96,7 +95,7 @@ class Training:
     ----------
     learner : OnlineLearner
         The learner.
-    readers : sequence of RowReader
+    readers : sequence of RowSource
         Where rows come from, one after the other.
     schedule : Schedule
         How to go over them.
@@ -107,7 +106,7 @@ class Training:
     def __init__(
         self,
         learner: OnlineLearner,
-        readers: Sequence[RowReader],
+        readers: Sequence[RowSource],
         schedule: Schedule = Schedule(),  # noqa: B008  (it is frozen)
         rivals: Sequence[OnlineLearner] | None = None,
     ) -> None:
@@ -122,7 +121,7 @@ class Training:
         self.marks: dict[int, str] = {}
         #: What svmlight indices count from, once that is known.
         self.base: int | None = None
-        once = [reader.name for reader in readers if not reader.again]
+        once = [reader.name for reader in readers if not reader.rereadable]
         if once and schedule.passes > 1:
             raise InputError(f"{once[0]} can be read only once; give passes=1, or a file")
 
@@ -252,48 +251,50 @@ class Training:
             if file > begin.file:
                 anchor = Position(begin.number, file, row=row, bad=self.bad.copy())
             since = 0
-            for part in self._parts(file, anchor.mark, bad, progress):
-                rows, codes = self._usable(part, bad)
+            for block in self._blocks(file, anchor.mark, bad, progress):
+                rows, codes = self._usable(block, bad)
                 known = min(drop, len(rows))
                 drop -= known
                 before = replace(anchor, drop=since + known, row=row)
                 since, row = since + len(rows), row + len(rows) - known
-                if part.block.mark is not None:
-                    self.marks[file] = part.block.mark
-                    anchor = Position(begin.number, file, part.block.mark, bad=self.bad.copy())
+                if block.mark is not None:
+                    self.marks[file] = block.mark
+                    anchor = Position(begin.number, file, block.mark, bad=self.bad.copy())
                     since = 0
                 after = replace(anchor, drop=since, row=row)
                 rows = rows.part(known, len(rows)) if known else rows
-                yield Batch(rows, codes[known:], part.block.n_columns, before, after)
+                yield Batch(rows, codes[known:], block.n_columns, before, after)
 
-    def _parts(
+    def _blocks(
         self, file: int, mark: str | None, bad: BadLines | None, progress: Report
-    ) -> Iterator[Part]:
-        """Yield the parts of a file, whose indices count from the same base as the first file's."""
+    ) -> Iterator[RowBlock]:
+        """Yield the blocks of a file; its indices count from the base of the first file."""
         reader = self.readers[file]
         if reader.name_base is None:
             reader.name_base = self.base
-        for part in reader.parts(mark, bad, progress):
+        for block in reader.batches(after=mark, bad=bad, progress=progress):
             if self.base is None:
                 self.set_base(reader.name_base)
-            yield part
+            yield block
 
-    def _usable(self, part: Part, bad: BadLines | None) -> tuple[Compressed, Ints]:
-        """Return the rows of a part that can be learned, and the codes of their classes."""
-        y, classes = part.block.y, self.learner.classes_
+    def _usable(self, block: RowBlock, bad: BadLines | None) -> tuple[Compressed, Ints]:
+        """Return the rows of a block that can be learned, and the codes of their classes."""
+        y, classes = block.y, self.learner.classes_
         if y is None:
-            raise InputError(f"{part.where(0)} has no label; name the column that holds the target")
+            raise InputError(
+                f"{block.where(0)} has no label; name the column that holds the target"
+            )
         codes = row_input.codes_of(classes, np.asarray(y))
         wrong = np.flatnonzero(codes < 0)
         if bad is None and len(wrong):
             row = int(wrong[0])  # an earlier row may have a fault, which is reported first
-            self.learner.check(row_input.block_rows(part.block).part(0, row), part.where)
+            self.learner.check(row_input.block_rows(block).part(0, row), block.where)
             raise InputError(
-                f"{part.where(row)} has the label {_short(np.asarray(y)[row].item())}, "
+                f"{block.where(row)} has the label {_short(np.asarray(y)[row].item())}, "
                 f"which is not among the classes {classes.tolist()}; give all classes "
                 f"with classes= (--classes), or pass over such lines {SKIP}"
             )
-        rows, kept = usable_rows(self.learner, part, bad, wrong)
+        rows, kept = usable_rows(self.learner, block, bad, wrong)
         return rows, codes if kept is None else codes[kept]
 
     def _shuffled(self, batches: Iterator[Batch], begin: Position) -> Iterator[Batch]:
@@ -353,16 +354,16 @@ def fitted_learner(given: Any) -> OnlineLearner:
 
 
 def usable_rows(
-    scorer: LinearScorer, part: Part, bad: BadLines | None, wrong: Sequence[int] | Ints = ()
+    scorer: LinearScorer, block: RowBlock, bad: BadLines | None, wrong: Sequence[int] | Ints = ()
 ) -> tuple[Compressed, Ints | None]:
-    """Return the rows of a part that can be used, and which these are, None for all.
+    """Return the rows of a block that can be used, and which these are, None for all.
 
     Without `bad` a fault raises one sentence. With it, rows with a fault and those whose label is
     `wrong` are counted there and left out.
     """
-    rows = row_input.block_rows(part.block)
+    rows = row_input.block_rows(block)
     if bad is None:
-        return scorer.check(rows, part.where), None
+        return scorer.check(rows, block.where), None
     hashed = scorer.n_bits is not None
     rows = row_input.signed(rows, hashed)
     faults = row_input.faults_of(rows, scorer.width_limit, hashed)
@@ -371,7 +372,7 @@ def usable_rows(
     found = {NO_CLASS: np.asarray(wrong, dtype=np.intp), **found}
     for text, which in found.items():
         if len(which):
-            bad.add(text, len(which), part.where(int(which[0])))
+            bad.add(text, len(which), block.where(int(which[0])))
     out = np.concatenate(list(found.values()))
     if not len(out):
         return rows, None

@@ -19,10 +19,8 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.engine.learning.training import Schedule, Training, new_learner
 from tamis.methods.online.learner import OnlineLearner
-from tamis.sources import open_source
-from tamis.sources.base import Report, refuse_without_target, silent
-from tamis.sources.readers.open_rows import open_rows
-from tamis.sources.readers.row_reader import BlocksReader, RowReader
+from tamis.sources import open_rows, open_source
+from tamis.sources.base import Report, RowSource, refuse_without_target, silent
 
 #: Values that are tried by default: powers of ten.
 GRID: Mapping[str, tuple[float, ...]] = {
@@ -167,7 +165,7 @@ def _settings(
     return found
 
 
-def _readers(data: Any, y: Any, reading: dict[str, Any]) -> list[RowReader]:
+def _readers(data: Any, y: Any, reading: dict[str, Any]) -> list[RowSource]:
     """Return readers of the training rows, which may be a table."""
     if y is not None or hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__"):
         source = open_source(data, y=y)
@@ -175,7 +173,7 @@ def _readers(data: Any, y: Any, reading: dict[str, Any]) -> list[RowReader]:
         return open_rows(source)
     readers = open_rows(data, **reading)
     for reader in readers:
-        if not reader.again and not isinstance(reader, BlocksReader):
+        if not reader.rereadable and reader.format != "blocks":
             raise InputError(
                 f"{reader.name} can be read only once, and tuning reads the rows before they are "
                 "learned; save it to a file"

@@ -33,7 +33,7 @@ from tamis.engine.workers.prefetch import ahead
 from tamis.engine.wrappers.groups import Labels, labels_of
 from tamis.kernels.threads import thread_count
 from tamis.methods.telling import SETTLED
-from tamis.sources.base import Report, Source, silent
+from tamis.sources.base import ColumnSource, Report, silent
 
 #: Seconds between two commits.
 COMMIT_EVERY = 1.0
@@ -86,7 +86,7 @@ class Feeding:
     """One source on its way into a selection."""
 
     archive: Archive
-    source: Source
+    source: ColumnSource
     name: str
     replace: bool
     width: int | None

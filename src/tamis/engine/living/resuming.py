@@ -45,7 +45,8 @@ from tamis.kernels.threads import threads
 from tamis.methods import FeatureStreamSelector
 from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources import open_source
-from tamis.sources.base import Report, Source, silent
+from tamis.sources.axis import to_columns
+from tamis.sources.base import ColumnSource, Report, silent
 from tamis.sources.shared.addresses import from_here
 
 #: Seconds between two commits.
@@ -59,14 +60,14 @@ def can_resume(selector: ColumnSelector) -> bool:
 
 def begin(
     folder: str | os.PathLike[str],
-    source: Source,
+    source: ColumnSource,
     selector: Any,
     reading: dict[str, Any] | None = None,
     *,
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
     groups: GroupTable | None = None,
-    rows: Source | None = None,
+    rows: ColumnSource | None = None,
     name: str = "",
     command: str = "",
     seconds: dict[str, float] | None = None,
@@ -132,7 +133,7 @@ def begin(
         archive.refresh()
 
 
-def _asked(source: Source, reading: dict[str, Any]) -> dict[str, Any]:
+def _asked(source: ColumnSource, reading: dict[str, Any]) -> dict[str, Any]:
     """Where the columns are, so that another process finds them from wherever it is started."""
     path = source.path
     if path is None:
@@ -199,7 +200,7 @@ def resume(
         raise SourceError(
             f"{place} is not what it was when {folder} was begun; run tamis select again"
         )
-    source = grouped(source, _groups_again(asked.get("groups"), folder))
+    columns = grouped(to_columns(source), _groups_again(asked.get("groups"), folder))
     with contextlib.ExitStack() as stack:
         if n_threads is not None:
             stack.enter_context(threads(n_threads))
@@ -214,7 +215,7 @@ def resume(
             )
         if line["columns"]:
             say(f"going on behind column {line['columns']:,} of {line['source']}")
-        going = _Going(archive, source, line, every)
+        going = _Going(archive, columns, line, every)
         going(scoring, width, report, watch, elsewhere=cluster is not None)
         archive.head["run"]["seconds"]["select"] += time.perf_counter() - begun
         archive.head["run"]["peak_megabytes"] = peak_megabytes()
@@ -267,7 +268,7 @@ def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, An
 class _Going:
     """One process on the way through what is left of a source."""
 
-    def __init__(self, archive: Archive, source: Source, line: Record, every: float) -> None:
+    def __init__(self, archive: Archive, source: ColumnSource, line: Record, every: float) -> None:
         self._archive, self._source, self._last, self._every = archive, source, line, every
         self._begun = time.perf_counter()
         archive.head["run"]["seconds"].setdefault("select", 0.0)
@@ -298,7 +299,7 @@ class _Going:
         selector.go_on(source, noted, width, watched(report, watch, archive.run), done)
         self._fetch(at_hand)
 
-    def _encoded(self, source: Source) -> Source:
+    def _encoded(self, source: ColumnSource) -> ColumnSource:
         """The source as the selector sees it."""
         stock = self._archive.stock
         if stock.encoded is None:
@@ -310,7 +311,7 @@ class _Going:
 
         def committed(
             selector: ColumnSelector,
-            source: Source,
+            source: ColumnSource,
             width: int | None,
             report: Report,
             start: int = 0,

@@ -16,7 +16,6 @@ from tamis.core.errors import InputError, OutputError, ParameterError, SourceErr
 from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.axis import columns_for_now
 from tamis.engine.files.durable import Record, clear_others, locked, read_head
 from tamis.engine.known_selectors import as_selector, own_place
 from tamis.engine.living.archive import Archive, names_in, new_archive
@@ -40,6 +39,7 @@ from tamis.engine.select import describe_run
 from tamis.engine.wrappers.groups import refuse_groups
 from tamis.methods import FeatureStreamSelector
 from tamis.sources import Source
+from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Report, silent
 from tamis.sources.memory import is_series
 
@@ -243,7 +243,7 @@ class Selection:
         say: Say,
     ) -> Fed:
         """Feed a source that is open."""
-        with self._writing(wait, say), columns_for_now(source, report) as by_columns:
+        with self._writing(wait, say), temporary_columns(source, report) as by_columns:
             if by_columns is not source:
                 facts = {"fingerprint": source.fingerprint(), **facts}
             archive = self._archive

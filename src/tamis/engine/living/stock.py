@@ -22,7 +22,7 @@ from tamis.engine.wrappers.encoded import EncodedBlock, EncodedSoFar, Encoding
 from tamis.measures.auto import known_by_name
 from tamis.measures.base import Measure
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector, Scoring
-from tamis.sources.base import Report, Source
+from tamis.sources.base import ColumnSource, Report, Source
 
 
 @dataclass
@@ -77,7 +77,11 @@ class Stock:
         """
 
         def examining_and_taking(
-            _: ColumnSelector, source: Source, width: int | None, report: Report, start: int = 0
+            _: ColumnSelector,
+            source: ColumnSource,
+            width: int | None,
+            report: Report,
+            start: int = 0,
         ) -> Iterator[Any]:
             noting: Any = _Noting(blank or selector, at_hand, selector)
             for noted in scoring(noting, source, width, report, start):
@@ -89,7 +93,7 @@ class Stock:
 
         return examining_and_taking
 
-    def fetch(self, selector: FeatureStreamSelector, source: Source) -> None:
+    def fetch(self, selector: FeatureStreamSelector, source: ColumnSource) -> None:
         """Read those kept columns that are not held yet, each by itself: they are few."""
         kept = selector.kept_
         for feature in kept.tolist():

@@ -20,7 +20,7 @@ from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.methods.selector import ColumnSelector, Scoring
-from tamis.sources.base import Progress, Source
+from tamis.sources.base import ColumnSource, Progress
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
 PATIENCE = 30
@@ -36,7 +36,7 @@ def on_cluster(cluster: Any) -> Iterator[Scoring]:
 
         def scoring(
             selector: ColumnSelector,
-            source: Source,
+            source: ColumnSource,
             width: int | None,
             report: Progress,
             start: int = 0,

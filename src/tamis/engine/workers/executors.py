@@ -15,7 +15,7 @@ from tamis.core.errors import ParameterError
 from tamis.engine.workers.prefetch import ahead
 from tamis.kernels.threads import thread_count
 from tamis.methods.selector import ColumnSelector, Scoring, in_turn
-from tamis.sources.base import Progress, Source
+from tamis.sources.base import ColumnSource, Progress
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ def _here(stack: contextlib.ExitStack) -> Scoring:
 
     def scoring(
         selector: ColumnSelector,
-        source: Source,
+        source: ColumnSource,
         width: int | None,
         report: Progress,
         start: int = 0,

@@ -22,7 +22,7 @@ from typing import Any
 from tamis.core.errors import ClusterError
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.methods.selector import ColumnSelector, Scoring
-from tamis.sources.base import Progress, Source
+from tamis.sources.base import ColumnSource, Progress
 
 #: Processes are begun anew so many times without a result in between.
 LOSSES = 2
@@ -38,7 +38,7 @@ def processes(count: int) -> Iterator[Scoring]:
 
         def scoring(
             selector: ColumnSelector,
-            source: Source,
+            source: ColumnSource,
             width: int | None,
             report: Progress,
             start: int = 0,

@@ -21,7 +21,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
 from tamis.kernels.threads import threads
 from tamis.methods.selector import ColumnSelector
-from tamis.sources.base import Progress, Source
+from tamis.sources.base import ColumnSource, Progress
 
 #: Columns in the first task.
 FIRST = 256
@@ -74,7 +74,9 @@ class Task:
         with _telling(who, self):
             return self.score(selector, source, kept)
 
-    def score(self, selector: ColumnSelector, source: Source | None, kept: Any = None) -> list[Any]:
+    def score(
+        self, selector: ColumnSelector, source: ColumnSource | None, kept: Any = None
+    ) -> list[Any]:
         """Work the blocks out; one thread, as there are as many workers as there should be.
 
         `kept` is what the selector had to tell about what it keeps, when the task was given out.
@@ -85,7 +87,7 @@ class Task:
                 for block in self._blocks(source)
             ]
 
-    def _blocks(self, source: Source | None) -> Iterator[ColumnBlock]:
+    def _blocks(self, source: ColumnSource | None) -> Iterator[ColumnBlock]:
         if self.block is not None:
             yield self.block
             return
@@ -119,7 +121,7 @@ class News:
         return self._sent
 
 
-def packed(selector: ColumnSelector, source: Source) -> bytes:
+def packed(selector: ColumnSelector, source: ColumnSource) -> bytes:
     """What a worker needs to know: who examines, and where columns are, if it can read them."""
     try:
         return pickle.dumps((selector, source if source.portable else None))
@@ -130,9 +132,9 @@ def packed(selector: ColumnSelector, source: Source) -> bytes:
 
 
 @functools.lru_cache(maxsize=2)
-def opened(what: bytes) -> tuple[ColumnSelector, Source | None]:
+def opened(what: bytes) -> tuple[ColumnSelector, ColumnSource | None]:
     """What was packed, opened once for many tasks; a worker may serve two runs in turn."""
-    found: tuple[ColumnSelector, Source | None] = pickle.loads(what)
+    found: tuple[ColumnSelector, ColumnSource | None] = pickle.loads(what)
     return found
 
 
@@ -151,7 +153,9 @@ def _telling(who: str, task: Task) -> Iterator[None]:
         ) from error
 
 
-def tasks(source: Source, width: int | None, progress: Progress, start: int = 0) -> Iterator[Task]:
+def tasks(
+    source: ColumnSource, width: int | None, progress: Progress, start: int = 0
+) -> Iterator[Task]:
     """Cut the columns of a source from `start` on into tasks."""
     if not source.portable or source.n_columns is None:
         for block in source.columns(width, start, progress=progress):

@@ -27,7 +27,7 @@ from tamis.measures.auto import at_alpha
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import ColumnSelector, FeatureStreamSelector
-from tamis.sources.base import Progress, Source, silent
+from tamis.sources.base import ColumnSource, Progress, silent
 
 #: What was done to kept features, by number: cuts, and how many gaps.
 Facts = dict[str, dict[str, Any]]
@@ -216,7 +216,7 @@ def _told(cuts: Cuts, j: int) -> dict[str, Any]:
 class EncodedSource(WrappedSource):
     """A source of columns whose blocks are encoded as they come."""
 
-    def __init__(self, source: Source, encoding: Encoding, target: Target) -> None:
+    def __init__(self, source: ColumnSource, encoding: Encoding, target: Target) -> None:
         super().__init__(source)
         self._encoding, self._target = encoding, target
         self.portable = False

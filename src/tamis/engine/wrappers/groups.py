@@ -19,7 +19,7 @@ from tamis.engine.files.log_files import numbered_names
 from tamis.engine.living.ledger import Ledger
 from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.methods import ColumnSelector
-from tamis.sources.base import Progress, Source, silent
+from tamis.sources.base import ColumnSource, Progress, silent
 
 #: The label of each column.
 Labels = npt.NDArray[np.object_]
@@ -170,7 +170,7 @@ def refuse_groups(selector: ColumnSelector) -> None:
         )
 
 
-def grouped(source: Source, groups: Any, *, exact: bool = True) -> Source:
+def grouped(source: ColumnSource, groups: Any, *, exact: bool = True) -> ColumnSource:
     """A source whose columns say which group they belong to."""
     if groups is None:
         return source
@@ -181,7 +181,7 @@ def grouped(source: Source, groups: Any, *, exact: bool = True) -> Source:
     return GroupedSource(source, labels)
 
 
-def names_of(source: Source) -> Names:
+def names_of(source: ColumnSource) -> Names:
     """Names of all columns of a source, as features are called."""
     names = source.names()
     if names is not None:
@@ -207,7 +207,7 @@ def _listed(names: Sequence[str], indices: npt.NDArray[np.intp]) -> str:
 class GroupedSource(WrappedSource):
     """Columns with the label of each."""
 
-    def __init__(self, source: Source, labels: Labels) -> None:
+    def __init__(self, source: ColumnSource, labels: Labels) -> None:
         super().__init__(source)
         self._labels = labels
 

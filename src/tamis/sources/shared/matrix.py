@@ -1,41 +1,53 @@
-"""What the sparse readers share: blocks of a scipy matrix, and labels as whole numbers."""
+"""Sources of a sparse matrix in memory, blocks of a scipy matrix, and labels as whole numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.core.names import Names
-from tamis.core.params import Number, check
-from tamis.sources.base import Progress, default_width
+from tamis.sources.base import (
+    ColumnSource,
+    Progress,
+    RowSource,
+    default_width,
+)
 
 
-def block_ranges(
-    owner: str, asked: int | None, length: int, across: int, stored: int | None
-) -> Iterator[tuple[int, int]]:
-    """Cut `length` columns (or rows) of `across` numbers each into the ranges of blocks."""
-    if asked is not None:
-        check(
-            owner, "width" if owner.endswith("columns") else "size", asked, Number(1, integer=True)
-        )
-    step = asked or default_width(across, length, stored)
-    for lo in range(0, length, step):
-        yield lo, min(lo + step, length)
+class MatrixSource(ColumnSource, RowSource):
+    """Sparse data held in memory, by columns and by rows alike."""
 
+    @abstractmethod
+    def _read(self) -> Any:
+        """Return a canonical CSR or CSC matrix of float64 values."""
 
-def matrix_columns(matrix: Any, names: Names | None = None) -> Callable[[int, int], ColumnBlock]:
-    """Return a function that reads columns lo to hi - 1 of a canonical CSC matrix."""
-    whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self._read().nnz)
 
-    def read(lo: int, hi: int) -> ColumnBlock:
-        part = whole.part(lo, hi).widened().without_zeros()
-        return ColumnBlock(lo, matrix.shape[0], part, None if names is None else names.part(lo, hi))
+    @cached_property
+    def _columns(self) -> Compressed:
+        matrix = self._read().tocsc()
+        return Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
 
-    return read
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Return columns lo to hi - 1."""
+        names, values = self.names(), self._columns.part(lo, hi).widened().without_zeros()
+        return ColumnBlock(lo, self.n_rows, values, None if names is None else names.part(lo, hi))
+
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows."""
+        return row_blocks(self._read().tocsr(), self.target(), size, progress)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
+        """Return the matrix and the target."""
+        return self._read(), self.target()
 
 
 def row_blocks(
@@ -44,7 +56,9 @@ def row_blocks(
     """Stream a canonical CSR matrix."""
     n_rows, n_columns = matrix.shape
     whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
-    for lo, hi in block_ranges("rows", size, n_rows, n_columns, matrix.nnz):
+    step = size or default_width(n_columns, n_rows, matrix.nnz)
+    for lo in range(0, n_rows, step):
+        hi = min(lo + step, n_rows)
         yield RowBlock(
             lo, n_columns, _as_float(whole.part(lo, hi)), None if y is None else y[lo:hi]
         )

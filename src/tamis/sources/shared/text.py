@@ -7,6 +7,8 @@ import gzip
 import hashlib
 import io
 import os
+import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -290,3 +292,21 @@ def _as_array(parts: list[bytes | memoryview]) -> npt.NDArray[np.uint8]:
 
 def _compression(head: bytes) -> str:
     return next((c for magic, c in _MAGIC.items() if head.startswith(magic)), "none")
+
+
+#: What standard input is called.
+STDIN = "standard input"
+
+
+def open_text(path: str | os.PathLike[str]) -> TextFile:
+    """Open a text file, or a pipe: standard input for ``-``."""
+    name = os.path.expanduser(os.fspath(path))
+    if name == "-":
+        return TextPipe(STDIN, sys.stdin.buffer)
+    return TextPipe(name, open(name, "rb"), close=True) if is_pipe(name) else TextFile(name)
+
+
+def is_pipe(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is ``-`` or the name of a pipe."""
+    name = os.path.expanduser(os.fspath(path))
+    return name == "-" or (os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode))

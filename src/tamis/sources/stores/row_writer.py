@@ -1,4 +1,4 @@
-"""Rows of any source to a row store, block after block: memory holds a block or two, never all."""
+"""RowWriter: rows to a row store, block after block; memory holds a block or two, never all."""
 
 from __future__ import annotations
 
@@ -12,64 +12,16 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
-from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
-from tamis.sources.row_store import FORMAT, VERSION, RowStore
+from tamis.sources.row_store import FORMAT, VERSION
 from tamis.sources.shared.matrix import whole_numbers
 from tamis.sources.shared.rebatch import Piece, join
 from tamis.sources.stores.folder_writer import FolderWriter
 from tamis.sources.stores.row_blocks import LINE, VALUES, write_block
 from tamis.sources.stores.store_files import Seen, Values
-from tamis.sources.stores.transpose import LateBase, origin
 
 #: A block has about so many entries: its numbers fit a processor's cache, and a learner has
 #: something to do before it asks for the next.
 ENTRIES = 1 << 17
-
-
-def write_rows(
-    path: str | os.PathLike[str],
-    source: Source,
-    *,
-    progress: Progress = silent,
-    force: bool = False,
-) -> RowStore:
-    """Write all rows of a source as a row store and open it.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder to make, by habit called NAME.rows.
-    source : Source
-        Where the rows come from; a source of columns is turned first.
-    report : callable
-        Called as report(what, done, total).
-    force : bool
-        Replace a row store of that name.
-
-    Raises
-    ------
-    OutputError
-        If `path` exists, or cannot be written; nothing is left behind.
-    """
-    with RowWriter(as_path(path), force=force) as writer:
-        is_late = isinstance(source, LateBase)
-        if isinstance(source, LateBase):
-            blocks = source.raw_rows(MEMORY, progress)
-        else:
-            blocks = source.rows(progress=progress)
-        for block in blocks:
-            writer.append(block)
-        first_number = source.name_base if is_late else 0
-        writer.commit(
-            n_columns=source.n_columns,
-            first_number=first_number,
-            whole_labels=is_late,
-            names=_names(source),
-            name_prefix=source.name_prefix,
-            name_base=source.name_base,
-            source=origin(source),
-        )
-    return RowStore(path)
 
 
 class RowWriter(FolderWriter):
@@ -250,12 +202,3 @@ def _signed(indices: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
             "bits first (n_bits= of the learners)"
         )
     return indices.astype(np.int64)
-
-
-def _names(source: Source) -> Names | None:
-    """Names of the columns: a source of columns tells them block by block."""
-    if source.axis == "rows":
-        return source.names()
-    parts = [block.names for block in source.columns()]
-    known = [part for part in parts if part is not None]
-    return Names.of(name for part in known for name in part) if known else None

@@ -13,88 +13,25 @@ fit half of the budget (250 million columns in the default of 2 GB).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError, SourceError
-from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, Progress, Source, as_path, silent
+from tamis.sources.base import Progress, RowSource
 from tamis.sources.shared.matrix import whole_numbers
-from tamis.sources.store import ColumnStore
 from tamis.sources.stores.sparse_runs import SparseRuns
 from tamis.sources.stores.store_writer import StoreWriter
 
 
-@runtime_checkable
-class LateBase(Protocol):
-    """A source that learns only while it is read whether its first column is number 0 or 1."""
-
-    def raw_rows(self, memory: int, progress: Progress) -> Iterator[RowBlock]:
-        """Stream rows whose places are the numbers in the file; afterwards name_base is known."""
-
-
-def write_store(
-    path: str | os.PathLike[str],
-    source: Source,
-    *,
-    memory: int = MEMORY,
-    progress: Progress = silent,
-    force: bool = False,
-) -> ColumnStore:
-    """Write all of a source as a column store and open it.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder to make, by habit called NAME.cols.
-    source : Source
-        Columns are copied as they come; rows are transposed.
-    memory : int
-        Bytes that may be used for it, about.
-    report : callable
-        Called as report(what, done, total).
-    force : bool
-        Replace a column store of that name.
-
-    Raises
-    ------
-    OutputError
-        If `path` exists, or cannot be written; nothing is left behind.
-    """
-    check("write_store", "memory", memory, Number(1, integer=True))
-    with StoreWriter(as_path(path), force=force) as writer:
-        if source.axis == "columns":
-            for block in source.columns(progress=progress):
-                writer.append(block)
-            n_rows, y = source.n_rows, source.target()
-        else:
-            n_rows, y = _transpose(writer, source, memory, progress)
-        writer.commit(
-            n_rows=n_rows,
-            y=y,
-            name_prefix=source.name_prefix,
-            name_base=source.name_base,
-            source=origin(source),
-        )
-    return ColumnStore(path)
-
-
-def _transpose(
-    writer: StoreWriter, source: Source, memory: int, progress: Progress
+def transpose(
+    writer: StoreWriter, source: RowSource, memory: int, progress: Progress
 ) -> tuple[int, npt.NDArray[Any] | None]:
-    """Take all rows of a source to the writer as columns; return their number and the target."""
-    is_late = isinstance(source, LateBase)
-    if isinstance(source, LateBase):
-        blocks = source.raw_rows(memory, progress)
-    else:
-        blocks = source.rows(progress=progress)
+    """Give all rows of a source to the writer as columns; return their number and the target."""
     runs: SparseRuns | DenseRuns | None = None
     labels: list[npt.NDArray[Any]] = []
-    for block in blocks:
+    for block in source.all_rows(memory, progress):
         if runs is None:
             runs = (SparseRuns if block.is_sparse else DenseRuns)(writer.folder, memory)
         runs.add(block.values)
@@ -102,8 +39,7 @@ def _transpose(
             labels.append(block.y)
     if runs is None:
         raise SourceError(f"the {source.format} source holds no rows; give at least one")
-    shift = source.name_base if is_late else 0
-    runs.write(writer, shift, source.n_columns, progress)
+    runs.write(writer, source.first_number, source.n_columns, progress)
     names = source.names()
     if names is not None:
         writer.append_names(names)
@@ -111,7 +47,7 @@ def _transpose(
     if words is not None:
         writer.words[0] = words
     y = np.concatenate(labels) if labels else None
-    return runs.n_rows, whole_numbers(y) if is_late and y is not None else y
+    return runs.n_rows, whole_numbers(y) if source.whole_labels and y is not None else y
 
 
 class DenseRuns:
@@ -170,13 +106,3 @@ class DenseRuns:
             progress("turning rows into columns", hi, width)
         for path, _ in self._runs:
             os.remove(path)
-
-
-def origin(source: Source) -> dict[str, Any]:
-    """Where a store came from: the name of the file, never the folders above it."""
-    record: dict[str, Any] = {"format": source.format, "fingerprint": source.fingerprint()}
-    if source.path is not None and os.path.exists(source.path):
-        status = os.stat(source.path)
-        record |= {"path": os.path.basename(os.path.normpath(source.path))}
-        record |= {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-    return record | source.reading()

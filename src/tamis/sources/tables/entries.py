@@ -14,17 +14,17 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Progress, Source, silent
-from tamis.sources.shared.by_columns import columns_by_disk
-from tamis.sources.shared.matrix import matrix_columns, row_blocks
+from tamis.sources.base import Progress, RowSource, Wrapper, silent
+from tamis.sources.shared.matrix import MatrixSource
 from tamis.sources.shared.rebatch import rebatch
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
@@ -57,8 +57,8 @@ class Entries:
         )
 
 
-class EntrySource(Source):
-    """What sparse tables share: entries to rows and columns."""
+class EntrySource(RowSource):
+    """What sparse tables share: entries to rows."""
 
     path: str
 
@@ -68,13 +68,7 @@ class EntrySource(Source):
         self.memory, self.work = memory, work
         self._file = file
         self._features: Vocabulary | None = None
-        self._matrix: Any = None
         self._n_elements: int | None = None
-
-    @property
-    def axis(self) -> Literal["columns", "rows"]:  # type: ignore[override]
-        """Columns where everything fits the memory, else rows."""
-        return "columns" if self._fits() else "rows"
 
     @property
     def n_columns(self) -> int:
@@ -104,44 +98,23 @@ class EntrySource(Source):
     def _twice(self, row: int, feature: int) -> None:
         """Hear that a feature has two values in one row; refuse it or let them be added."""
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows (default: as the file comes)."""
-        y = self.target()
-        if self._fits():
-            yield from row_blocks(self.load()[0], y, size, progress)
-            return
-        first, n_columns = 0, self.n_columns
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows, by default as the file comes."""
+        y, first, n_columns = self.target(), 0, self.n_columns
         for _, rows in rebatch(((None, piece) for piece in self._pieces(progress)), size):
             target = None if y is None else y[first : first + len(rows)]
             yield RowBlock(first, n_columns, rows, target)
             first += len(rows)
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns."""
-        if not self._fits():
-            return columns_by_disk(self, width, start, stop, progress)
-        read = matrix_columns(self.load()[0].tocsc(), self.names())
-        return self._in_blocks(read, width, start, stop, progress)
-
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything at once: a CSR matrix, and the target."""
-        if self._matrix is not None:
-            return self._matrix, self.target()
-        matrix = self._compress(Entries.join(list(self._entries(silent))), self.n_rows)
-        if self._fits():
-            self._matrix = matrix
-        return matrix, self.target()
+        """Return a CSR matrix, and the target."""
+        entries = Entries.join(list(self._entries(silent)))
+        return self._compress(entries, self.n_rows or 0), self.target()
 
     @property
     def stored(self) -> int:
-        """Number of stored values."""
-        return int(self.load()[0].nnz) if self._fits() else self._count()
+        """Number of entries, about."""
+        return self._count()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
@@ -157,7 +130,8 @@ class EntrySource(Source):
     def _asked(self) -> str:
         """How the file is to be read, as a text."""
 
-    def _fits(self) -> bool:
+    def fits(self) -> bool:
+        """Return whether all entries fit the memory."""
         return self._count() * ENTRY_BYTES <= self.memory // 2
 
     def _pieces(self, progress: Progress) -> Iterator[Compressed]:
@@ -171,7 +145,7 @@ class EntrySource(Source):
             cut = int(np.searchsorted(held.rows, last))
             yield self._rows_of(held.part(0, cut), done, last)
             done, held = last, held.part(cut, len(held.rows))
-        yield self._rows_of(held, done, self.n_rows)
+        yield self._rows_of(held, done, self.n_rows or 0)
 
     def _rows_of(self, entries: Entries, first: int, stop: int) -> Compressed:
         shifted = Entries(entries.rows - first, entries.features, entries.values)
@@ -193,3 +167,19 @@ class EntrySource(Source):
             self._twice(int(rows[at]) + first, int(features[at]))
         matrix.eliminate_zeros()
         return matrix
+
+
+class HeldEntries(Wrapper, MatrixSource):
+    """Entries that fit the memory, by columns and by rows alike."""
+
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self._read().nnz)
+
+    @cached_property
+    def _matrix(self) -> Any:
+        return self._source.load()[0]
+
+    def _read(self) -> Any:
+        return self._matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.core.params import Number, check
-from tamis.sources.base import Progress, Source, default_width, silent
+from tamis.sources.base import ColumnSource, Progress, RowSource, default_width
 from tamis.sources.tables.roles import Roles, name_one, row_labels
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.words import as_words, coded, floats, sorted_words
@@ -25,7 +24,7 @@ _HIGHER = 8
 _EXACT = 2**53
 
 
-class TableSource(Source):
+class TableSource(ColumnSource, RowSource):
     """Columns of a table in a file.
 
     Numbers and truth values are features as they are; words and categories are coded by the
@@ -40,7 +39,6 @@ class TableSource(Source):
         Which columns are no features, and which numbers are categories.
     """
 
-    axis: ClassVar[Literal["columns", "rows"]] = "columns"
     portable = True
 
     path: str
@@ -93,17 +91,7 @@ class TableSource(Source):
         key = self._roles.key
         return None if key is None else (key, key_values(self._file.read([key]).column(0)))
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of `width` columns; only these are read and held."""
-        return self._in_blocks(self._read, width, start, stop, progress)
-
-    def _read(self, lo: int, hi: int) -> ColumnBlock:
+    def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read columns lo to hi - 1, without others."""
         table = self._file.read(self._features[lo:hi])
         values = np.empty((self.n_rows, hi - lo), order="F")
@@ -116,10 +104,8 @@ class TableSource(Source):
         """Pickle the way to it; a target from elsewhere goes along."""
         return _again, (type(self), self._file, self._roles, self._y)
 
-    def rows(self, size: int | None = None, progress: Progress = silent) -> Iterator[RowBlock]:
+    def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; words need a pass over their columns first."""
-        if size is not None:
-            check("rows", "size", size, Number(1, integer=True))
         # Each column of each batch costs a call, so batches are higher than elsewhere.
         step = size or _HIGHER * default_width(self.n_columns, self.n_rows, None)
         y, done = self.target(), 0
@@ -131,13 +117,6 @@ class TableSource(Source):
             target = None if y is None else y[done - len(values) : done]
             yield RowBlock(done - len(values), self.n_columns, values, target)
             progress("reading rows", done, self.n_rows)
-
-    def load(self) -> tuple[Floats, npt.NDArray[Any] | None]:
-        """Everything at once: an array in Fortran order, and the target."""
-        values = np.empty((self.n_rows, self.n_columns), order="F")
-        for block in self.columns():
-            values[:, block.first : block.first + block.width] = np.asarray(block.values)
-        return values, self.target()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""

@@ -1,1 +1,0 @@
-"""Rows from front to back, for learners: whatever holds them, read once, in order."""
