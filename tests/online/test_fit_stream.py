@@ -342,7 +342,7 @@ def test_iterators_and_sources(table):
     for data, said in (
         (X, "is not a stream of rows; use fit for tables"),
         ([], "there is no file to read; give at least one"),
-        (3, "a int is no stream of rows"),
+        (3, "a int is not a stream of rows"),
         (iter([3]), "an iterator of rows gave a int; give RowBlocks"),
         (iter([rows_of(X, None)]), "does not tell its classes; give them with classes="),
     ):

@@ -268,7 +268,7 @@ class Training:
     def _blocks(
         self, file: int, mark: str | None, bad: BadLines | None, progress: Report
     ) -> Iterator[RowBlock]:
-        """Yield the blocks of a file; its indices count from the base of the first file."""
+        """Yield the blocks of a file; its indices count from the same base as the first file's."""
         reader = self.readers[file]
         if reader.name_base is None:
             reader.name_base = self.base
