@@ -71,7 +71,7 @@ def atomic_file(
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial.path, target)
-        sync_folder(target.parent)
+        _sync(target.parent)
 
 
 @contextlib.contextmanager
@@ -83,7 +83,8 @@ def atomic_folder(
     `kind` is a key of `MARKERS`. With `force`, a folder of the same kind, or an empty one, is
     replaced.
     """
-    with Partial(_refuse_taken(path, kind, force), folder=True) as partial:
+    with Partial(Path(os.path.realpath(path)), folder=True) as partial:
+        _refuse_taken(path, kind, force)
         yield partial.path
         partial.publish(force=force)
 
@@ -106,21 +107,20 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 def check_folder(path: str | os.PathLike[str], kind: str, *, force: bool = False) -> None:
     """Raise a one-sentence error if `atomic_folder` would; call it before long work."""
-    with Partial(_refuse_taken(path, kind, force), folder=True):
-        pass
+    with Partial(Path(os.path.realpath(path)), folder=True):
+        _refuse_taken(path, kind, force)
 
 
-def _refuse_taken(path: str | os.PathLike[str], kind: str, force: bool) -> Path:
+def _refuse_taken(path: str | os.PathLike[str], kind: str, force: bool) -> None:
     target = Path(os.path.realpath(path))
-    recover_missing(target)
-    if os.path.lexists(target):
-        if not force:
-            raise OutputError(
-                f"{path} already exists; choose another name, or use --force (force=True)"
-            )
-        if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
-            raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
-    return target
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise OutputError(
+            f"{path} already exists; choose another name, or use --force (force=True)"
+        )
+    if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
+        raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
 
 
 def kind_of(folder: str | os.PathLike[str]) -> str:
@@ -154,14 +154,14 @@ class Partial:
             raise OutputError(f"the folder {self.target.parent} does not exist; make it first")
         try:
             recover(self.target.parent)
-            self._lock = None
+            self._lock: int | None = None
             while self._lock is None:
                 self.path = self.target.with_name(f".{self.target.name}.partial-{_new_mark()}")
                 if self.folder:
                     self.path.mkdir()
                 else:
                     self.path.touch(exist_ok=False)
-                self._lock = _Lock.of(self.path)  # None: another process took it for a dead one's
+                self._lock = _lock(self.path)  # None: another process took it for a dead one's
         except OSError as error:
             raise OutputError(f"{self.target} cannot be written ({reason(error)})") from error
         return self
@@ -170,8 +170,8 @@ class Partial:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         _remove(self.path)
-        if self._lock is not None:
-            self._lock.release()
+        if self._lock is not None and self._lock >= 0:
+            os.close(self._lock)
         if error is not None and self._is_about_writing(error):
             raise OutputError(
                 f"{self.target} cannot be written ({reason(error)}); {self.hint}"
@@ -182,14 +182,14 @@ class Partial:
         for place, _, names in os.walk(self.path):
             for name in names:
                 _sync(os.path.join(place, name))
-            sync_folder(place)
+            _sync(place)
         if not os.path.lexists(self.target) or _is_empty(self.target):
             os.rename(self.path, self.target)
         elif not force:
             raise OutputError(f"{self.target} was made by another process; choose another name")
         elif not exchange(self.path, self.target):
             _replace(self.path, self.target)
-        sync_folder(self.target.parent)
+        _sync(self.target.parent)
 
     def _is_about_writing(self, error: BaseException) -> bool:
         if isinstance(error, TamisError):
@@ -236,7 +236,7 @@ def _exchange_call() -> tuple[Any, tuple[Any, ...]]:
 def _replace(work: Path, target: Path) -> None:
     """Replace a folder in two renames; what to do after Ctrl-C is read from the disk."""
     old = target.with_name(f".{target.name}.old-{_new_mark()}")
-    lock = _Lock.of(target)
+    lock = _lock(target)
     try:
         os.rename(target, old)
         os.rename(work, target)
@@ -244,8 +244,8 @@ def _replace(work: Path, target: Path) -> None:
         if not os.path.lexists(target) and os.path.lexists(old):
             os.rename(old, target)
         _remove(old)
-        if lock is not None:
-            lock.release()
+        if lock is not None and lock >= 0:
+            os.close(lock)
 
 
 def recover(parent: str | os.PathLike[str]) -> None:
@@ -254,7 +254,7 @@ def recover(parent: str | os.PathLike[str]) -> None:
         found = [(name, match) for name in os.listdir(parent) if (match := _LEFT.fullmatch(name))]
         for name, match in sorted(found):  # ".old" before ".partial"
             path = Path(parent, name)
-            with _Lock.of_dead(path, *match.group(3, 4, 5)) as is_dead:
+            with _held_if_dead(path, *match.group(3, 4, 5)) as is_dead:
                 if is_dead:
                     _restore_or_remove(path, Path(parent, match[1]), match[2])
 
@@ -299,61 +299,47 @@ def _new_mark() -> str:
     return f"{host}-{boot}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
-class _Lock:
-    """A lock on a file or folder; the system releases it when the process dies."""
+def _lock(path: Path) -> int | None:
+    """Lock a file or folder until the process ends or the handle that is returned is closed.
 
-    def __init__(self, handle: int | None) -> None:
-        self._handle = handle
-
-    @classmethod
-    def of(cls, path: Path) -> Self | None:
-        """Lock what was just made; None if another process holds it or has removed it.
-
-        Where the system has no locks on folders, the result holds nothing.
-        """
-        try:
-            import fcntl
-        except ImportError:  # Windows
-            return cls(None)
-        try:
-            handle = os.open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            return None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), os.stat(path)):
-                return cls(handle)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                os.close(handle)
-                return cls(None)
-        os.close(handle)
+    None if another process holds or has removed it; -1 where the system has no locks on folders.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return -1
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
         return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), os.stat(path)):
+            return handle
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            os.close(handle)
+            return -1
+    os.close(handle)
+    return None
 
-    @classmethod
-    @contextlib.contextmanager
-    def of_dead(cls, path: Path, host: str, boot: str, pid: str) -> Iterator[bool]:
-        """Hold what a writer left and tell whether that writer is dead; unknown counts as alive."""
-        here = _here()
-        if boot != here[1]:
-            yield host == here[0]  # this machine, before it was started again
-            return
-        lock = cls.of(path)
-        if lock is None:
-            yield False
-            return
-        try:
-            yield lock._handle is not None or (host == here[0] and not _runs(int(pid)))
-        finally:
-            lock.release()
 
-    def release(self) -> None:
-        """Release the lock."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+@contextlib.contextmanager
+def _held_if_dead(path: Path, host: str, boot: str, pid: str) -> Iterator[bool]:
+    """Hold what a writer left and tell whether that writer is dead; unknown counts as alive."""
+    here = _here()
+    if boot != here[1]:
+        yield host == here[0]  # this machine, before it was started again
+        return
+    handle = _lock(path)
+    try:
+        asked = handle == -1 and host == here[0] and not _runs(int(pid))
+        yield asked or (handle is not None and handle >= 0)
+    finally:
+        if handle is not None and handle >= 0:
+            os.close(handle)
 
 
 def _runs(pid: int) -> bool:
@@ -371,18 +357,17 @@ def _runs(pid: int) -> bool:
 # --- the disk -------------------------------------------------------------------------------
 
 
-def sync_folder(path: str | os.PathLike[str]) -> None:
-    """Force the names in a folder to the disk, where the system can."""
-    with contextlib.suppress(OSError):
-        _sync(path)
-
-
 def _sync(path: str | os.PathLike[str]) -> None:
-    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    """Force a file, or the names in a folder, to the disk."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError:
+        if not os.path.isdir(path):  # not every system can do that to folders
+            raise
 
 
 def reason(error: BaseException) -> str:
