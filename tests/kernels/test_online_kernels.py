@@ -17,33 +17,33 @@ def data(n_classes):
     return dense_rows(X), rng.integers(0, n_classes, 120)
 
 
-def learned(model, method, rows: Compressed, codes, *parameters):
+def learned(model, rows: Compressed, codes, rates, uniform):
     model.reach(15)
-    getattr(model, method)(rows, codes, *parameters)
+    model.learn(rows, codes, rates, uniform)
     return model
 
 
 CASES = [
-    ("learn_first_order", lambda k: KeptWeights(4, k, second_order=False), (0.3, 0.0)),
-    ("learn_first_order", lambda k: KeptWeights(4, k, second_order=False), (1.9, 0.5)),
-    ("learn_second_order", lambda k: KeptWeights(4, k, second_order=True), (0.5,)),
-    ("learn_first_order", lambda k: FullWeights(k, second_order=False), (0.3, True)),
-    ("learn_second_order", lambda k: FullWeights(k, second_order=True), (0.5,)),
+    (lambda k: KeptWeights(4, k, second_order=False), (0.3, 0.0)),
+    (lambda k: KeptWeights(4, k, second_order=False), (1.9, 0.5)),
+    (lambda k: KeptWeights(4, k, second_order=True), (0.5,)),
+    (lambda k: FullWeights(k, second_order=False), (0.3, True)),
+    (lambda k: FullWeights(k, second_order=True), (0.5,)),
 ]
 
 
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize(("method", "make", "parameters"), CASES)
-def test_compiled_is_plain(monkeypatch, method, make, parameters, n_classes, uniform) -> None:
+@pytest.mark.parametrize(("make", "rates"), CASES)
+def test_compiled_is_plain(monkeypatch, make, rates, n_classes, uniform) -> None:
     rows, codes = data(n_classes)
     blocks = 1 if n_classes == 2 else n_classes
-    compiled = learned(make(blocks), method, rows, codes, *parameters, uniform)
+    compiled = learned(make(blocks), rows, codes, rates, uniform)
     module = binary if n_classes == 2 else multiclass
     for name in vars(module).copy():
         if name.startswith("learn_"):
             monkeypatch.setattr(module, name, getattr(module, name).py_func)
-    plain = learned(make(blocks), method, rows, codes, *parameters, uniform)
+    plain = learned(make(blocks), rows, codes, rates, uniform)
     assert compiled.counts.tolist() == plain.counts.tolist()
     assert compiled.counts[3] > 20  # updates
     np.testing.assert_array_equal(compiled.kept, plain.kept)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -112,11 +113,45 @@ def full_signature(cls: type[Any]) -> inspect.Signature:
     return own.replace(parameters=parameters)
 
 
+def inherit_docs(doc: str, bases: Iterable[type], order: Sequence[str]) -> str:
+    """Complete a NumPy-style docstring with the parameters and attributes that bases document.
+
+    Of the bases' parameters those in `order` are taken; their attributes come first.
+    """
+    doc = inspect.cleandoc(doc)
+    inherited = [inspect.cleandoc(base.__doc__ or "") for base in reversed(list(bases))]
+    for section in ("Parameters", "Attributes"):
+        head = f"{section}\n{'-' * len(section)}\n"
+        own = _entries(doc, head)
+        found = {name: text for base in inherited for name, text in _entries(base, head).items()}
+        if section == "Parameters":
+            found = {name: (found | own)[name] for name in order if name in found | own}
+        text = head + "".join(dict.fromkeys((found | own).values()))
+        following = re.search(r"\n\n(Attributes|References|Examples)\n-", doc)
+        at = following.start() if following else len(doc)
+        if own:
+            doc = doc.replace(head + "".join(dict.fromkeys(own.values())), text)
+        elif found:
+            doc = f"{doc[:at]}\n\n{text.rstrip()}{doc[at:]}"
+    return doc
+
+
+def _entries(doc: str, head: str) -> dict[str, str]:
+    """Return the entries of a section by name; an entry of several names occurs under each."""
+    body = f"{doc}\n".partition(head)[2].partition("\n\n")[0] + "\n"
+    found: dict[str, str] = {}
+    for entry in re.findall(r"^\S.*\n(?:[ ]+.*\n)*", body, re.MULTILINE):
+        names = entry.partition("\n")[0].partition(" : ")[0]
+        found |= dict.fromkeys(names.split(", "), entry)
+    return found
+
+
 class Parameters:
     """Base of plain classes whose constructor stores its arguments under their own names.
 
     A constructor may end in ``**options``, which it passes on to that of its base class:
-    `inspect.signature`, `help` and scikit-learn then see the parameters of both.
+    `inspect.signature`, `help` and scikit-learn then see the parameters of both. What the docstring
+    does not say about them is taken from the base class.
 
     >>> class Rule(Parameters):
     ...     ranges = {"alpha": Number(0, 1)}
@@ -149,6 +184,8 @@ class Parameters:
             signature = full_signature(cls)
             cls.__init__.__signature__ = signature  # type: ignore[attr-defined]
             cls.parameter_names = tuple(signature.parameters)[1:]
+        if cls.__doc__:
+            cls.__doc__ = inherit_docs(cls.__doc__, cls.__mro__[1:], cls.parameter_names)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Unpack
 
 from tamis.methods.online.learner import SecondOrderLearner, StreamOptions
-from tamis.methods.online.weights import FullWeights
 
 
 class ArowLearner(SecondOrderLearner):
@@ -17,18 +16,6 @@ class ArowLearner(SecondOrderLearner):
     Cost: O(m) per row of m nonzeros. Memory: twelve bytes per column, touched only where features
     were seen.
 
-    Parameters
-    ----------
-    gamma : float, default=1.0
-        The smaller, the larger the steps, and the faster confidence grows.
-    [options]
-
-    Attributes
-    ----------
-    [learned]
-    confidence_ : ndarray
-        C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij.
-
     References
     ----------
     K. Crammer, A. Kulesza, M. Dredze. Adaptive Regularization of Weight Vectors. NIPS 2009; Machine
@@ -36,12 +23,10 @@ class ArowLearner(SecondOrderLearner):
 
     Examples
     --------
-    [rows]
-    >>> model = tamis.AROW().fit(X, y)
-    >>> len(model.kept_)
-    40
-    >>> print(f"{model.score(X, y):.2f}")
-    0.96
+    >>> import numpy as np, tamis
+    >>> X = np.random.default_rng(0).normal(size=(500, 40))
+    >>> tamis.AROW().fit(X, X[:, 3] > X[:, 30]).kept_.shape
+    (40,)
     """
 
     public_name: ClassVar[str] = "AROW"
@@ -49,7 +34,3 @@ class ArowLearner(SecondOrderLearner):
     def __init__(self, gamma: float = 1.0, **options: Unpack[StreamOptions]) -> None:
         super().__init__(**options)
         self.gamma = gamma
-
-    def new_model(self, blocks: int) -> FullWeights:
-        """Return weights and precisions for every feature."""
-        return FullWeights(blocks, second_order=True)

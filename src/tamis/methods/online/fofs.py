@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
-from tamis.core.blocks import Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, Range
 from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import StreamOptions
-from tamis.methods.online.weights import Ints
 
 
 class FofsLearner(KeptLearner):
@@ -24,40 +22,31 @@ class FofsLearner(KeptLearner):
     the order of the weights does not change; the norm is carried along, with what rounding drops.
     An update with m nonzeros costs O(m log B). Memory: as for `PET`.
 
-    [ties]
+    Among features of the same rank the one that has been kept longer stays; of those that come with
+    the same row, the one with the lower number.
 
     Deviations: those of `PET`. The authors' program refreshes only the row's own magnitudes after
     shrinking all, so it compares numbers of different rows; here all are of the same row.
 
     Parameters
     ----------
-    [size]
     eta : float, default=0.2
         The learning rate.
     lam : float, default=0.01
         The regularisation; eta times lam must be below 1.
-    [sizes]
-    [options]
-
-    Attributes
-    ----------
-    [learned]
-    confidence_ : ndarray
-        |w_j|; with more than two classes the norm of the feature's weights.
-    [learned sizes]
 
     References
     ----------
-    [paper]
+    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
+    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
+    doi:10.1145/3070646
 
     Examples
     --------
-    [rows]
-    >>> model = tamis.FOFS(n_features=2).fit(X, y)
-    >>> model.kept_
+    >>> import numpy as np, tamis
+    >>> X = np.random.default_rng(0).normal(size=(500, 40))
+    >>> tamis.FOFS(2).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
-    >>> print(f"{model.score(X, y):.2f}")
-    1.00
     """
 
     public_name: ClassVar[str] = "FOFS"
@@ -87,7 +76,7 @@ class FofsLearner(KeptLearner):
                 "would set all weights to 0"
             )
 
-    def update(self, rows: Compressed, codes: Ints) -> None:
-        """Take gradient steps, shrink, and keep the largest weights."""
-        uniform = self.multiclass == "uniform"
-        self.model.learn_first_order(rows, codes, self.eta, self.lam, uniform)
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Return eta and lam."""
+        return self.eta, self.lam

@@ -9,8 +9,8 @@ whatever chunks they came in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, Range, check
 from tamis.kernels import heap
 from tamis.kernels.threads import over_columns
-from tamis.methods.online.learner import OnlineLearner, SecondOrderModel
+from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.progressive import Recent
 from tamis.methods.online.weights import MOST_SLOTS, Floats, Ints, KeptWeights
 
@@ -46,31 +46,14 @@ class SideBySide:
         for model in self.models:
             model.reach(n_columns, more_may_come=more_may_come)
 
-    def learn_first_order(
-        self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
-    ) -> None:
-        """Take gradient steps; with lam=0 weights are neither shrunk nor projected."""
-        self._learn(rows, codes, lambda m, r, c: m.learn_first_order(r, c, eta, lam, uniform))
-
-    def learn_second_order(
-        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
-    ) -> None:
-        """Take confidence-weighted steps."""
-        self._learn(rows, codes, lambda m, r, c: m.learn_second_order(r, c, gamma, uniform))
-
-    def _learn(
-        self,
-        rows: Compressed,
-        codes: Ints,
-        update: Callable[[KeptWeights, Compressed, Ints], None],
-    ) -> None:
+    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
         """Update every model with the rows, and count its mistakes at powers of two."""
         for lo, hi in self.recent.cuts(int(self.models[0].counts[heap.ROWS]), len(rows)):
             part, labels = rows.part(lo, hi), codes[lo:hi]
 
             def some(first: int, last: int, part: Compressed = part, labels: Ints = labels) -> None:
                 for model in self.models[first:last]:
-                    update(model, part, labels)
+                    model.learn(part, labels, rates, uniform)
 
             lead = self.models[int(self.lead[0])]
             before = lead.counts.copy()
@@ -126,65 +109,36 @@ class SideBySide:
         return self.chosen.precision
 
 
-class KeptModel(SecondOrderModel, Protocol):
-    """A model of at most `size` features."""
-
-    @property
-    def size(self) -> int:
-        """How many features may be kept."""
-
-    @property
-    def curve(self) -> dict[int, float]:
-        """Progressive error by size."""
-
-    def learn_first_order(
-        self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
-    ) -> None:
-        """Take gradient steps."""
-
-
-_DOCS = {
-    "[size]": """\
-n_features : int or "auto", default=500
-    B above. With "auto" all of `sizes` learn side by side, each a model of its own, and the
-    smallest one is used whose progressive error (predictions made before the row was learned, on
-    the latest half of the rows or a little more) is within one standard error of the fewest. That
-    takes the time and the memory of as many models as there are sizes: eleven times four bytes
-    per column by default. Rows that come again (`passes`) count like new ones, which favours
-    large sizes.""",
-    "[sizes]": """\
-sizes : sequence of int, optional
-    The sizes that "auto" tries; default: 4, 8, 16, ..., 4096.""",
-    "[learned sizes]": """\
-n_features_ : int
-    B; with "auto" the size in use.
-size_curve_ : dict
-    Progressive error of each size that was tried; `work_` is that of the sizes that led.""",
-    "[ties]": """\
-Among features of the same rank the one that has been kept longer stays; of those that come with
-the same row, the one with the lower number.""",
-    "[paper]": """\
-Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
-Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
-doi:10.1145/3070646.""",
-}
-
-
 class KeptLearner(OnlineLearner):
-    """A learner whose model holds at most `n_features` features."""
+    """A learner whose model holds at most `n_features` features.
+
+    Parameters
+    ----------
+    n_features : int or "auto", default=500
+        B above. With "auto" all of `sizes` learn side by side, each a model of its own, and the
+        smallest one is used whose progressive error (predictions made before the row was learned,
+        on the latest half of the rows or a little more) is within one standard error of the
+        fewest. That takes the time and the memory of as many models as there are sizes: eleven
+        times four bytes per column by default. Rows that come again (`passes`) count like new
+        ones, which favours large sizes.
+    sizes : sequence of int, optional
+        The sizes that "auto" tries; default: 4, 8, 16, ..., 4096.
+
+    Attributes
+    ----------
+    n_features_ : int
+        B; with "auto" the size in use.
+    size_curve_ : dict
+        Progressive error of each size that was tried; `work_` is that of the sizes that led.
+    """
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": (SIZE, OneOf(("auto",)))
     }
 
-    shared_docs: ClassVar[Mapping[str, str]] = {**OnlineLearner.shared_docs, **_DOCS}
-
-    #: Whether the model holds precisions beside weights.
-    second_order: ClassVar[bool] = False
-
     n_features: int | str
     sizes: Sequence[int] | None
-    model: KeptModel
+    model: KeptWeights | SideBySide
 
     @property
     def n_features_(self) -> int:
@@ -200,7 +154,7 @@ class KeptLearner(OnlineLearner):
         """
         return self.model.curve
 
-    def new_model(self, blocks: int) -> KeptModel:
+    def new_model(self, blocks: int) -> KeptWeights | SideBySide:
         """Return a model of the given size, or of several sizes."""
         if self.n_features == "auto":
             sizes = SIZES if self.sizes is None else self.sizes

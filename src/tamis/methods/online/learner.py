@@ -10,7 +10,6 @@ for bit.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypedDict
@@ -27,6 +26,7 @@ from tamis.methods.online.scorer import Columns, LinearScorer, Weights
 from tamis.methods.online.weights import (
     Arrays,
     Floats,
+    FullWeights,
     Ints,
     certainty,
     from_arrays,
@@ -56,14 +56,8 @@ class Model(Weights, Protocol):
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
 
-
-class SecondOrderModel(Model, Protocol):
-    """A model with means and variances of its weights."""
-
-    def learn_second_order(
-        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
-    ) -> None:
-        """Take confidence-weighted steps."""
+    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+        """Take one step per row with loss."""
 
 
 class StreamOptions(TypedDict, total=False):
@@ -77,52 +71,46 @@ class StreamOptions(TypedDict, total=False):
     classes: Sequence[Any] | None
 
 
-#: Documentation that learners share, by its mark in their docstrings.
-_DOCS = {
-    "[options]": """\
-multiclass : {"max", "uniform"}
-    With more than two classes, which wrong classes a row moves down: the one that scores highest,
-    or all that score at least as high as the true one, in equal shares.
-passes : int, default=1
-    How often `fit` goes over the rows; `partial_fit` goes over them once.
-normalize : bool, default=False
-    Scale every row to length 1.
-n_columns : int, optional
-    Number of columns, for a stream that does not give it; higher feature numbers are refused.
-n_bits : int, optional
-    Hash feature numbers and names to 2**n_bits buckets, where they are unbounded.
-classes : sequence, optional
-    All classes, where the first rows may not show them.""",
-    "[learned]": """\
-classes_ : ndarray
-    The classes, in order.
-kept_ : ndarray of int
-    Kept features by number, in increasing order.
-weights_ : ndarray
-    Their weights: one each for two classes, else one column per class.
-work_ : dict
-    Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
-    steps.""",
-    "[rows]": """\
->>> import numpy as np, tamis
->>> rng = np.random.default_rng(0)
->>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
->>> X[:, [3, 30]] = rng.normal(size=(500, 2))
->>> y = X[:, 3] - X[:, 30] > 0""",
-}
-
-
 class OnlineLearner(Parameters, LinearScorer, ABC):
     """A linear classifier for rows that arrive over time, which selects features too.
 
-    A learner adds its parameters and their ranges, the model (`new_model`), and the update
-    (`update`). Marks in its docstring, such as ``[options]``, stand for the documentation of
-    shared parameters and attributes (`shared_docs`).
+    A learner adds its parameters, their ranges, and how they make a step (`rates`). By default its
+    model has weights for every feature.
 
     How wide rows may be: arrays, matrices and frames must all have as many columns as the first.
     Row blocks and dicts may have any number of columns, up to `n_columns` if that is given; the
     model grows. With `n_bits`, feature numbers (64 bits) and names are hashed to 2**n_bits
     buckets, and `kept_` holds buckets.
+
+    Parameters
+    ----------
+    multiclass : {"max", "uniform"}
+        With more than two classes, which wrong classes a row moves down: the one that scores
+        highest, or all that score at least as high as the true one, in equal shares.
+    passes : int, default=1
+        How often `fit` goes over the rows; `partial_fit` goes over them once.
+    normalize : bool, default=False
+        Scale every row to length 1.
+    n_columns : int, optional
+        Number of columns, for a stream that does not give it; higher feature numbers are refused.
+    n_bits : int, optional
+        Hash feature numbers and names to 2**n_bits buckets, where they are unbounded.
+    classes : sequence, optional
+        All classes, where the first rows may not show them.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, in order.
+    kept_ : ndarray of int
+        Kept features by number, in increasing order.
+    weights_ : ndarray
+        Their weights: one each for two classes, else one column per class.
+    confidence_ : ndarray
+        How sure the model is of each: |w_j|; with more than two classes the norm of its weights.
+    work_ : dict
+        Counted work: rows, updates, mistakes, nonzeros of updates, features that entered, heap
+        steps.
     """
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
@@ -132,7 +120,8 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         "n_bits": (Number(1, 40, integer=True), Nothing()),
     }
 
-    shared_docs: ClassVar[Mapping[str, str]] = _DOCS
+    #: Whether the model has precisions beside weights.
+    second_order: ClassVar[bool] = False
 
     model: Model
 
@@ -161,20 +150,17 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         super().__init_subclass__(**options)
         given = [vars(base).get("ranges", {}) for base in reversed(cls.__mro__)]
         cls.ranges = {name: allowed for ranges in given for name, allowed in ranges.items()}
-        if cls.__doc__ is not None:
-            cls.__doc__ = inspect.cleandoc(cls.__doc__)
-            for mark, text in cls.shared_docs.items():
-                cls.__doc__ = cls.__doc__.replace(mark, text)
 
     # --- what a learner defines -----------------------------------------------------------------
 
+    @property
     @abstractmethod
+    def rates(self) -> tuple[float, ...]:
+        """The numbers that make a step, as the model takes them."""
+
     def new_model(self, blocks: int) -> Model:
         """Return a model that has seen nothing, with so many weights per feature."""
-
-    @abstractmethod
-    def update(self, rows: Compressed, codes: Ints) -> None:
-        """Learn from checked and prepared rows of the classes with these codes."""
+        return FullWeights(blocks, second_order=self.second_order)
 
     @property
     def confidence_(self) -> Floats:
@@ -225,6 +211,10 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.model.reach(needed, more_may_come=columns.is_open and self.n_columns is None)
         if columns.is_open:
             columns.width = max(columns.width, needed)
+
+    def update(self, rows: Compressed, codes: Ints) -> None:
+        """Learn from checked and prepared rows of the classes with these codes."""
+        self.model.learn(rows, codes, self.rates, self.multiclass == "uniform")
 
     def learn(self, X: Any, labels: npt.NDArray[Any], first: int = 0) -> None:
         """Check rows and their labels, all of them, then learn from them.
@@ -288,16 +278,28 @@ _COUNTS = {
 
 
 class SecondOrderLearner(OnlineLearner):
-    """A learner that keeps a mean and a variance of each weight: SOFS, MergedSOFS, AROW."""
+    """A learner that keeps a mean and a variance of each weight: SOFS, MergedSOFS, AROW.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        The smaller, the larger the steps, and the faster confidence grows.
+
+    Attributes
+    ----------
+    confidence_ : ndarray
+        C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij.
+    """
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"gamma": Number(0, open_low=True)}
+    second_order: ClassVar[bool] = True
 
     gamma: float
-    model: SecondOrderModel
 
-    def update(self, rows: Compressed, codes: Ints) -> None:
-        """Take confidence-weighted steps."""
-        self.model.learn_second_order(rows, codes, self.gamma, self.multiclass == "uniform")
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Return gamma."""
+        return (self.gamma,)
 
     @property
     def confidence_(self) -> Floats:

@@ -86,9 +86,7 @@ class Shards:
         for model in self.models:
             model.reach(n_columns, more_may_come=more_may_come)
 
-    def learn_second_order(
-        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
-    ) -> None:
+    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
         """Update every model with its rows."""
         self._merged = None
         shards, seen = len(self.models), int(self.counts[heap.ROWS])
@@ -97,7 +95,7 @@ class Shards:
             for s in range(first, last):
                 mine = np.arange((s - seen) % shards, len(codes), shards)
                 part = rows if shards == 1 else rows.pick(mine)
-                self.models[s].learn_second_order(part, codes[mine], gamma, uniform)
+                self.models[s].learn(part, codes[mine], rates, uniform)
 
         # Threads split models, which share nothing.
         over_columns(some, np.arange(shards + 1) * rows.stored // shards)
@@ -169,26 +167,29 @@ class MergedSofsLearner(SecondOrderLearner, KeptLearner):
     ----------
     n_features : int, default=500
         B above, of each shard and of the merged model.
-    gamma : float, default=1.0
-        The smaller, the larger the steps, and the faster confidence grows.
     shards : int, default=2
         S above.
-    [options]
 
     Attributes
     ----------
-    [learned]
-    confidence_, n_features_, size_curve_
-        As for `SOFS`. Mistakes are those of each shard on its own rows.
+    n_features_ : int
+        B.
+    size_curve_ : dict
+        Progressive error by size: one entry. Mistakes are those of each shard on its own rows.
 
     References
     ----------
-    [paper] Merging is not part of it.
+    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
+    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
+    doi:10.1145/3070646. Merging is not part of it.
 
     Examples
     --------
-    [rows]
-    >>> tamis.MergedSOFS(n_features=2, shards=4).fit(X, y).kept_
+    >>> import numpy as np, tamis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
+    >>> X[:, [3, 30]] = rng.normal(size=(500, 2))
+    >>> tamis.MergedSOFS(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 

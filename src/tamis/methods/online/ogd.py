@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
-from tamis.core.blocks import Compressed
 from tamis.core.params import Number, OneOf, Range
 from tamis.methods.online.learner import OnlineLearner, StreamOptions
-from tamis.methods.online.weights import FullWeights, Ints
 
 
 class OgdLearner(OnlineLearner):
@@ -26,13 +24,6 @@ class OgdLearner(OnlineLearner):
         The learning rate.
     decay : {"sqrt", "none"}
         Whether the rate falls with the square root of the number of rows.
-    [options]
-
-    Attributes
-    ----------
-    [learned]
-    confidence_ : ndarray
-        |w_j|; with more than two classes the norm of the feature's weights.
 
     References
     ----------
@@ -41,12 +32,10 @@ class OgdLearner(OnlineLearner):
 
     Examples
     --------
-    [rows]
-    >>> model = tamis.OGD().fit(X, y)
-    >>> len(model.kept_)
-    40
-    >>> print(f"{model.score(X, y):.2f}")
-    0.96
+    >>> import numpy as np, tamis
+    >>> X = np.random.default_rng(0).normal(size=(500, 40))
+    >>> tamis.OGD().fit(X, X[:, 3] > X[:, 30]).kept_.shape
+    (40,)
     """
 
     public_name: ClassVar[str] = "OGD"
@@ -55,19 +44,13 @@ class OgdLearner(OnlineLearner):
         "decay": OneOf(("sqrt", "none")),
     }
 
-    model: FullWeights
-
     def __init__(
         self, eta: float = 0.2, *, decay: str = "sqrt", **options: Unpack[StreamOptions]
     ) -> None:
         super().__init__(**options)
         self.eta, self.decay = eta, decay
 
-    def new_model(self, blocks: int) -> FullWeights:
-        """Return weights for every feature."""
-        return FullWeights(blocks, second_order=False)
-
-    def update(self, rows: Compressed, codes: Ints) -> None:
-        """Take gradient steps."""
-        decay, uniform = self.decay == "sqrt", self.multiclass == "uniform"
-        self.model.learn_first_order(rows, codes, self.eta, decay, uniform)
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Return eta, and whether it falls."""
+        return self.eta, self.decay == "sqrt"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
-from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
 from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import StreamOptions
-from tamis.methods.online.weights import Ints
 
 
 class PetLearner(KeptLearner):
@@ -22,7 +20,8 @@ class PetLearner(KeptLearner):
     a heap, and an update with m nonzeros costs O(m log B), whatever the number of columns. Memory:
     four bytes per column, touched only where features were kept, and O(B).
 
-    [ties]
+    Among features of the same rank the one that has been kept longer stays; of those that come with
+    the same row, the one with the lower number.
     A weight that becomes exactly 0 stays in the kept set until another feature needs the slot.
 
     Deviations: with more than two classes, which the paper has for SOFS only, features are ranked
@@ -30,31 +29,21 @@ class PetLearner(KeptLearner):
 
     Parameters
     ----------
-    [size]
     eta : float, default=0.2
         The learning rate.
-    [sizes]
-    [options]
-
-    Attributes
-    ----------
-    [learned]
-    confidence_ : ndarray
-        |w_j|; with more than two classes the norm of the feature's weights.
-    [learned sizes]
 
     References
     ----------
-    [paper]
+    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
+    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
+    doi:10.1145/3070646
 
     Examples
     --------
-    [rows]
-    >>> model = tamis.PET(n_features=2).fit(X, y)
-    >>> model.kept_
+    >>> import numpy as np, tamis
+    >>> X = np.random.default_rng(0).normal(size=(500, 40))
+    >>> tamis.PET(2, eta=0.01).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
-    >>> print(f"{model.score(X, y):.2f}")
-    0.99
     """
 
     public_name: ClassVar[str] = "PET"
@@ -71,6 +60,7 @@ class PetLearner(KeptLearner):
         super().__init__(**options)
         self.n_features, self.eta, self.sizes = n_features, eta, sizes
 
-    def update(self, rows: Compressed, codes: Ints) -> None:
-        """Take gradient steps and keep the largest weights."""
-        self.model.learn_first_order(rows, codes, self.eta, 0.0, self.multiclass == "uniform")
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Return eta, and no shrinking."""
+        return self.eta, 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from tamis.methods.online.kept_learner import KeptLearner, KeptModel
+from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import SecondOrderLearner, StreamOptions
 
 
@@ -26,7 +26,8 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
     O(B): a billion columns take 4 GB at most. A float32 that has grown to 2^24 times the next
     addition no longer grows: after so many equal additions features are tied.
 
-    [ties]
+    Among features of the same rank the one that has been kept longer stays; of those that come with
+    the same row, the one with the lower number.
     A feature that was never seen is never kept.
 
     The ranking is in effect by frequency: labels enter only through which rows have loss.
@@ -35,28 +36,19 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
     Deviations: the authors' heap starts as features 1 to B; here only features that were seen are
     kept. There is no intercept; add a column of ones.
 
-    Parameters
-    ----------
-    [size]
-    gamma : float, default=1.0
-        The smaller, the larger the steps, and the faster confidence grows.
-    [sizes]
-    [options]
-
-    Attributes
-    ----------
-    [learned]
-    confidence_ : ndarray
-        C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij.
-    [learned sizes]
-
     References
     ----------
-    [paper]
+    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
+    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
+    doi:10.1145/3070646
 
     Examples
     --------
-    [rows]
+    >>> import numpy as np, tamis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
+    >>> X[:, [3, 30]] = rng.normal(size=(500, 2))
+    >>> y = X[:, 3] - X[:, 30] > 0
     >>> model = tamis.SOFS(n_features=2).partial_fit(X[:300], y[:300], classes=[False, True])
     >>> model = model.partial_fit(X[300:], y[300:])
     >>> model.kept_
@@ -66,9 +58,6 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
     """
 
     public_name: ClassVar[str] = "SOFS"
-    second_order: ClassVar[bool] = True
-
-    model: KeptModel
 
     def __init__(
         self,

@@ -125,36 +125,24 @@ class KeptWeights:
         """Grow the tables to features 0 to n_columns - 1."""
         self.marks.reach(n_columns, more_may_come=more_may_come)
 
-    def learn_first_order(
-        self, rows: Compressed, codes: Ints, eta: float, lam: float, uniform: bool
-    ) -> None:
-        """Take gradient steps; with lam=0 weights are neither shrunk nor projected."""
-        kept = (
-            self.feature, self.order, self.where, self.bound, self.key, self.serial, self.counts,
-            self.scale,
-        )  # fmt: skip
-        data = (rows.indptr, rows.indices, rows.data, codes)
-        if self.blocks == 1:
-            marks, weight = self.marks.view[:, 0], self.weight[:, 0]
-            binary.learn_first_order(*data, eta, lam, marks, weight, *kept)
-        else:
-            marks = self.marks.view
-            multiclass.learn_first_order(*data, eta, lam, uniform, marks, self.weight, *kept)
+    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+        """Take steps at the rates (gamma,) in a second-order model, else (eta, lam).
 
-    def learn_second_order(
-        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
-    ) -> None:
-        """Take confidence-weighted steps."""
-        data = (rows.indptr, rows.indices, rows.data, codes)
-        tables = (self.marks.view, self.held, self.weight)
+        With lam = 0 weights are neither shrunk nor projected.
+        """
+        data = (rows.indptr, rows.indices, rows.data, codes, *rates)
         kept = (self.feature, self.order, self.where, self.bound)
-        if self.blocks == 1:
-            columns = (table[:, 0] for table in tables)
-            binary.learn_second_order(*data, gamma, *columns, *kept, self.serial, self.counts)
+        keys = (self.key, self.serial, self.counts)
+        marks, held, weight = self.marks.view, self.held, self.weight
+        if held.shape[1] and self.blocks == 1:
+            tables = (marks[:, 0], held[:, 0], weight[:, 0])
+            binary.learn_second_order(*data, *tables, *kept, self.serial, self.counts)
+        elif held.shape[1]:
+            multiclass.learn_second_order(*data, uniform, marks, held, weight, *kept, *keys)
+        elif self.blocks == 1:
+            binary.learn_first_order(*data, marks[:, 0], weight[:, 0], *kept, *keys, self.scale)
         else:
-            multiclass.learn_second_order(
-                *data, gamma, uniform, *tables, *kept, self.key, self.serial, self.counts
-            )
+            multiclass.learn_first_order(*data, uniform, marks, weight, *kept, *keys, self.scale)
 
     @property
     def size(self) -> int:
@@ -210,31 +198,22 @@ class FullWeights:
         if self.held is not None:
             self.held.reach(n_columns, more_may_come=more_may_come)
 
-    def learn_first_order(
-        self, rows: Compressed, codes: Ints, eta: float, decay: bool, uniform: bool
-    ) -> None:
-        """Take gradient steps, at the rate eta/sqrt(t) with `decay`."""
-        data = (rows.indptr, rows.indices, rows.data, codes)
-        if self.blocks == 1:
-            weight = self.weight.view[:, 0]
-            binary.learn_full_first_order(*data, eta, decay, weight, self.counts)
-        else:
-            multiclass.learn_full_first_order(
-                *data, eta, decay, uniform, self.weight.view, self.counts
-            )
+    def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
+        """Take steps at the rates (gamma,) in a second-order model, else (eta, decay).
 
-    def learn_second_order(
-        self, rows: Compressed, codes: Ints, gamma: float, uniform: bool
-    ) -> None:
-        """Take confidence-weighted steps."""
-        assert self.held is not None
-        data = (rows.indptr, rows.indices, rows.data, codes)
-        tables = (self.weight.view, self.held.view)
-        if self.blocks == 1:
-            weight, held = (table[:, 0] for table in tables)
-            binary.learn_full_second_order(*data, gamma, weight, held, self.counts)
+        With `decay` the rate is eta/sqrt(t).
+        """
+        data = (rows.indptr, rows.indices, rows.data, codes, *rates)
+        weight, counts = self.weight.view, self.counts
+        if self.held is not None and self.blocks == 1:
+            held = self.held.view[:, 0]
+            binary.learn_full_second_order(*data, weight[:, 0], held, counts)
+        elif self.held is not None:
+            multiclass.learn_full_second_order(*data, uniform, weight, self.held.view, counts)
+        elif self.blocks == 1:
+            binary.learn_full_first_order(*data, weight[:, 0], counts)
         else:
-            multiclass.learn_full_second_order(*data, gamma, uniform, *tables, self.counts)
+            multiclass.learn_full_first_order(*data, uniform, weight, counts)
 
     def scores(self, rows: Compressed) -> Floats:
         """Return one score per row and block."""
