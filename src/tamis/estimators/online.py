@@ -7,13 +7,13 @@ of tables, `fit`, `partial_fit`, `predict`, `transform`, `learn_one`.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
@@ -26,7 +26,6 @@ from tamis.kernels.rows import buckets_of
 from tamis.methods.online import row_input
 from tamis.methods.online.arow import ArowLearner
 from tamis.methods.online.fofs import FofsLearner
-from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.ogd import OgdLearner
@@ -37,59 +36,42 @@ from tamis.sources.base import Report, silent
 from tamis.sources.memory import without_row_labels
 
 
-def _constructor(learner: type[OnlineLearner]) -> Callable[..., None]:
-    """Return a constructor with the signature of a learner, which stores its arguments."""
-    signature = inspect.signature(learner.__init__)
-
-    def __init__(self: Any, *args: Any, **params: Any) -> None:  # noqa: N807  (it becomes one)
-        bound = signature.bind(self, *args, **params)
-        bound.apply_defaults()
-        for name in learner.parameter_names:
-            setattr(self, name, bound.arguments[name])
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
-
-
-def _learned(name: str, doc: str | None) -> Any:
-    """Return a property that reads an attribute of the fitted learner."""
-
-    def get(self: OnlineClassifier) -> Any:
-        check_is_fitted(self)
-        return getattr(self.learner_, name)
-
-    return property(get, doc=doc)
-
-
 class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier for rows that arrive over time, which selects features too.
 
-    A subclass names its learner: ``class SOFS(OnlineClassifier, learner=SofsLearner)``. Its
-    constructor and its documentation are those of the learner.
+    A subclass names its learner, whose constructor and documentation it shares. What was learned
+    (`classes_`, `kept_`, `weights_`, ...) is read from the fitted learner, `learner_`.
     """
 
+    #: The learner of the method.
     learner_class: ClassVar[type[OnlineLearner]]
 
-    #: The fitted learner.
     learner_: OnlineLearner
     n_features_in_: int
 
     #: What river asks of a step of its pipelines: it learns from labels.
     _supervised: ClassVar[bool] = True
 
-    classes_ = _learned("classes_", "The classes, in order.")
-    kept_ = _learned("kept_", OnlineLearner.kept_.__doc__)
-    weights_ = _learned("weights_", OnlineLearner.weights_.__doc__)
-    confidence_ = _learned("confidence_", OnlineLearner.confidence_.__doc__)
-    work_ = _learned("work_", OnlineLearner.work_.__doc__)
-    bad_lines_ = _learned("bad_lines_", "After `fit_stream`: skipped lines, by reason.")
-    curve_ = _learned("curve_", "After `fit_stream`: the progressive error over the rows.")
-
-    def __init_subclass__(cls, learner: type[OnlineLearner] | None = None, **options: Any) -> None:
-        if learner is not None:
-            cls.learner_class, cls.__doc__ = learner, learner.__doc__
-            cls.__init__ = _constructor(learner)  # type: ignore[method-assign]
+    def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "learner_class" in vars(cls):
+            cls.__init__ = cls.learner_class.__init__  # type: ignore[assignment,method-assign]
+            cls.__doc__ = cls.learner_class.__doc__
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not name.endswith("_") or name.endswith("_in_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not self._is_fitted:
+            raise NotFittedError(
+                f"this {type(self).__name__} has seen no rows yet, so it has no {name}; call "
+                "fit, partial_fit or fit_stream first"
+            )
+        return getattr(self.learner_, name)
+
+    def __dir__(self) -> list[str]:
+        learned = dir(self.learner_) if self._is_fitted else []
+        public = {name for name in learned if name.endswith("_") and not name.startswith("_")}
+        return sorted({*super().__dir__(), *public})
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -362,36 +344,28 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
         return tags
 
 
-class KeptClassifier(OnlineClassifier):
-    """An online classifier that keeps at most `n_features` features."""
-
-    n_features_ = _learned("n_features_", KeptLearner.n_features_.__doc__)
-    size_curve_ = _learned("size_curve_", KeptLearner.size_curve_.__doc__)
+class SOFS(OnlineClassifier):
+    learner_class = SofsLearner
 
 
-# Documented by their learners, in `tamis.methods.online`.
-class SOFS(KeptClassifier, learner=SofsLearner):  # noqa: D101
-    pass
+class MergedSOFS(OnlineClassifier):
+    learner_class = MergedSofsLearner
 
 
-class MergedSOFS(KeptClassifier, learner=MergedSofsLearner):  # noqa: D101
-    pass
+class PET(OnlineClassifier):
+    learner_class = PetLearner
 
 
-class PET(KeptClassifier, learner=PetLearner):  # noqa: D101
-    pass
+class FOFS(OnlineClassifier):
+    learner_class = FofsLearner
 
 
-class FOFS(KeptClassifier, learner=FofsLearner):  # noqa: D101
-    pass
+class OGD(OnlineClassifier):
+    learner_class = OgdLearner
 
 
-class OGD(OnlineClassifier, learner=OgdLearner):  # noqa: D101
-    pass
-
-
-class AROW(OnlineClassifier, learner=ArowLearner):  # noqa: D101
-    pass
+class AROW(OnlineClassifier):
+    learner_class = ArowLearner
 
 
 #: Estimators by their learner.

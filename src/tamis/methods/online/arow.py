@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
-from tamis.methods.online.learner import SecondOrderLearner, StreamOptions
+from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
 
 
 class ArowLearner(SecondOrderLearner):
@@ -32,5 +32,5 @@ class ArowLearner(SecondOrderLearner):
     public_name: ClassVar[str] = "AROW"
 
     def __init__(self, gamma: float = 1.0, **options: Unpack[StreamOptions]) -> None:
-        super().__init__(**options)
+        OnlineLearner.__init__(self, **options)
         self.gamma = gamma

@@ -8,7 +8,7 @@ from typing import ClassVar, Unpack
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, Range
 from tamis.methods.online.kept_learner import KeptLearner
-from tamis.methods.online.learner import StreamOptions
+from tamis.methods.online.learner import OnlineLearner, StreamOptions
 
 
 class FofsLearner(KeptLearner):
@@ -64,7 +64,7 @@ class FofsLearner(KeptLearner):
         sizes: Sequence[int] | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
-        super().__init__(**options)
+        OnlineLearner.__init__(self, **options)
         self.n_features, self.eta, self.lam, self.sizes = n_features, eta, lam, sizes
 
     def check_params(self) -> None:

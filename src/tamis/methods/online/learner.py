@@ -75,7 +75,8 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     """A linear classifier for rows that arrive over time, which selects features too.
 
     A learner adds its parameters, their ranges, and how they make a step (`rates`). By default its
-    model has weights for every feature.
+    model has weights for every feature. Its constructor calls that of this class by name, because
+    its estimator uses it too.
 
     How wide rows may be: arrays, matrices and frames must all have as many columns as the first.
     Row blocks and dicts may have any number of columns, up to `n_columns` if that is given; the

@@ -18,7 +18,7 @@ from tamis.kernels import heap
 from tamis.kernels.rows import list_filled
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.kept_learner import SIZE, KeptLearner
-from tamis.methods.online.learner import SecondOrderLearner, StreamOptions
+from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
 from tamis.methods.online.weights import Floats, Ints, KeptWeights, ListedWeights
 
 #: Features, in increasing order; the precision each has accumulated; its means; whether it is kept.
@@ -212,7 +212,7 @@ class MergedSofsLearner(SecondOrderLearner, KeptLearner):
         shards: int = 2,
         **options: Unpack[StreamOptions],
     ) -> None:
-        super().__init__(**options)
+        OnlineLearner.__init__(self, **options)
         self.n_features, self.gamma, self.shards = n_features, gamma, shards
 
     def new_model(self, blocks: int) -> Shards:  # type: ignore[override]

@@ -47,7 +47,7 @@ class OgdLearner(OnlineLearner):
     def __init__(
         self, eta: float = 0.2, *, decay: str = "sqrt", **options: Unpack[StreamOptions]
     ) -> None:
-        super().__init__(**options)
+        OnlineLearner.__init__(self, **options)
         self.eta, self.decay = eta, decay
 
     @property

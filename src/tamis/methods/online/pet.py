@@ -7,7 +7,7 @@ from typing import ClassVar, Unpack
 
 from tamis.core.params import Number, Range
 from tamis.methods.online.kept_learner import KeptLearner
-from tamis.methods.online.learner import StreamOptions
+from tamis.methods.online.learner import OnlineLearner, StreamOptions
 
 
 class PetLearner(KeptLearner):
@@ -57,7 +57,7 @@ class PetLearner(KeptLearner):
         sizes: Sequence[int] | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
-        super().__init__(**options)
+        OnlineLearner.__init__(self, **options)
         self.n_features, self.eta, self.sizes = n_features, eta, sizes
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
 from tamis.methods.online.kept_learner import KeptLearner
-from tamis.methods.online.learner import SecondOrderLearner, StreamOptions
+from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
 
 
 class SofsLearner(SecondOrderLearner, KeptLearner):
@@ -67,5 +67,5 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
         sizes: Sequence[int] | None = None,
         **options: Unpack[StreamOptions],
     ) -> None:
-        super().__init__(**options)
+        OnlineLearner.__init__(self, **options)
         self.n_features, self.gamma, self.sizes = n_features, gamma, sizes
