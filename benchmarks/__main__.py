@@ -28,7 +28,7 @@ def discover(folder: Path = Path(__file__).parent) -> dict[str, str]:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks asked for, one after the other."""
+    """Run the requested benchmarks, one after the other."""
     known = discover()
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -37,11 +37,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="a benchmark listed below")
-    asked = parser.parse_args(arguments).names or list(known)
-    for name in asked:
+    requested = parser.parse_args(arguments).names or list(known)
+    for name in requested:
         if name not in known:
             parser.error(f"no benchmark is called {name!r}; give one of {', '.join(known)}")
-    for name in asked:
+    for name in requested:
         importlib.import_module(f"benchmarks.{name}").main()
     return 0
 

@@ -89,8 +89,8 @@ def table_of_codes(
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows, dtype=np.int8)
     X = rng.integers(0, rng.integers(2, levels + 1, n_columns), (n_rows, n_columns))
-    told = (rng.random((n_rows, n_columns)) < 0.3) & (np.arange(n_columns) % 3 == 0)
-    return np.where(told, y[:, None], X).astype(np.int16), y
+    informative = (rng.random((n_rows, n_columns)) < 0.3) & (np.arange(n_columns) % 3 == 0)
+    return np.where(informative, y[:, None], X).astype(np.int16), y
 
 
 def megabytes(X: Any) -> float:

@@ -1,9 +1,9 @@
 """Whether n_features="auto" finds the informative count on the paper's generated X1 and X2.
 
 X1 has 100 informative features of 10,000, X2 200 of 20,000 (see benchmarks/_streams.py). Each
-learner runs with the sizes it tries unless told, and with sizes close to each other around the
+learner runs with the sizes it tries by default, and with sizes close to each other around the
 truth; gamma or eta is what `tamis.tune` picks from the first fifth of the rows with 500 features,
-so that the truth is told to nobody. Beside it the accuracy of the true size on rows not learned.
+so that nothing reveals the true size. Beside it the accuracy of the true size on rows not learned.
 """
 
 from __future__ import annotations

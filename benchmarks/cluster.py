@@ -45,7 +45,7 @@ def sparse_store(paper: str, place: str) -> ColumnStore:
 
 
 def dense_store(place: str) -> ColumnStore:
-    """Normal numbers; one column in five hundred says something about the class."""
+    """Normal numbers; one column in five hundred is relevant to the class."""
     y = np.random.default_rng(0).integers(0, 2, DENSE_ROWS)
 
     def blocks() -> Iterator[Any]:
@@ -156,7 +156,7 @@ def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
         note(*timed(store, f"local:{count}", None, cluster=f"local:{count}"))
     for count in (1, 2):
         with contextlib.closing(Dask(count, folder)) as dask:
-            # The workers' imports are no part of a run on a cluster that is there.
+            # The workers' imports do not count as part of a run on a running cluster.
             tamis.select(_few(store), "saola", cluster=dask.client)
             note(*timed(store, f"Dask, {count}", dask, cluster=dask.client))
     for line in lines:
@@ -184,9 +184,9 @@ def constants(store: ColumnStore, lines: list[dict[str, Any]]) -> Costs:
 
 def main() -> None:
     report = Report("cluster", __doc__ or "")
-    asked = os.environ.get("CLUSTER_SETS", ",".join(MAKERS)).split(",")
+    requested = os.environ.get("CLUSTER_SETS", ",".join(MAKERS)).split(",")
     known: dict[str, Costs] = {}
-    for name in asked:
+    for name in requested:
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
             store = MAKERS[name](f"{folder}/X.cols")
             lines = compared(store, folder)

@@ -33,7 +33,7 @@ _AT_A_TIME = 500
 
 
 def url_like(n_rows: int, n_columns: int, draws: int, seed: int = 0) -> sp.csr_matrix:
-    """Rows whose columns are as unequally frequent as words; one value in fifty is no 1."""
+    """Rows whose columns are as unequally frequent as words; one value in fifty is not 1."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(np.arange(n_columns, dtype=np.int32))
     indices, values, lengths = [], [], []

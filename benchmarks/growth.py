@@ -21,14 +21,14 @@ DENSITY = 0.005
 
 
 def fit_saola(X: Any, y: Any) -> Any:
-    """What grows, unless a benchmark says otherwise: a table and a target in, a selector out."""
+    """What grows, by default: a table and a target in, a selector out."""
     return SAOLA().fit(X, y)
 
 
 def measure(
     n_rows: int, n_columns: int, nonzeros: float, fit: Fit, counted: Sequence[str]
 ) -> dict[str, Any]:
-    """One line of a table; `counted` are words of `work_`."""
+    """One line of a table; `counted` are keys of `work_`."""
     X, y = SparseStream(n_rows, n_columns, informative=10, nonzeros=nonzeros).load()
     found: list[Any] = []
     (seconds,) = best_of(ROUNDS, lambda: found.append(fit(X, y)))

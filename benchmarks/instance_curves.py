@@ -4,7 +4,7 @@ One pass over the training rows, as in the paper. gamma, eta and lam are picked 
 features on training rows only, by the mistakes made on rows before they were learned. Rows are
 scaled to length 1. mRMR picks the features, then OGD learns with them (the paper's way). The l1-SVM
 is scikit-learn's, which goes over the rows until it converges; C is varied, and the model with the
-most features that are not more than asked for is shown.
+most features that does not exceed the requested number is shown.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def of_l1_svm(train: Rows, test: Rows, sizes: Sequence[int], most: int) -> list[
     found = []
     for C in np.geomspace(0.01, 100, 13):
         svm = LinearSVC(penalty="l1", dual=False, C=C, tol=1e-3, max_iter=300)
-        with warnings.catch_warnings():  # that 300 rounds were not enough is no news
+        with warnings.catch_warnings():  # 300 rounds are known not to be enough
             warnings.simplefilter("ignore")
             svm.fit(*train)
         found.append((int(np.count_nonzero(svm.coef_)), right(svm, test)))

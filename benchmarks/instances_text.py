@@ -164,9 +164,9 @@ def trained(what: str, folder: str, name: str, kept: int) -> dict[str, Any]:
             SGDClassifier(loss="hinge").partial_fit(X, y, classes=[-1, 1])
         else:
             path = place / f"{stem}.{'rows' if what == 'row store' else 'svm'}"
-            # Labels that are not told are looked up first, which is another pass over the text.
-            told = None if what == "text, labels not told" else [-1, 1]
-            getattr(tamis, name)(kept, **LEARNERS[name]).fit_stream(path, classes=told)
+            # Labels that are not given are looked up first, which is another pass over the text.
+            classes = None if what == "text, labels not given" else [-1, 1]
+            getattr(tamis, name)(kept, **LEARNERS[name]).fit_stream(path, classes=classes)
 
     run("small")
     clear_peak()
@@ -179,7 +179,7 @@ def trained(what: str, folder: str, name: str, kept: int) -> dict[str, Any]:
 def training(folder: Path, nonzeros: int, kept: int) -> list[dict[str, Any]]:
     """The table about reading and learning together."""
     runs = [("text", n) for n in ("SOFS", "PET", "FOFS")]
-    runs += [("text, labels not told", "SOFS"), ("row store", "SOFS")]
+    runs += [("text, labels not given", "SOFS"), ("row store", "SOFS")]
     runs += [("scikit-learn", "SGDClassifier")]
     try:
         import vowpalwabbit  # noqa: F401

@@ -121,7 +121,7 @@ def main() -> None:
     corrections = (None, "miller-madow", "significant")
     report.table(f"On {name}", [on_dorothea(X, y, correction) for correction in corrections])
     report.note(
-        f"Without a correction only the first {SOME:,} columns: half of what says nothing alone "
+        f"Without a correction only the first {SOME:,} columns: half of what is irrelevant alone "
         "has a gain above 0 by chance and is kept, so that the time grows with the square."
     )
     grow(report, lambda X, y: SFSFI(correction="significant").fit(X, y))

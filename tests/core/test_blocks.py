@@ -1,4 +1,4 @@
-"""Blocks: whatever layout comes in, the numbers are the same, and the input stays as it was."""
+"""Blocks: every layout gives the same numbers, and the input is not changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def messy(draw):
 
 @given(messy(), st.sampled_from(["csc", "csr", "coo"]))
 @several
-def test_messy_sparse_input_is_put_right_without_changing_it(matrix, layout):
+def test_messy_sparse_input_is_made_canonical_without_changing_it(matrix, layout):
     given_matrix = matrix if layout == "csc" else matrix.asformat(layout)
     wanted = matrix.toarray()
     parts = [a for a in ("data", "indices", "indptr", "row", "col") if hasattr(given_matrix, a)]
@@ -82,7 +82,7 @@ def test_canonical_columns_are_shared_not_copied():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.bool_])
-def test_kernels_get_the_types_they_take_whatever_was_given(dtype):
+def test_kernels_get_the_types_they_take_for_every_input_type(dtype):
     matrix = sp.csc_array(np.array([[1, 0], [0, 1]], dtype=dtype))
     v = ColumnBlock.of(matrix).values
     assert (v.indptr.dtype, v.indices.dtype, v.data.dtype) == (np.int64, np.int32, np.float64)
@@ -93,7 +93,7 @@ def test_kernels_get_the_types_they_take_whatever_was_given(dtype):
 
 @given(tables, st.booleans(), st.data())
 @several
-def test_a_part_holds_the_columns_asked_for_under_their_own_numbers(table, sparse, data):
+def test_a_part_holds_the_requested_columns_under_their_own_numbers(table, sparse, data):
     width = table.shape[1]
     lo = data.draw(st.integers(0, width))
     hi = data.draw(st.integers(lo, width))
@@ -119,7 +119,7 @@ def test_every_stored_number_knows_its_column(table, sparse):
 
 @given(tables, st.data())
 @several
-def test_picked_vectors_come_in_the_order_asked_for_repeats_and_all(table, data):
+def test_picked_vectors_come_in_the_requested_order_with_repeats(table, data):
     width = table.shape[1]
     picks = np.array(data.draw(st.lists(st.integers(0, width - 1), max_size=6)), dtype=np.intp)
     picked = ColumnBlock.of(sp.csc_matrix(table)).values.pick(picks)
@@ -128,7 +128,7 @@ def test_picked_vectors_come_in_the_order_asked_for_repeats_and_all(table, data)
     assert picked.stored == np.count_nonzero(table[:, picks])
 
 
-def test_a_vector_is_one_column_and_a_block_is_taken_as_it_is():
+def test_a_vector_is_one_column_and_a_block_is_used_unchanged():
     block = ColumnBlock.of([1, 2, 3])
     assert block.values.shape == (3, 1)
     assert ColumnBlock.of(block) is block

@@ -27,7 +27,7 @@ def a_log(*widths: int) -> DecisionLog:
     return log
 
 
-def test_values_are_told_and_tabulated() -> None:
+def test_values_are_reported_and_tabulated() -> None:
     log = a_log(10)
     assert log.why(4) == "x4 is weak: 4 is not above 0.5"
     assert log.why(5) == "x5 is kept with 9"
@@ -37,7 +37,7 @@ def test_values_are_told_and_tabulated() -> None:
     assert log.columns(4, 7)["value"].tolist() == [4, 9, 6]
 
 
-def test_how_blocks_are_cut_does_not_matter() -> None:
+def test_the_widths_of_blocks_do_not_matter() -> None:
     expected = a_log(10).state()
     for widths in ((1,) * 10, (3, 1, 6), (4, 6)):
         found = a_log(*widths).state()
@@ -48,7 +48,7 @@ def test_how_blocks_are_cut_does_not_matter() -> None:
         )
 
 
-def test_they_survive_as_plain_arrays() -> None:
+def test_values_are_saved_and_restored_as_plain_arrays() -> None:
     log = a_log(4, 6)
     again = DecisionLog.from_state(log.state(), REASONS, log.names, {})
     assert [again.why(i) for i in (0, 4, 5, 9)] == [log.why(i) for i in (0, 4, 5, 9)]

@@ -1,4 +1,4 @@
-"""The decision log: a few bytes a feature, and still a sentence for each of them."""
+"""The decision log: a few bytes per feature, and a sentence for each of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_no_sentence_says_that_the_larger_number_is_not_above_the_smaller(a, b):
     assert shown[0] <= shown[1]
 
 
-def test_names_are_put_into_sentences_as_they_are():
+def test_names_are_put_into_sentences_unchanged():
     odd = ["{value}", 'say "hi"\n', "", "🧬", "\ud800"]
     log = DecisionLog(REASONS, template_fields=WORDS)
     log.append_bulk(np.zeros(5), 0.0, "constant", Names.of(odd))
@@ -150,7 +150,7 @@ def test_columns_hold_the_last_word_on_every_feature():
     assert np.array_equal(table["level"], [0.25, 0.5, 0.4, 0.25, np.nan], equal_nan=True)
 
 
-def test_data_frames_hold_words_and_names():
+def test_data_frames_hold_texts_and_names():
     log = example_log()
     pandas, polars = log.to_pandas(), log.to_polars()
     wanted = {
@@ -174,7 +174,7 @@ def test_an_empty_log_makes_empty_tables():
     assert log.to_polars().height == len(log.to_pandas()) == 0
 
 
-def test_a_log_comes_back_from_its_arrays_and_goes_on():
+def test_a_log_is_restored_from_its_arrays_and_continued():
     log = example_log()
     again = DecisionLog.from_state(log.state(), REASONS, log.names, WORDS)
     assert [again.why(i) for i in range(5)] == [log.why(i) for i in range(5)]
@@ -207,7 +207,7 @@ def test_thirty_million_irrelevant_features_take_six_bytes_each():
     assert log.why(n - 1) == "x29999999 is weak: {I}=0.01 is not above 0.05"
 
 
-def test_room_grows_by_half_at_most_when_nobody_said_how_much_is_coming():
+def test_capacity_grows_by_half_at_most_when_the_size_is_unknown():
     log = DecisionLog(REASONS)
     for _ in range(50):
         log.append_bulk(np.zeros(1_000, np.float32), 0.0, "weak")

@@ -31,7 +31,7 @@ from tamis.core.masking import masked, without_secrets
         ("select * from pg('host=h password=hush')", "select * from pg('host=h password=***')"),
         ("redis://:hush@a and redis://b:hush@c fail", "redis://:***@a and redis://b:***@c fail"),
         ("PASSWORD = 'hu sh' user=me", "PASSWORD = *** user=me"),
-        # What is no secret stays.
+        # What is not a secret stays.
         ("redis://host:6379/0?consumer=a@b", "redis://host:6379/0?consumer=a@b"),
         ("redis://localhost/0?stream=clicks&wait=60", "redis://localhost/0?stream=clicks&wait=60"),
         ("duckdb:///x.db?query=select a, b from t", "duckdb:///x.db?query=select a, b from t"),
@@ -41,7 +41,7 @@ from tamis.core.masking import masked, without_secrets
         ("C:\\data\\a@b.csv", "C:\\data\\a@b.csv"),
     ],
 )
-def test_what_is_left_of_a_text(text, left):
+def test_the_text_after_masking(text, left):
     assert masked(text) == left
     assert masked(left) == left
 

@@ -19,7 +19,7 @@ def last_place(names: list[str], name: str) -> int | None:
     return max((i for i, n in enumerate(names) if n == name), default=None)
 
 
-def test_odd_names_come_back_as_they_went_in():
+def test_odd_names_come_back_unchanged():
     packed = Names.of(ODD)
     assert list(packed) == ODD
     assert [packed[i] for i in range(len(packed))] == ODD

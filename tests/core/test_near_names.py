@@ -64,7 +64,7 @@ def test_the_best_is_found_among_very_many():
         assert time.process_time() - begun < 5  # comparing all of them takes minutes
 
 
-def test_every_unknown_name_is_told():
+def test_every_unknown_name_is_reported():
     names = book("age", "height", "weight")
     assert no_such_feature(names, ["zzz"]) == (
         "no feature is called 'zzz' among the 3 seen; the first is called 'age'"

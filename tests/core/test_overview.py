@@ -1,4 +1,4 @@
-"""What a log tells at a glance, against walking its events one by one; and its pictures."""
+"""The overview of a log, against its events one by one; and its plots."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_few_points_are_points_of_the_whole_curve(log):
         assert getattr(few, name).tolist() == getattr(whole, name)[few.seen].tolist()
 
 
-def test_every_feature_went_somewhere(log):
+def test_every_feature_has_one_outcome(log):
     went, counts = passage(log), log.counts()
     assert went.seen == len(log)
     assert sum(went.irrelevant.values()) == counts["irrelevant"]
@@ -89,7 +89,7 @@ def test_an_empty_log_has_an_overview_too():
     assert displaced(log) == {}
 
 
-def test_pictures_show_the_counts(log):
+def test_plots_show_the_counts(log):
     flow = log.plot_flow()
     [axes] = flow.axes
     words = [tick.get_text() for tick in axes.get_yticklabels()]

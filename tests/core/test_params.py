@@ -57,7 +57,7 @@ def test_several_ranges_are_joined_by_or_and_one_of_them_is_enough():
     assert str(error.value) == "M: alpha=1 is not a number above 0 and below 1 or None"
 
 
-def test_parameter_errors_are_value_errors_that_a_user_can_mend():
+def test_parameter_errors_are_value_errors_that_a_user_can_fix():
     assert issubclass(ParameterError, ValueError)
     assert issubclass(ParameterError, TamisError)
 

@@ -1,4 +1,4 @@
-"""The target: words, numbers and truth values become codes; what cannot be used is refused."""
+"""The target: text, numbers and booleans become codes; what cannot be used raises an error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_floats_with_a_fractional_part_are_a_regression_target():
         target.counts  # noqa: B018
 
 
-def test_an_encoded_target_is_taken_as_it_is():
+def test_an_encoded_target_is_used_unchanged():
     target = Target.of([0, 1])
     assert Target.of(target) is target
 
@@ -93,7 +93,7 @@ def test_a_missing_target_is_refused_with_its_row(y, row, shown):
     )
 
 
-def test_the_word_nan_is_a_class_like_any_other_word():
+def test_the_text_nan_is_a_class_like_any_other_text():
     assert Target.of(np.array(["nan", "a"])).classes.tolist() == ["a", "nan"]
     assert Target.of(["nan", "a"]).classes.tolist() == ["a", "nan"]
 
@@ -118,7 +118,7 @@ def test_dates_are_classes_if_they_must_be():
         ),
     ],
 )
-def test_what_is_no_vector_of_targets_is_refused_in_one_sentence(y, sentence):
+def test_what_is_not_a_vector_of_targets_raises_one_sentence(y, sentence):
     with pytest.raises(InputError) as error:
         Target.of(y)
     assert str(error.value) == sentence

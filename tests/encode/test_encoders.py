@@ -156,13 +156,13 @@ def test_a_gap_has_no_part_in_the_cuts(encoder):
         assert np.array_equal(out[~gone], slow.codes(X[~gone, 0], left.of(0)))
 
 
-def test_zeros_are_values_unless_told():
+def test_zeros_are_values_by_default():
     X = sp.csc_matrix(np.array([[0.0, 1.5], [2.5, 0.0], [0.0, 3.5], [7.5, 0.0]]))
     bins = EqualFrequency(2, which="all")
     assert bins.fit(X).transform(X).toarray().tolist() == [[0, 1], [1, 0], [0, 1], [1, 0]]
-    told = EqualFrequency(2, which="all", missing=Missing("category", values=0)).fit(X)
-    assert [c.tolist() for c in told.cuts_] == [[5.0], [2.5]]
-    assert told.transform(X).toarray().tolist() == [[0, 1], [1, 0], [0, 2], [2, 0]]
+    as_missing = EqualFrequency(2, which="all", missing=Missing("category", values=0)).fit(X)
+    assert [c.tolist() for c in as_missing.cuts_] == [[5.0], [2.5]]
+    assert as_missing.transform(X).toarray().tolist() == [[0, 1], [1, 0], [0, 2], [2, 0]]
 
 
 def test_mixed_columns_come_out_discrete_each_by_its_rule():
@@ -194,7 +194,7 @@ def test_policies_are_equal_when_they_say_the_same():
     assert Missing("category", -9) == Missing("category", -9.0) != Missing("category")
 
 
-def test_what_cannot_be_is_told():
+def test_what_is_impossible_raises_one_sentence():
     X = np.array([[0.5, 1.0], [1.5, np.inf]])
     for encoder, kind, sentence in (
         (EqualWidth(1), ParameterError, "EqualWidth: bins=1 is not a whole number at least 2"),
@@ -202,9 +202,9 @@ def test_what_cannot_be_is_told():
         (EqualWidth(), InputError, "Input X contains infinity in column 'x1'; drop the column"),
         (MDLP(missing=3), ParameterError, "missing=3 is not one of 'error', 'category', 'delete'"),
     ):
-        with pytest.raises(kind) as told:
+        with pytest.raises(kind) as caught:
             encoder.fit(X, [0, 1])
-        assert str(told.value).startswith(sentence)
+        assert str(caught.value).startswith(sentence)
     with pytest.raises(InputError, match="MDLP needs classes, and y holds real numbers"):
         MDLP().fit(X[:, :1], [0.5, 1.5])
     with pytest.raises(InputError, match="column 'x0' has missing values among numbers that are"):

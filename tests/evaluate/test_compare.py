@@ -286,7 +286,7 @@ def done_cells(tmp_path):
 
 
 def alive(process):
-    """Whether a process has not ended; one that nobody has asked how it ended has no command."""
+    """Whether a process has not ended; one that was not waited for has no command line."""
     try:
         return Path(f"/proc/{process}/cmdline").read_bytes() != b""
     except OSError:
@@ -306,7 +306,7 @@ def stopped(tmp_path, program, wanted):
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="asks Linux who is alive")
-def test_a_comparison_that_was_killed_goes_on_where_it_was(tmp_path):
+def test_a_comparison_that_was_killed_resumes_where_it_stopped(tmp_path):
     before, selected = stopped(tmp_path, start(tmp_path), 4)
     assert 4 <= before < 12
     last = start(tmp_path)

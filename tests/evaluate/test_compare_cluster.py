@@ -35,20 +35,20 @@ def client():
 
 
 def test_cells_come_back_as_they_would_here(data, client, tmp_path):
-    asked = {"methods": "saola,all", "classifiers": "knn", "cv": 2}
-    here = compare(data, **asked, n_jobs=1)
-    there = compare(data, **asked, cluster=client, out=tmp_path / "results")
+    params = {"methods": "saola,all", "classifiers": "knn", "cv": 2}
+    here = compare(data, **params, n_jobs=1)
+    there = compare(data, **params, cluster=client, out=tmp_path / "results")
     assert np.array_equal(here.grid("accuracy", "knn"), there.grid("accuracy", "knn"))
-    again = compare(data, **asked, cluster="tcp://127.0.0.1:1", out=tmp_path / "results")
+    again = compare(data, **params, cluster="tcp://127.0.0.1:1", out=tmp_path / "results")
     assert np.array_equal(again.grid("accuracy", "knn"), here.grid("accuracy", "knn"))
 
 
-def test_a_folder_that_a_worker_cannot_see_is_told():
+def test_a_folder_that_a_worker_cannot_see_is_reported():
     with pytest.raises(ClusterError, match=r"a worker cannot see /nowhere.* that all hosts share"):
         _do(({"folder": "/nowhere"}, Caps(None, None)))
 
 
-def test_what_was_kept_is_what_was_selected_there_or_told():
+def test_what_was_kept_is_what_was_selected_there_or_reported():
     cell = _Noted({"kept": [1]})
     assert cell.kept() == [1]
     cell.steps.append(("selection", {"kept": [2]}))

@@ -1,4 +1,4 @@
-"""What is asked of a comparison: methods by words, levels, options, and what cannot be."""
+"""Parameters of a comparison: methods as text, levels, options, and errors."""
 
 from __future__ import annotations
 

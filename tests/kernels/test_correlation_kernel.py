@@ -59,7 +59,7 @@ def r_squared(column: np.ndarray, design: np.ndarray) -> float:
 @modes
 @given(table=tables, zeros=st.sampled_from([0.0, 0.5]))
 @several
-def test_moments_are_mean_and_squares_and_constants_are_told(compiled, table, zeros):
+def test_moments_are_mean_and_squares_and_constants_are_reported(compiled, table, zeros):
     indptr, _, values = compressed(table, zeros)
     run = picked(kernels.moments, compiled)
     for j, column in enumerate(table.T):

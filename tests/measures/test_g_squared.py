@@ -76,7 +76,7 @@ def test_spirtes_takes_one_degree_for_each_empty_cell():
 @pytest.mark.parametrize(
     ("unreliable", "relevant"), [("independent", 0), ("skip", 0), ("dependent", 1)]
 )
-def test_too_few_rows_for_the_degrees_of_freedom_count_as_they_are_told_to(unreliable, relevant):
+def test_too_few_rows_for_the_degrees_of_freedom_follow_the_parameter(unreliable, relevant):
     n = 24  # three levels and four classes: six degrees of freedom need 30 rows
     x = np.arange(n) % 3
     y = np.arange(n) % 4

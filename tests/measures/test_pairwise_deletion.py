@@ -118,15 +118,15 @@ def test_plain_python_gives_what_compiled_code_gives():
 
 
 def test_other_measures_say_that_they_cannot():
-    with pytest.raises(ParameterError) as told:
+    with pytest.raises(ParameterError) as caught:
         PairwiseDeletion(tamis.FisherZ())
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "FisherZ cannot leave out missing values pair by pair; MutualInformation and "
         "SymmetricUncertainty can, or use missing='category'"
     )
 
 
-def test_too_many_levels_are_told():
+def test_too_many_levels_are_reported():
     X = np.column_stack([np.arange(9000.0), np.arange(9000.0)])
     with pytest.raises(InputError, match="too many different values to be counted in pairs"):
         PairwiseDeletion().between(X, X)

@@ -98,7 +98,7 @@ def test_what_the_others_determine_is_redundant_and_adds_nothing(k):
 
 @pytest.mark.parametrize("unreliable", ["independent", "skip", "dependent"])
 @pytest.mark.parametrize("k", [2, 3])
-def test_too_few_rows_count_as_they_are_told_to(unreliable, k):
+def test_too_few_rows_follow_the_parameter(unreliable, k):
     rng = np.random.default_rng(0)
     n = 6
     X, y = rng.normal(size=(n, 5)), np.arange(n) % k

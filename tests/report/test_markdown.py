@@ -120,7 +120,7 @@ def test_code_has_more_backticks_around_than_inside(raw, safe):
 
 
 @pytest.mark.parametrize("form", ["md", "html", "json"])
-def test_a_page_that_cannot_be_written_is_told(tmp_path, form):
+def test_a_page_that_cannot_be_written_is_reported(tmp_path, form):
     (tmp_path / "r").mkdir()
     with pytest.raises(OutputError, match=r"r cannot be written \(Is a directory\)$"):
         write_page(page_of_run(a_run()), tmp_path / "r", form)

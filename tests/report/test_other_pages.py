@@ -58,7 +58,7 @@ def test_a_comparison_shows_ranks_tables_and_the_trade_off(results):
     assert as_html(page).startswith("<!doctype html>")
 
 
-def test_warnings_are_told_once_for_each_method_and_data_set(tmp_path):
+def test_warnings_are_reported_once_for_each_method_and_data_set(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     data = {"numbers": (rng.normal(size=(60, 5)) + y[:, None], y)}
