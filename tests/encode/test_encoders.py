@@ -1,4 +1,4 @@
-"""Encoders against slow forms, in every layout and block width; known cuts; gaps; words."""
+"""Encoders against slow forms, in every layout and block width; known cuts; missing values; text."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_what_is_impossible_raises_one_sentence():
         resolve("tree")
 
 
-def test_words_of_encoders():
+def test_encoders_from_text():
     assert tamis.encode.MDLP is MDLP
     assert list(BY_NAME) == ["mdlp", "equal-width", "equal-frequency", "kmeans"]
     assert [type(resolve(word)) for word in BY_NAME] == list(BY_NAME.values())

@@ -73,7 +73,7 @@ def test_a_level_goes_to_the_measure_that_the_data_asks_for():
         ("saola:bound=max:x", "'x' is not of the form name=value"),
     ],
 )
-def test_words_that_are_no_methods(words, sentence):
+def test_text_that_names_no_method(words, sentence):
     with pytest.raises(ParameterError, match=sentence):
         parse_methods(words)
 

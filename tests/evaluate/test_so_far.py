@@ -1,4 +1,4 @@
-"""What a comparison tells while it goes on is what it finds in the end."""
+"""What a comparison reports while it runs is what it finds in the end."""
 
 from __future__ import annotations
 

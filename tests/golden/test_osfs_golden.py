@@ -18,7 +18,7 @@ PATTERNS = ("osfs_[dz]_*.json", "fast_osfs_[dz]_*.json")
 
 #: In synth_lin one column is the sum of two others and one an affine copy. The program inverts
 #: singular matrices there, gets a complex correlation once, and its verdict is rounding; ours is
-#: the rule for collinear columns. The two agree, which is luck and not asked for.
+#: the rule for collinear columns. The two agree, which is luck and not required.
 DEGENERATE = "synth_lin"
 
 

@@ -1,4 +1,4 @@
-"""One look over a block: finite, whole, and which columns go on."""
+"""One scan of a block: finite, whole, and the columns that pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own sort against NumPy's, compiled and plain; and nobody uses NumPy's inside a kernel."""
+"""Our own sort against NumPy's, compiled and plain; and no kernel uses NumPy's."""
 
 from __future__ import annotations
 

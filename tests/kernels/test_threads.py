@@ -1,4 +1,4 @@
-"""Threads: every column is worked on once, whatever the number of threads."""
+"""Threads: every column is processed once, for any number of threads."""
 
 from __future__ import annotations
 

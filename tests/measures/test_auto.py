@@ -1,4 +1,4 @@
-"""Picking a measure: what the data are decides, and the reason is said."""
+"""Choosing a measure: the data decide, and the reason is reported."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_plain_python_gives_what_compiled_code_gives():
     csc = sp.csc_matrix(X)
     n, width = X.shape
     counts, indices = np.bincount(y), csc.indptr.astype(np.int64)
-    told = []
+    found = []
     for run in (lambda kernel: kernel, lambda kernel: kernel.py_func):
         codes, levels = np.empty(csc.nnz, np.int32), np.empty(width, np.int64)
         gap = np.empty(width, np.int64)
@@ -109,9 +109,9 @@ def test_plain_python_gives_what_compiled_code_gives():
         table_, _ = entropy_table(n)
         run(gaps.relevance_gapped)(*columns, y, counts, table_, 0, width, one)
         run(gaps.pairs_gapped)(*columns, *columns, table_, n, 0, 0, width, two)
-        told.append((codes, levels, gap, one, two))
-    assert all(np.array_equal(a, b) for a, b in zip(*told, strict=True))
-    assert told[0][4][..., gaps.ROWS].tolist() == [
+        found.append((codes, levels, gap, one, two))
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+    assert found[0][4][..., gaps.ROWS].tolist() == [
         [int(((X[:, i] != GAP) & (X[:, j] != GAP)).sum()) for j in range(width)]
         for i in range(width)
     ]

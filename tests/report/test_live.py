@@ -1,4 +1,4 @@
-"""A page that follows a run: for this machine only, for who knows the path, in nobody's way."""
+"""A page that follows a run: on this machine only, for those who know the path, without slowing the run."""
 
 from __future__ import annotations
 
