@@ -1,4 +1,4 @@
-"""Encoders against slow forms, in every layout and block width; known cuts; missing values; text."""
+"""Encoders against slow forms, in every layout and width; known cuts; missing values; text."""
 
 from __future__ import annotations
 

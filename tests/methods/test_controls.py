@@ -35,7 +35,7 @@ def test_every_feature_has_the_same_chance() -> None:
     X = np.vstack([np.zeros(30), np.ones(30)])
     times = np.zeros(30)
     for seed in range(2000):
-        times[RandomFeatures(6, seed=seed).fit(X, [0, 1]).kept_] += 1
+        times[RandomFeatures(6, random_state=seed).fit(X, [0, 1]).kept_] += 1
     assert times.sum() == 12_000
     # Each is kept in 400 of 2000 runs, give or take 18: five times that happens once in a million.
     assert np.abs(times - 400).max() < 90
@@ -53,16 +53,17 @@ def test_draws_look_like_draws() -> None:
 def test_more_are_a_superset_of_fewer_and_other_columns_do_not_matter() -> None:
     X = np.random.default_rng(0).random((4, 50))
     y = [0, 1, 0, 1]
-    longest = RandomFeatures(50, seed=3).fit(X, y).ranking_.tolist()
+    longest = RandomFeatures(50, random_state=3).fit(X, y).ranking_.tolist()
     for n_features in (1, 7, 49):
         assert (
-            RandomFeatures(n_features, seed=3).fit(X, y).ranking_.tolist() == longest[:n_features]
+            RandomFeatures(n_features, random_state=3).fit(X, y).ranking_.tolist()
+            == longest[:n_features]
         )
-    first = RandomFeatures(50, seed=3).fit(X[:, :20], y).ranking_.tolist()
+    first = RandomFeatures(50, random_state=3).fit(X[:, :20], y).ranking_.tolist()
     assert first == [f for f in longest if f < 20]
 
 
-@pytest.mark.parametrize("wrong", [{"n_features": 0}, {"seed": -1}, {"seed": 0.5}])
+@pytest.mark.parametrize("wrong", [{"n_features": 0}, {"random_state": -1}, {"random_state": 0.5}])
 def test_wrong_parameters_are_refused(wrong) -> None:
     with pytest.raises(ParameterError, match=r"RandomFeatures: \w+=.* is not a whole number"):
         RandomFeatures(**wrong).fit(np.eye(4), [0, 0, 1, 1])

@@ -18,6 +18,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.measures import neighbourhood
 from tamis.measures.neighbourhood import Neighbourhoods, dependency, sign
+from tamis.methods import BY_METHOD
 from tamis.methods.streaming.ofs_density import OFSDensityRule
 
 PAPER = {"gap": OFSA3M, "density falls": OFSDensity}
@@ -67,7 +68,7 @@ def test_it_keeps_what_the_paper_keeps(rule, seed, data) -> None:
     X, y = data
     assume(len(set(y.tolist())) > 1)
     lam = Fraction(1, 20) if rule == "density falls" else Fraction(0)
-    chosen = {"order": "natural"} if seed is None else {"seed": seed}
+    chosen = {"order": "natural"} if seed is None else {"random_state": seed}
     found = PAPER[rule](**chosen).fit(X, y)
     kept, whole = select(X, y, rule, lam, seed)
     assert found.kept_.tolist() == sorted(kept)
@@ -218,13 +219,13 @@ def copies() -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_seed_draws_who_stays_and_nothing_else_does() -> None:
     X, y = copies()
-    kept = [OFSA3M(seed=seed).fit(X, y).kept_.tolist() for seed in range(20)]
+    kept = [OFSA3M(random_state=seed).fit(X, y).kept_.tolist() for seed in range(20)]
     assert all(len(k) == 1 for k in kept)
     assert len({k[0] for k in kept}) > 3
     assert OFSA3M(order="natural").fit(X, y).kept_.tolist() == [9]
     # A draw belongs to its newcomer: what comes later or between cannot change it.
-    first = OFSA3M(seed=3).fit(X[:, :6], y).log_.state()
-    whole = OFSA3M(seed=3).fit(X, y).log_.state()
+    first = OFSA3M(random_state=3).fit(X[:, :6], y).log_.state()
+    whole = OFSA3M(random_state=3).fit(X, y).log_.state()
     events = len(first["event_at"])
     assert np.array_equal(whole["event_feature"][:events], first["event_feature"])
 
@@ -265,7 +266,7 @@ def test_sentences_carry_the_numbers() -> None:
         "over its size"
     )
     X, y = copies()
-    dropped = OFSA3M(seed=1).fit(X, y)
+    dropped = OFSA3M(random_state=1).fit(X, y)
     redundant = np.flatnonzero(dropped.log_.verdicts == tamis.Verdict.REDUNDANT)
     assert dropped.log_.why(int(redundant[0])) == (
         f"x{redundant[0]} was dropped as redundant: the dependency of the kept set is 1 with it "
@@ -304,7 +305,7 @@ def test_a_hair_below_the_gate_is_said_with_all_digits() -> None:
     )
 
 
-@pytest.mark.parametrize(("selector", "seed"), [(OFSA3M(seed=2), 18), (OFSDensity(), 5)])
+@pytest.mark.parametrize(("selector", "seed"), [(OFSA3M(random_state=2), 18), (OFSDensity(), 5)])
 def test_the_numbers_in_the_log_are_those_of_the_sets(selector, seed) -> None:
     rng = np.random.default_rng(seed)  # seeds on which every reason is met
     y = rng.integers(0, 2, 24)
@@ -353,7 +354,12 @@ def test_what_cannot_be_done_is_said_in_one_sentence(selector) -> None:
         r"\(3.2 GB\)",
     ):
         selector.start(np.arange(30_000) % 2)
-    for wrong in ({"variant": "book"}, {"order": "sorted"}, {"seed": -1}, {"seed": 0.5}):
+    for wrong in (
+        {"variant": "book"},
+        {"order": "sorted"},
+        {"random_state": -1},
+        {"random_state": 0.5},
+    ):
         with pytest.raises(tamis.TamisError, match=f"{name}: {next(iter(wrong))}="):
             type(selector)(**wrong).fit(np.eye(4), [0, 1, 0, 1])
 
@@ -382,3 +388,11 @@ def test_each_feature_that_reaches_the_gate_is_tried_once_and_no_other() -> None
     # Nothing ties here, and the first is a set of one, which needs no distances.
     assert found.work_ == {"features": 40, "reached_the_gate": met, "set_dependencies": met - 1}
     assert found.log_.n_events == met
+
+
+def test_parameters_saved_under_their_former_names_are_read() -> None:
+    rule = BY_METHOD["ofs-a3m"].from_saved({"variant": "program", "order": "random", "seed": 3})
+    assert rule.get_params() == {"variant": "program", "order": "random", "random_state": 3}
+    saved = {"penalty": 0.2, "l2": 0.0, "scale": "deviation", "tolerance": 1e-5}
+    expected = {"penalty": 0.2, "l2": 0.0, "scale": "std", "tol": 1e-5}
+    assert BY_METHOD["grafting"].from_saved(saved).get_params() == expected

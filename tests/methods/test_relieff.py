@@ -87,7 +87,7 @@ def test_equal_weights_go_by_arrival_and_fewer_features_are_the_first_of_more() 
 def test_rows_can_be_drawn() -> None:
     X, y = troubled(4, 40, 1.0, "numbers")
     picks = np.sort(np.random.default_rng(7).permutation(40)[:9])
-    found = ReliefF(12, n_neighbors=4, n_samples=9, seed=7).fit(X, y)
+    found = ReliefF(12, n_neighbors=4, n_samples=9, random_state=7).fit(X, y)
     expected = paper(X, y, 4, picks)
     weight = found.log_.relevances_of(found.kept_)
     np.testing.assert_allclose(weight, expected[found.kept_], rtol=1e-12, atol=1e-13)

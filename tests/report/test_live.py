@@ -1,4 +1,4 @@
-"""A page that follows a run: on this machine only, for those who know the path, without slowing the run."""
+"""A page that follows a run: on this machine only, for those who know its path."""
 
 from __future__ import annotations
 

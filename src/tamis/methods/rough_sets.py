@@ -157,7 +157,7 @@ class KeptSet:
             return list(self.space.columns)
 
         def draw(column: LineColumn) -> bytes:
-            key = f"{self._rule.seed} {newcomer.feature} {column.feature}"
+            key = f"{self._rule.random_state} {newcomer.feature} {column.feature}"
             return hashlib.blake2b(key.encode(), digest_size=8).digest()
 
         return sorted(self.space.columns, key=draw)
@@ -228,12 +228,13 @@ class RoughSetRule(Rule):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "variant": OneOf(("paper", "program")),
         "order": OneOf(("random", "natural")),
-        "seed": Number(0, integer=True),
+        "random_state": Number(0, integer=True),
     }
+    former_parameters: ClassVar[Mapping[str, str | None]] = {"seed": "random_state"}
 
     variant: str
     order: str
-    seed: int
+    random_state: int
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Decide about one feature that reached the gate, and change the kept set accordingly."""

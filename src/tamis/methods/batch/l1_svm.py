@@ -49,7 +49,7 @@ class L1SVMRule(TableRule):
         Whether columns are divided by their standard deviation.
     max_iter : int, default=5000
         Rounds of liblinear.
-    seed : int, default=0
+    random_state : int, default=0
         For liblinear's order of coordinates.
 
     Attributes
@@ -92,7 +92,7 @@ class L1SVMRule(TableRule):
         "n_features": (Number(1, integer=True), Nothing()),
         "scale": OneOf(("std", "none")),
         "max_iter": Number(1, integer=True),
-        "seed": Number(0, 2**31 - 1, integer=True),
+        "random_state": Number(0, 2**31 - 1, integer=True),
     }
 
     C_: float
@@ -104,13 +104,13 @@ class L1SVMRule(TableRule):
         n_features: int | None = None,
         scale: str = "std",
         max_iter: int = 5000,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.C = C
         self.n_features = n_features
         self.scale = scale
         self.max_iter = max_iter
-        self.seed = seed
+        self.random_state = random_state
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""
@@ -140,7 +140,7 @@ class L1SVMRule(TableRule):
         from sklearn.svm import LinearSVC
 
         machine = LinearSVC(
-            penalty="l1", dual=False, C=C, max_iter=self.max_iter, random_state=self.seed
+            penalty="l1", dual=False, C=C, max_iter=self.max_iter, random_state=self.random_state
         )
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", ConvergenceWarning)

@@ -17,9 +17,9 @@ from tamis.methods.batch.scores import Codes, ScoredRule, constants
 class RandomFeaturesRule(ScoredRule):
     """A control: features drawn by lot.
 
-    Every feature draws a number between 0 and 1 that depends on the seed and on its arrival number
-    alone; the `n_features` highest are kept. So more features are a superset of fewer, and the draw
-    of a feature does not change when others come. Constant columns draw nothing.
+    Every feature draws a number between 0 and 1 that depends only on `random_state` and on its
+    number; the `n_features` highest are kept. So more features are a superset of fewer, and the
+    draw of a feature does not change when others arrive. Constant columns draw nothing.
 
     Cost: one look at each column. Memory: the draws of the kept.
 
@@ -27,8 +27,8 @@ class RandomFeaturesRule(ScoredRule):
     ----------
     n_features : int, default=10
         How many to keep.
-    seed : int, default=0
-        What the draws are made from.
+    random_state : int, default=0
+        The seed of the draws.
 
     Attributes
     ----------
@@ -46,26 +46,26 @@ class RandomFeaturesRule(ScoredRule):
     >>> X = np.arange(40).reshape(4, 10)
     >>> RandomFeatures(3).fit(X, [0, 0, 1, 1]).kept_
     array([2, 3, 8])
-    >>> print(RandomFeatures(3, seed=1).fit(X, [0, 0, 1, 1]).log_.why("x0"))
+    >>> print(RandomFeatures(3, random_state=1).fit(X, [0, 0, 1, 1]).log_.why("x0"))
     x0 was dropped: draw(x0)=0.368 is not above that of x2 (0.737699), the last that is kept
     """
 
     name: ClassVar[str] = "random"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True),
-        "seed": Number(0, 2**63 - 1, integer=True),
+        "random_state": Number(0, 2**63 - 1, integer=True),
     }
     symbol: ClassVar[str] = "draw({name})"
     takes_text: ClassVar[bool] = True
 
-    def __init__(self, n_features: int = 10, seed: int = 0) -> None:
+    def __init__(self, n_features: int = 10, random_state: int = 0) -> None:
         self.n_features = n_features
-        self.seed = seed
+        self.random_state = random_state
 
     def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
         """Draw a number for each column."""
         numbers = np.arange(block.first, block.first + block.width)
-        return draws(self.seed, numbers), constants(block)
+        return draws(self.random_state, numbers), constants(block)
 
 
 def draws(seed: int, numbers: npt.NDArray[np.int64]) -> Floats:

@@ -58,9 +58,9 @@ class ReliefFRule(ScoredRule):
     n_neighbors : int, default=10
         k above.
     n_samples : int, optional
-        m above: rows drawn from the seed; default: all of them.
-    seed : int, default=0
-        What the rows are drawn from.
+        m above: rows drawn with `random_state`; default: all of them.
+    random_state : int, default=0
+        The seed of the draw.
     values : {"numeric", "discrete"}, default="numeric"
         Whether values have an order. Columns of words never have one.
 
@@ -97,7 +97,7 @@ class ReliefFRule(ScoredRule):
         "n_features": Number(1, integer=True),
         "n_neighbors": Number(1, integer=True),
         "n_samples": (Number(1, integer=True), Nothing()),
-        "seed": Number(0, integer=True),
+        "random_state": Number(0, integer=True),
         "values": OneOf(("numeric", "discrete")),
     }
     symbol: ClassVar[str] = "W({name})"
@@ -108,13 +108,13 @@ class ReliefFRule(ScoredRule):
         n_features: int = 10,
         n_neighbors: int = 10,
         n_samples: int | None = None,
-        seed: int = 0,
+        random_state: int = 0,
         values: str = "numeric",
     ) -> None:
         self.n_features = n_features
         self.n_neighbors = n_neighbors
         self.n_samples = n_samples
-        self.seed = seed
+        self.random_state = random_state
         self.values = values
 
     def begin(self, target: Target) -> None:
@@ -128,7 +128,8 @@ class ReliefFRule(ScoredRule):
         n = target.n_rows
         picks = np.arange(n)
         if self.n_samples is not None and self.n_samples < n:
-            picks = np.sort(np.random.default_rng(self.seed).permutation(n)[: self.n_samples])
+            rng = np.random.default_rng(self.random_state)
+            picks = np.sort(rng.permutation(n)[: self.n_samples])
         if len(picks) * n > MOST_DISTANCES:
             raise InputError(
                 f"ReliefF holds the distances of {len(picks)} rows to {n}, more than "

@@ -14,6 +14,7 @@ from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
 from tamis.kernels.logistic import block_gradients, fit_weights
 from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelRule, Page
+from tamis.methods.rule import Rule
 
 #: The log holds strengths as float32.
 LARGEST = np.finfo(np.float32).max
@@ -26,11 +27,11 @@ class PenalisedLogistic:
     """
 
     def __init__(
-        self, classes: npt.NDArray[np.bool_], penalty: float, l2: float, tolerance: float
+        self, classes: npt.NDArray[np.bool_], penalty: float, l2: float, tol: float
     ) -> None:
         n_models, n = classes.shape
         self._classes = classes.astype(np.float64)
-        self._settings = (penalty, l2, tolerance * penalty)
+        self._settings = (penalty, l2, tol * penalty)
         self._pointers = np.zeros(1, np.int64)
         self._rows, self._entries = np.zeros(0, np.int32), np.zeros(0)
         #: A row for each class; the intercept is last.
@@ -110,10 +111,10 @@ class GraftingRule(ModelRule):
         The L1 penalty. Against scikit-learn's LogisticRegression: C = 1 / (rows * penalty).
     l2 : float, default=0.0
         An added L2 penalty.
-    scale : {"deviation", "none"}, default="deviation"
+    scale : {"std", "none"}, default="std"
         Divide columns by their standard deviation, or take them as they are.
-    tolerance : float, default=1e-6
-        Weights are optimal when the optimality conditions hold to tolerance * penalty, and a
+    tol : float, default=1e-6
+        Weights are optimal when the optimality conditions hold to tol * penalty, and a
         gradient is above the penalty when it is so by more than twice that.
 
     Attributes
@@ -147,30 +148,38 @@ class GraftingRule(ModelRule):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "penalty": Number(0, open_low=True),
         "l2": Number(0),
-        "scale": OneOf(("deviation", "none")),
-        "tolerance": Number(0, 0.1, open_low=True),
+        "scale": OneOf(("std", "none")),
+        "tol": Number(0, 0.1, open_low=True),
     }
+    former_parameters: ClassVar[Mapping[str, str | None]] = {"tolerance": "tol"}
 
     def __init__(
         self,
         penalty: float = 0.1,
         *,
         l2: float = 0.0,
-        scale: str = "deviation",
-        tolerance: float = 1e-6,
+        scale: str = "std",
+        tol: float = 1e-6,
     ) -> None:
         self.penalty = penalty
         self.l2 = l2
         self.scale = scale
-        self.tolerance = tolerance
+        self.tol = tol
+
+    @classmethod
+    def from_saved(cls, parameters: Mapping[str, Any]) -> Rule:
+        """Return a rule with parameters read from a file; "std" was "deviation" once."""
+        if parameters.get("scale") == "deviation":
+            parameters = {**parameters, "scale": "std"}
+        return super().from_saved(parameters)
 
     def begin(self, target: Target) -> None:
         """Begin with a model without features."""
         self.model = PenalisedLogistic(
             _classes_against_rest(target), float(self.penalty), float(self.l2),
-            float(self.tolerance),
+            float(self.tol),
         )  # fmt: skip
-        self._gate = float(self.penalty * (1 + 2 * self.tolerance))
+        self._gate = float(self.penalty * (1 + 2 * self.tol))
         self.features = np.zeros(0, np.int64)
         self._relevance = np.zeros(0)
         self._shifts, self._scales = np.zeros(0), np.zeros(0)
@@ -200,7 +209,7 @@ class GraftingRule(ModelRule):
 
     def _scales_of(self, squares: Floats, n_rows: int) -> Floats:
         """What columns with these sums of squares are divided by; 0 where they cannot be used."""
-        if self.scale == "deviation":
+        if self.scale == "std":
             scales: Floats = np.sqrt(np.maximum(squares, 0.0) / n_rows)
             return scales
         return (squares > 0.0).astype(np.float64)
@@ -238,11 +247,11 @@ class GraftingRule(ModelRule):
     def _optimise(self) -> None:
         self._fits += 1
         worst = self.model.fit()
-        if worst > self.tolerance * self.penalty:
+        if worst > self.tol * self.penalty:
             warn(
                 f"Grafting: the weights of {len(self.features)} features are optimal only to "
-                f"{worst:.2g} instead of {self.tolerance * self.penalty:.2g}; raise the tolerance "
-                "or the penalty",
+                f"{worst:.2g} instead of {self.tol * self.penalty:.2g}; raise tol or "
+                "the penalty",
                 ConvergenceWarning,
             )
 

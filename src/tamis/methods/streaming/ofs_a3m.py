@@ -40,9 +40,10 @@ class OFSA3MRule(RoughSetRule):
         divided by the size of S; F itself is never pruned; and a row that has copies may be its own
         neighbour.
     order : {"random", "natural"}, default="random"
-        Order of pruning: drawn for each newcomer from the seed and its number, or oldest first.
-    seed : int, default=0
-        What the random order is drawn from.
+        Order of pruning: drawn for each newcomer from `random_state` and its number, or
+        oldest first.
+    random_state : int, default=0
+        The seed of the random order.
 
     Attributes
     ----------
@@ -80,10 +81,12 @@ class OFSA3MRule(RoughSetRule):
     name: ClassVar[str] = "ofs-a3m"
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
 
-    def __init__(self, *, variant: str = "paper", order: str = "random", seed: int = 0) -> None:
+    def __init__(
+        self, *, variant: str = "paper", order: str = "random", random_state: int = 0
+    ) -> None:
         self.variant = variant
         self.order = order
-        self.seed = seed
+        self.random_state = random_state
 
     def passes(self, balance: int) -> bool:
         """The paper lets in what is at the gate, the program what is above."""

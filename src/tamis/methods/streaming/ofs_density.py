@@ -47,9 +47,10 @@ class OFSDensityRule(RoughSetRule):
         where the pruned set falls short of D, S + F is kept unpruned, with D and the gate as they
         were; and a row that has copies may be its own neighbour.
     order : {"random", "natural"}, default="random"
-        Order of pruning: drawn for each newcomer from the seed and its number, or oldest first.
-    seed : int, default=0
-        What the random order is drawn from.
+        Order of pruning: drawn for each newcomer from `random_state` and its number, or
+        oldest first.
+    random_state : int, default=0
+        The seed of the random order.
 
     Attributes
     ----------
@@ -97,12 +98,12 @@ class OFSDensityRule(RoughSetRule):
         *,
         variant: str = "paper",
         order: str = "random",
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
         self.lam = lam
         self.variant = variant
         self.order = order
-        self.seed = seed
+        self.random_state = random_state
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Try a newcomer with the kept set."""
