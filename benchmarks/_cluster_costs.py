@@ -18,7 +18,7 @@ from tamis.engine.living.stock import stock_for
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.kernels.threads import threads
 from tamis.sources.base import silent
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
 
 #: Bytes a second that a network, and a disk or an object store for each host, are taken to give.
 RATE = 1e9

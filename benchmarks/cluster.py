@@ -28,10 +28,10 @@ import tamis
 from benchmarks._cluster_costs import Costs, measured, predicted
 from benchmarks._data import WORKLOADS
 from benchmarks._harness import Report
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.blocks import open_blocks
-from tamis.sources.memory import MemorySource
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
+from tamis.sources.streams.iterators import open_blocks
 
 DENSE_ROWS = 2_000
 DENSE_COLUMNS = int(os.environ.get("DENSE_COLUMNS", 500_000))

@@ -61,7 +61,7 @@ def write_files(folder: str, matrix: sp.csr_matrix) -> None:
     import pyarrow.parquet as pq
 
     from tamis.sources.axis import write_rows
-    from tamis.sources.svmlight import SvmlightSource
+    from tamis.sources.text.svmlight_rows import SvmlightSource
 
     for name in ("data", "indices", "indptr"):
         np.save(f"{folder}/{name}.npy", getattr(matrix, name))
@@ -115,8 +115,8 @@ def by_scipy(folder: str, memory: int) -> dict[str, float]:
 
 
 def _by_tamis(open_rows: Callable[[], Any], folder: str, memory: int) -> dict[str, float]:
+    from tamis.sources.arrays.in_memory import MemorySource
     from tamis.sources.axis import write_rows, write_store
-    from tamis.sources.memory import MemorySource
 
     with tempfile.TemporaryDirectory(dir=folder) as work:
         # Everything compiled or fetched from the cache before the clock starts.
@@ -132,14 +132,14 @@ def _by_tamis(open_rows: Callable[[], Any], folder: str, memory: int) -> dict[st
 
 def by_tamis_rows(folder: str, memory: int) -> dict[str, float]:
     """From a row store on disk."""
-    from tamis.sources.row_store import RowStore
+    from tamis.sources.stores.row_store import RowStore
 
     return _by_tamis(lambda: RowStore(f"{folder}/store.rows"), folder, memory)
 
 
 def by_tamis_text(folder: str, memory: int) -> dict[str, float]:
     """From svmlight text."""
-    from tamis.sources.svmlight import SvmlightSource
+    from tamis.sources.text.svmlight_rows import SvmlightSource
 
     return _by_tamis(lambda: SvmlightSource(f"{folder}/rows.svm", False), folder, memory)
 
@@ -201,7 +201,7 @@ def compared(folder: str, without: str = "") -> list[dict[str, Any]]:
 def reading(folder: str) -> dict[str, Any]:
     """How fast the columns of a store come, looked at and not."""
     from tamis.sources.axis import write_store
-    from tamis.sources.row_store import RowStore
+    from tamis.sources.stores.row_store import RowStore
 
     store = write_store(f"{folder}/read.cols", RowStore(f"{folder}/store.rows"))
     stored = store.info().details["bytes"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks._harness import Report, best_of
 from tamis import SAOLA
-from tamis.sources.synthetic import SparseStream
+from tamis.sources.arrays.synthetic import SparseStream
 
 Fit = Callable[[Any, Any], Any]
 

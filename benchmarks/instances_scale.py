@@ -19,8 +19,8 @@ import numpy as np
 import tamis
 from benchmarks import _streams
 from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabytes
-from tamis.sources.row_store import RowStore
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.stores.row_store import RowStore
+from tamis.sources.text.svmlight_rows import SvmlightSource
 
 GAMMAS = (30.0, 100.0, 300.0, 1e3, 1e4)
 #: What we set out to reach.

@@ -25,8 +25,8 @@ from benchmarks._data import SHARED, load_real
 from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabytes
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.sources.axis import write_rows
-from tamis.sources.row_store import RowStore
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.stores.row_store import RowStore
+from tamis.sources.text.svmlight_rows import SvmlightSource
 
 ROUNDS = 3
 STREAMS = (_streams.X1, _streams.X2)

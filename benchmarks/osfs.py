@@ -22,7 +22,7 @@ from benchmarks.growth import DENSITY, slope
 from tamis import OSFS, FastOSFS, FisherZ, GSquared
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
-from tamis.sources.synthetic import SparseStream
+from tamis.sources.arrays.synthetic import SparseStream
 
 ROUNDS = 3
 #: Candidates for a set; all sets of up to three are tried.

@@ -20,14 +20,14 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from benchmarks._data import SHARED, zipf_matrix
 from benchmarks._harness import Report, best_of
 from tamis.kernels.threads import thread_count
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.text.svmlight_rows import SvmlightSource
 
 ROUNDS = 3
 
 #: Run in a process of its own, so that the peak is that of the transposition.
 TRANSPOSE = """
 import sys, time
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.text.svmlight_rows import SvmlightSource
 from tamis.sources.axis import write_store
 
 def peak():

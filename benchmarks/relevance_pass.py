@@ -20,7 +20,7 @@ from tamis.core.target import Target
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
 from tamis.measures.base import Measure, Strength
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 ROUNDS = 5
 #: What we set out to reach: at most so many times numpy's sums, with all cores idle.

@@ -25,8 +25,8 @@ from tamis.measures.base import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
 from tamis.sources import FORMATS, MemorySource, Source, open_source
+from tamis.sources.arrays.synthetic import SparseStream
 from tamis.sources.axis import to_rows, write_rows, write_store
-from tamis.sources.synthetic import SparseStream
 
 
 def public(kind: type) -> Iterator[type]:

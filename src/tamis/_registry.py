@@ -278,23 +278,34 @@ ENCODERS = {
 }
 
 FORMATS = _by_name((
-    Format("svmlight", "tamis.sources.svmlight:SvmlightSource", (".svm", ".svmlight", ".libsvm")),
-    Format("csv", "tamis.sources.csv:open_csv", (".csv", ".tsv")),
-    Format("parquet", "tamis.sources.parquet:open_parquet", (".parquet", ".pq"), at_address=True),
     Format(
-        "arrow", "tamis.sources.parquet:open_arrow", (".arrow", ".feather", ".ipc", ".arrows"),
+        "svmlight", "tamis.sources.text.svmlight_rows:SvmlightSource",
+        (".svm", ".svmlight", ".libsvm"),
     ),
-    Format("daily", "tamis.sources.daily:DailySource"),
-    Format("npy", "tamis.sources.npy:open_npy", (".npy",)),
-    Format("npz", "tamis.sources.npz:NpzSource", (".npz",)),
-    Format("cols", "tamis.sources.store:ColumnStore", (".cols",), at_address=True),
-    Format("rows", "tamis.sources.row_store:RowStore", (".rows",)),
-    Format("anndata", "tamis.sources.anndata:open_anndata", (".h5ad", ".zarr"), at_address=True),
-    Format("plink", "tamis.sources.plink:PlinkSource", (".bed",)),
+    Format("csv", "tamis.sources.text.csv_table:open_csv", (".csv", ".tsv")),
     Format(
-        "sql", "tamis.sources.sql:SqlSource", (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db"),
+        "parquet", "tamis.sources.tables.open_table:open_parquet", (".parquet", ".pq"),
+        at_address=True,
     ),
-    Format("redis", "tamis.sources.redis:RedisSource"),
+    Format(
+        "arrow", "tamis.sources.tables.open_table:open_arrow",
+        (".arrow", ".feather", ".ipc", ".arrows"),
+    ),
+    Format("daily", "tamis.sources.tables.daily:DailySource"),
+    Format("npy", "tamis.sources.arrays.npy:open_npy", (".npy",)),
+    Format("npz", "tamis.sources.arrays.npz:NpzSource", (".npz",)),
+    Format("cols", "tamis.sources.stores.column_store:ColumnStore", (".cols",), at_address=True),
+    Format("rows", "tamis.sources.stores.row_store:RowStore", (".rows",)),
+    Format(
+        "anndata", "tamis.sources.omics.anndata_matrix:open_anndata", (".h5ad", ".zarr"),
+        at_address=True,
+    ),
+    Format("plink", "tamis.sources.omics.plink:PlinkSource", (".bed",)),
+    Format(
+        "sql", "tamis.sources.tables.sql:SqlSource",
+        (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db"),
+    ),
+    Format("redis", "tamis.sources.streams.redis_rows:RedisSource"),
 ))  # fmt: skip
 
 #: For comparisons: classifiers that judge selections, and the tests behind win, tie and loss.

@@ -14,8 +14,8 @@ from tamis import Selection
 from tamis.engine.learning import checkpoint as learning
 from tamis.engine.living import resuming
 from tamis.methods import BY_METHOD
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 SECRET = "s3cr3t-hush"
 

@@ -13,7 +13,7 @@ import pytest
 
 from tamis.engine.files.record import save_run
 from tamis.engine.select import select
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
 from waiting import PATIENCE, wait_until
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from tamis.core.errors import OutputError, SourceError
 from tamis.sources import open_source
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_columns
-from tamis.sources.memory import MemorySource
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, t
 from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import thread_count
 from tamis.sources import base
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
 from test_contracts import public
 
 pytest.importorskip("distributed")

@@ -22,8 +22,8 @@ from tamis.engine.files.record import open_run
 from tamis.engine.living.resuming import resume
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import processes as engine_processes
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 from waiting import wait_until
 
 distributed = pytest.importorskip("distributed")

@@ -19,8 +19,8 @@ from tamis.core.names import Names
 from tamis.engine.files.record import open_run, save_run
 from tamis.engine.living.resuming import begin, resume
 from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

@@ -18,9 +18,9 @@ import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.engine.learning.checkpoint import checkpoint_path
 from tamis.engine.learning.learn import Hooks, Stopped, learn, make_learner
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows
 from tamis.sources.base import RowSource
-from tamis.sources.memory import MemorySource
 
 KILLS = 2
 ARRAYS = ("features.npy", "weights.npy", "confidence.npy")

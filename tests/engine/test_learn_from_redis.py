@@ -13,7 +13,7 @@ import tamis
 from redis_for_tests import redis_client, socket_of_redis
 from tamis.engine.learning import checkpoint as engine
 from tamis.engine.learning.learn import Hooks, learn
-from tamis.sources import redis as source_module
+from tamis.sources.streams import redis_rows as source_module
 
 ROWS = 1500
 

@@ -21,8 +21,8 @@ from tamis.engine.files.record import open_run
 from tamis.engine.living.resuming import begin, can_resume, refuse_unfinished, resume
 from tamis.methods import BY_METHOD
 from tamis.sources import open_source
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

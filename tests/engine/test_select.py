@@ -23,8 +23,8 @@ from tamis.methods.measured import MeasuredStream
 from tamis.methods.selector import FeatureStreamSelector
 from tamis.methods.streaming.saola import SAOLARule
 from tamis.sources import axis
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 N_ROWS, N_COLUMNS = 200, 150
 

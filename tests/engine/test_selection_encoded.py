@@ -20,8 +20,8 @@ from tamis.engine.files.record import open_run, save_run
 from tamis.engine.living import feeding
 from tamis.engine.living.resuming import begin, resume
 from tamis.sources import open_source
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

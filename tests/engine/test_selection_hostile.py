@@ -29,7 +29,7 @@ from tamis.core.errors import InputError, OutputError, SourceError
 from tamis.engine.files import durable
 from tamis.engine.living import archive, feeding, watching
 from tamis.engine.living.watching import Watcher, look
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 

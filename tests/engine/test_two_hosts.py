@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from two_hosts import FAR, NEAR, NOT_ALLOWED
 
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 from waiting import PATIENCE
 
 pytest.importorskip("distributed")

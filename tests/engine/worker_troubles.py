@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
 
 
 class Deadly(ColumnStore):

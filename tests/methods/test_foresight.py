@@ -20,7 +20,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.engine.workers.ranges import OLD, News
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods.measured import MeasuredStream
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 MEASURES = [
     MutualInformation(threshold=0.02),

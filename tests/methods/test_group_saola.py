@@ -18,7 +18,7 @@ import tamis
 from tamis import SAOLA, FisherZ, GroupSAOLA, MutualInformation, SymmetricUncertainty
 from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 
 def two_stages(relevance, between, gate, labels):

@@ -20,7 +20,8 @@ import tamis
 from tamis.checks.instances import rows_of
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.methods.online.progressive import MOST, Curve
-from tamis.sources import open_rows, svmlight
+from tamis.sources import open_rows
+from tamis.sources.text import svmlight_rows as svmlight
 
 SKIP = "with skip_bad_lines=True (--skip-bad-lines)"
 

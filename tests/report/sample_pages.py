@@ -7,7 +7,7 @@ import numpy as np
 from tamis import SAOLA
 from tamis.core.names import Names
 from tamis.engine.select import select
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 ODD = [
     "<script>alert(1)</script>", "a|b", "two\nlines\r\n", "*bold* _it_ `code`", "[l](http://x)",

@@ -15,7 +15,7 @@ from tamis.report import live as module
 from tamis.report.live import LivePage
 from tamis.report.page import Page
 from tamis.report.stream_run import page_of_run
-from tamis.sources.synthetic import SparseStream
+from tamis.sources.arrays.synthetic import SparseStream
 from waiting import PATIENCE, wait_until
 
 

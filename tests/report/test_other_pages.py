@@ -19,7 +19,7 @@ from tamis.report.html import as_html
 from tamis.report.page import Explorer, Ranks, Scatter
 from tamis.report.pages import page_of_folder
 from tamis.report.stream_run import page_of_run
-from tamis.sources.synthetic import SparseStream
+from tamis.sources.arrays.synthetic import SparseStream
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from tamis.core.errors import SourceError
 from tamis.engine.living.resuming import begin, resume
 from tamis.methods import BY_METHOD
 from tamis.sources import open_source
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 fsspec = pytest.importorskip("fsspec")
 

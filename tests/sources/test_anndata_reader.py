@@ -14,8 +14,8 @@ from tamis.checks.sources import CHECKS
 from tamis.core.blocks import Compressed
 from tamis.core.errors import MissingDependencyError, SourceError
 from tamis.sources import open_source
-from tamis.sources.anndata import open_anndata
 from tamis.sources.axis import to_columns
+from tamis.sources.omics.anndata_matrix import open_anndata
 
 h5py = pytest.importorskip("h5py")
 DATA = Path(__file__).parent / "data"

@@ -16,7 +16,7 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.sources import MemorySource
 from tamis.sources.axis import to_rows
-from tamis.sources.blocks import open_blocks
+from tamis.sources.streams.iterators import open_blocks
 
 
 def data(sparse: bool, n: int = 60, width: int = 23):

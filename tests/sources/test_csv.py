@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.sources.axis import to_columns
-from tamis.sources.csv import open_csv
+from tamis.sources.text.csv_table import open_csv
 from waiting import PATIENCE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from tamis.sources.shared.in_order import close_early
+from tamis.sources.text.read_ahead import close_early
 from waiting import PATIENCE
 
 

@@ -16,8 +16,8 @@ from tamis import SAOLA
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.axis import to_rows
-from tamis.sources.memory import MemorySource, is_frame
 
 RNG = np.random.default_rng(0)
 TABLE = np.where(RNG.random((23, 11)) < 0.4, RNG.integers(-3, 4, (23, 11)), 0)

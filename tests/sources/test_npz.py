@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from tamis.core.errors import SourceError
-from tamis.sources.npz import NpzSource
+from tamis.sources.arrays.npz import NpzSource
 
 
 @pytest.fixture

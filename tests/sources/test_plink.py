@@ -10,8 +10,8 @@ import pytest
 
 from tamis.core.errors import InputError, SourceError
 from tamis.sources import open_source
-from tamis.sources._phenotype import phenotype
-from tamis.sources.plink import PlinkSource
+from tamis.sources.omics.phenotypes import phenotype
+from tamis.sources.omics.plink import PlinkSource
 
 bed_reader = pytest.importorskip("bed_reader")
 PLINK = shutil.which("plink1.9") or shutil.which("plink")
@@ -32,7 +32,7 @@ def calls():
 
 @pytest.mark.parametrize("width", [None, 1, 4])
 def test_columns_and_rows_are_the_calls_with_gaps(tmp_path, calls, width, monkeypatch):
-    monkeypatch.setattr("tamis.sources.plink._PASS", 40)  # rows take several passes
+    monkeypatch.setattr("tamis.sources.omics.plink._PASS", 40)  # rows take several passes
     source = PlinkSource(write(tmp_path / "a.bed", calls, sid=[f"rs{j}" for j in range(9)]))
     blocks = list(source.columns(width))
     assert np.array_equal(np.hstack([b.values for b in blocks]), calls, equal_nan=True)

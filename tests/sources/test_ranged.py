@@ -12,8 +12,8 @@ import scipy.sparse as sp
 import tamis
 from tamis.checks.data import assert_same_log
 from tamis.sources import open_source
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
-from tamis.sources.memory import MemorySource
 
 ROWS, COLUMNS = 150, 400
 

@@ -9,7 +9,7 @@ import tamis
 from redis_for_tests import redis_client, socket_of_redis
 from tamis.core.errors import DataWarning, SourceError
 from tamis.sources.axis import to_columns
-from tamis.sources.redis import RedisSource
+from tamis.sources.streams.redis_rows import RedisSource
 from waiting import PATIENCE
 
 

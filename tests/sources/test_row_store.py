@@ -22,9 +22,9 @@ from tamis.core.names import Names
 from tamis.kernels import row_codes
 from tamis.sources import MemorySource, open_source
 from tamis.sources.axis import to_columns, write_rows
-from tamis.sources.row_store import RowStore
 from tamis.sources.stores import row_writer
 from tamis.sources.stores.row_blocks import VALUE_WIDTH, WIDTH
+from tamis.sources.stores.row_store import RowStore
 from tamis.sources.stores.row_writer import RowWriter
 from tamis.sources.stores.store_files import HEADER
 

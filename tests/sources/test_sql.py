@@ -10,7 +10,7 @@ import pytest
 import tamis
 from tamis.core.errors import SourceError
 from tamis.sources import open_source
-from tamis.sources.sql import SqlSource
+from tamis.sources.tables.sql import SqlSource
 
 duckdb = pytest.importorskip("duckdb")
 ROWS = [(i, i / 4, i % 2 == 0, None if i == 3 else 2 * i, "ab"[i % 2]) for i in range(5000)]

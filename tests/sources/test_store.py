@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
 from tamis.core.names import Names
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows, write_store
-from tamis.sources.memory import MemorySource
-from tamis.sources.store import ColumnStore
+from tamis.sources.stores.column_store import ColumnStore
+from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.store_files import HEADER, npy_header
-from tamis.sources.stores.store_writer import StoreWriter
 
 
 def write(path, matrix, y=None, *, cuts=(), names=None, force=False, **more):

@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 from tamis.core.errors import MissingDependencyError, ParameterError, SourceError
 from tamis.kernels.threads import threads
 from tamis.sources.axis import temporary_columns, to_columns
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.text.svmlight_rows import SvmlightSource
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "_svm").glob("*.svm.gz"))
 

@@ -13,8 +13,8 @@ from tamis.core.decisions import Verdict
 from tamis.core.errors import ParameterError
 from tamis.engine.select import select
 from tamis.measures import MutualInformation
+from tamis.sources.arrays.synthetic import LOT, SparseStream
 from tamis.sources.axis import to_rows
-from tamis.sources.synthetic import LOT, SparseStream
 
 #: More than two lots, and the last one is not whole.
 N = 2 * LOT + 900
@@ -128,7 +128,7 @@ def test_widths_that_make_no_sense_are_refused(width):
 GROWTH = """
 import resource
 import tamis
-from tamis.sources.synthetic import SparseStream
+from tamis.sources.arrays.synthetic import SparseStream
 
 def run(columns):
     stream = SparseStream(n_rows=500, n_columns=columns, nonzeros=2.0)

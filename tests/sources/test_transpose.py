@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, SourceError
+from tamis.sources.arrays.npz import NpzSource
 from tamis.sources.axis import write_store
 from tamis.sources.base import RowSource, silent
-from tamis.sources.npz import NpzSource
-from tamis.sources.shared.text import TextFile
 from tamis.sources.stores.sparse_runs import SparseRuns
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.text.svmlight_rows import SvmlightSource
+from tamis.sources.text_files import TextFile
 
 
 class Rows(RowSource):
@@ -229,7 +229,7 @@ def test_refusals(tmp_path):
 
 PEAK = """
 import sys
-from tamis.sources.svmlight import SvmlightSource
+from tamis.sources.text.svmlight_rows import SvmlightSource
 from tamis.sources.axis import write_store
 
 def status(key):

@@ -16,7 +16,7 @@ from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
 from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import threads
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 Check = Callable[[ColumnEstimator], None]
 S = TypeVar("S", bound=ColumnEstimator)

@@ -92,7 +92,7 @@ def _generated(columns: int) -> tuple[Run, str]:
     from tamis import SAOLA
     from tamis.engine.select import select
     from tamis.measures import MutualInformation
-    from tamis.sources.synthetic import SparseStream
+    from tamis.sources.arrays.synthetic import SparseStream
 
     source = SparseStream(n_columns=columns)
     # With a million chances a 1% level would let ten thousand through by luck; this level lets one

@@ -24,7 +24,13 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.names import Names
 from tamis.methods.rule import Rule
 from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
-from tamis.sources.memory import MemorySource, is_frame, is_series, one_column, without_row_labels
+from tamis.sources.arrays.in_memory import (
+    MemorySource,
+    is_frame,
+    is_series,
+    one_column,
+    without_row_labels,
+)
 
 
 class ColumnEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]

@@ -32,8 +32,8 @@ from tamis.methods.online.ogd import OgdLearner
 from tamis.methods.online.pet import PetLearner
 from tamis.methods.online.sofs import SofsLearner
 from tamis.sources import open_rows
+from tamis.sources.arrays.in_memory import without_row_labels
 from tamis.sources.base import Report, silent
-from tamis.sources.memory import without_row_labels
 
 
 class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]

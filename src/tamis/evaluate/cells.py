@@ -29,7 +29,7 @@ from tamis.core.memory import peak_megabytes, start_peak
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.methods import Method, canonical, encoded, make, settle_level, settle_measure
 from tamis.evaluate.metrics import METRICS, quality
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 Ints = npt.NDArray[np.int64]
 

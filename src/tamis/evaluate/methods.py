@@ -25,7 +25,7 @@ from tamis.estimators.encoders import transformer_of
 from tamis.measures.auto import at_level, choose
 from tamis.methods import FeatureStreamSelector, Rule
 from tamis.methods.measured import MeasuringRule
-from tamis.sources.memory import MemorySource
+from tamis.sources.arrays.in_memory import MemorySource
 
 #: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.
 SEEDS = ("seed", "random_state")

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.sources.addresses import is_address, without_scheme
+from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
-from tamis.sources.memory import MemorySource, is_frame
-from tamis.sources.shared.addresses import is_address, without_scheme
 
 #: Formats that a URL tells, by what it begins with.
 _SCHEMES = {"duckdb": "sql", "sqlite": "sql"} | dict.fromkeys(("redis", "rediss", "unix"), "redis")
@@ -71,7 +71,7 @@ def open_source(
     if not isinstance(data, (str, os.PathLike)):
         opener: Callable[..., Source] = MemorySource if format is None else reader(format)
         if format is None and gives_blocks(data):
-            from tamis.sources.blocks import open_blocks
+            from tamis.sources.streams.iterators import open_blocks
 
             opener = open_blocks
         return opener(data, **_with_memory(opener, memory), **options)
@@ -133,7 +133,7 @@ def open_rows(
             raise InputError("there is no file to read; give at least one")
         found = [open_rows(item, format, zero_based=zero_based, **options) for item in data]
         return [source for sources in found for source in sources]
-    from tamis.sources.blocks import RowStream
+    from tamis.sources.streams.iterators import RowStream
 
     return [RowStream(data)]
 
@@ -145,8 +145,8 @@ def _rows_of_path(
     options: dict[str, Any],
 ) -> RowSource:
     from tamis.sources.axis import to_rows
-    from tamis.sources.shared.text import is_pipe
-    from tamis.sources.svmlight import SvmlightSource
+    from tamis.sources.text.svmlight_rows import SvmlightSource
+    from tamis.sources.text_files import is_pipe
 
     pipe = is_pipe(path)
     if format is None:
@@ -190,7 +190,7 @@ def format_of(path: str) -> str:
     if os.path.isfile(os.path.join(path, "meta.json")):
         return "cols"
     if os.path.isdir(path):
-        from tamis.sources.daily import has_tables
+        from tamis.sources.tables.daily import has_tables
 
         if has_tables(path):
             return "daily"

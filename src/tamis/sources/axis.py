@@ -22,6 +22,7 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import OutputError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.base import (
     ColumnSource,
     Progress,
@@ -31,14 +32,13 @@ from tamis.sources.base import (
     as_path,
     silent,
 )
-from tamis.sources.memory import MemorySource
-from tamis.sources.row_store import RowStore
-from tamis.sources.shared.matrix import row_blocks
-from tamis.sources.store import ColumnStore
+from tamis.sources.matrix import row_blocks
+from tamis.sources.stores.column_store import ColumnStore
+from tamis.sources.stores.column_writer import StoreWriter
+from tamis.sources.stores.row_store import RowStore
+from tamis.sources.stores.row_transpose import transpose
 from tamis.sources.stores.row_writer import RowWriter
 from tamis.sources.stores.store_files import META
-from tamis.sources.stores.store_writer import StoreWriter
-from tamis.sources.stores.transpose import transpose
 
 
 def to_columns(

@@ -24,9 +24,9 @@ from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.progressive import Curve, Recent
 from tamis.methods.online.scorer import LinearScorer
 from tamis.methods.online.weights import Ints
-from tamis.sources._svmlight_text import SKIP
 from tamis.sources.base import BadLines, Report, RowSource, silent
-from tamis.sources.shared.rebatch import join
+from tamis.sources.rebatch import join
+from tamis.sources.text.svmlight_chunks import SKIP
 
 #: Description of rows whose label is not a class, for counts of skipped lines.
 NO_CLASS = "with a label that is not among the classes"

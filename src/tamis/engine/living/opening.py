@@ -21,7 +21,7 @@ from tamis.engine.living.archive_reader import Given, read_archive
 from tamis.engine.living.record import must_be_resumed, read_steadily
 from tamis.engine.wrappers.encoded import Encoding
 from tamis.sources import Source, open_source
-from tamis.sources.memory import MemorySource, is_frame, is_series, one_column
+from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 
 #: Told a sentence that a person should know.
 Say = Callable[[str], object]

@@ -45,9 +45,9 @@ from tamis.kernels.threads import threads
 from tamis.methods import FeatureStreamSelector
 from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources import open_source
+from tamis.sources.addresses import from_here
 from tamis.sources.axis import to_columns
 from tamis.sources.base import ColumnSource, Report, silent
-from tamis.sources.shared.addresses import from_here
 
 #: Seconds between two commits.
 EVERY = 2.0

@@ -39,9 +39,9 @@ from tamis.engine.select import describe_run
 from tamis.engine.wrappers.groups import refuse_groups
 from tamis.methods import FeatureStreamSelector
 from tamis.sources import Source
+from tamis.sources.arrays.in_memory import is_series
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Report, silent
-from tamis.sources.memory import is_series
 
 
 class Selection:

@@ -17,7 +17,7 @@ from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.kernels.row_codes import NOT_RISING, decode_gaps, encode_gaps, measure_gaps
 from tamis.sources.stores.store_files import GrowingFile, Seen, fit_float32
-from tamis.sources.stores.store_reader import OpenFiles
+from tamis.sources.stores.store_folder import OpenFiles
 
 #: Places in a line of blocks.npy: the first row, where its gaps begin, bytes of a unit, how many
 #: gaps are far, where its values begin, and bytes of a value.

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
-from tamis.sources.row_store import FORMAT, VERSION
-from tamis.sources.shared.matrix import whole_numbers
-from tamis.sources.shared.rebatch import Piece, join
+from tamis.sources.matrix import whole_numbers
+from tamis.sources.rebatch import Piece, join
 from tamis.sources.stores.folder_writer import FolderWriter
 from tamis.sources.stores.row_blocks import LINE, VALUES, write_block
+from tamis.sources.stores.row_store import FORMAT, VERSION
 from tamis.sources.stores.store_files import Seen, Values
 
 #: A block has about so many entries: its numbers fit a processor's cache, and a learner has

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError
 from tamis.kernels import transpose as kernel
 from tamis.sources.base import Progress
-from tamis.sources.stores.store_writer import StoreWriter
+from tamis.sources.stores.column_writer import StoreWriter
 
 #: Rows are numbered by int32 in a store.
 _MOST_ROWS = 2**31 - 1

@@ -24,8 +24,8 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.base import Progress, RowSource, Wrapper, silent
-from tamis.sources.shared.matrix import MatrixSource
-from tamis.sources.shared.rebatch import rebatch
+from tamis.sources.matrix import MatrixSource
+from tamis.sources.rebatch import rebatch
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
 

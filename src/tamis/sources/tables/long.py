@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.sources.base import MEMORY, Progress, as_path, describe_target
-from tamis.sources.shared.beside import load_y
+from tamis.sources.tables.categories import floats
 from tamis.sources.tables.entries import ENTRY_BYTES, LINES, Entries, EntrySource
 from tamis.sources.tables.roles import name_one, need_columns
 from tamis.sources.tables.table import target_values
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
-from tamis.sources.tables.words import floats
+from tamis.sources.target_file import load_y
 
 
 class LongSource(EntrySource):

@@ -13,9 +13,9 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources.base import ColumnSource, Progress, RowSource, default_width
+from tamis.sources.tables.categories import as_words, coded, floats, sorted_words
 from tamis.sources.tables.roles import Roles, name_one, row_labels
 from tamis.sources.tables.table_files import TableFile
-from tamis.sources.tables.words import as_words, coded, floats, sorted_words
 
 Floats = npt.NDArray[np.float64]
 #: How many usual blocks of rows are read at a time.

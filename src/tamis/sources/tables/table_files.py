@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tamis.core.errors import SourceError
-from tamis.sources.shared.addresses import AddressedFile, from_here, is_address
-from tamis.sources.shared.text import TextFile
+from tamis.sources.addresses import AddressedFile, from_here, is_address
+from tamis.sources.text_files import TextFile
 
 #: Beyond this many columns the metadata of a Parquet file outgrows its readers.
 MOST_COLUMNS = 50_000

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.sources.tables.words import as_words, sorted_words
+from tamis.sources.tables.categories import as_words, sorted_words
 
 
 class Vocabulary:

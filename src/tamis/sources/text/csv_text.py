@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tamis.core.errors import SourceError
-from tamis.sources.shared.text import TextFile
+from tamis.sources.text_files import TextFile
 
 #: Bytes of a line, at most, unless more are allowed.
 LONGEST_LINE = 8_000_000

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.sources.base import as_path
-from tamis.sources.shared.beside import TargetBeside
-from tamis.sources.shared.matrix import MatrixSource
-from tamis.sources.shared.text import TextFile
+from tamis.sources.matrix import MatrixSource
+from tamis.sources.target_file import TargetBeside
+from tamis.sources.text_files import TextFile
 
 
 class NpzSource(MatrixSource):

@@ -16,10 +16,10 @@ from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.base import MEMORY, ColumnSource, Progress, as_path, silent
+from tamis.sources.tables.categories import as_words
 from tamis.sources.tables.roles import Roles, name_one, no_such
 from tamis.sources.tables.table import TableSource, key_values
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
-from tamis.sources.tables.words import as_words
 
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
     ".parquet": ParquetTable, ".pq": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable,

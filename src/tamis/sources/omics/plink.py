@@ -18,9 +18,9 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
-from tamis.sources._phenotype import phenotype, read_phenotypes
 from tamis.sources.base import ColumnSource, Progress, RowSource, as_path
-from tamis.sources.shared.text import TextFile
+from tamis.sources.omics.phenotypes import phenotype, read_phenotypes
+from tamis.sources.text_files import TextFile
 
 #: Bytes of genotypes that one pass over the file holds when rows are wanted.
 _PASS = 1 << 28

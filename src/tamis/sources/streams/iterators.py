@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Number, check
+from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows
 from tamis.sources.base import (
     MEMORY,
@@ -31,12 +32,11 @@ from tamis.sources.base import (
     different_labels,
     silent,
 )
-from tamis.sources.memory import MemorySource
-from tamis.sources.row_store import RowStore
-from tamis.sources.shared.rebatch import rebatch
-from tamis.sources.store import ColumnStore
+from tamis.sources.rebatch import rebatch
+from tamis.sources.stores.column_store import ColumnStore
+from tamis.sources.stores.column_writer import StoreWriter
+from tamis.sources.stores.row_store import RowStore
 from tamis.sources.stores.row_writer import RowWriter
-from tamis.sources.stores.store_writer import StoreWriter
 
 Block = ColumnBlock | RowBlock
 #: Blocks of an iterator are held up to this part of the memory, then all go to disk.

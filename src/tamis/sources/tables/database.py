@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError, TamisError, need
-from tamis.sources.shared.text import TextFile
+from tamis.sources.text_files import TextFile
 
 IN_MEMORY = ":memory:"
 _SQLITE = b"SQLite format 3\0"

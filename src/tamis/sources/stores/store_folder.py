@@ -14,8 +14,8 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError
 from tamis.core.files import recover_missing
 from tamis.core.memory import reuse_freed
+from tamis.sources.addresses import Place, is_address, place
 from tamis.sources.base import Progress, silent
-from tamis.sources.shared.addresses import Place, is_address, place
 from tamis.sources.stores.store_files import HEADER, META, npy_header
 
 #: Bytes that are compared with a checksum at a time.

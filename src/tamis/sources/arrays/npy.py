@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.params import Number, check
+from tamis.sources.arrays.in_memory import refuse_rounding
 from tamis.sources.base import (
     MEMORY,
     ColumnSource,
@@ -21,9 +22,8 @@ from tamis.sources.base import (
     as_path,
     seen_as,
 )
-from tamis.sources.memory import refuse_rounding
-from tamis.sources.shared.beside import TargetBeside
-from tamis.sources.shared.text import TextFile
+from tamis.sources.target_file import TargetBeside
+from tamis.sources.text_files import TextFile
 
 
 class NpyRows(RowSource):

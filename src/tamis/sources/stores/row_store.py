@@ -46,9 +46,9 @@ from tamis.sources.base import (
     default_width,
     silent,
 )
-from tamis.sources.shared.rebatch import Piece, rebatch
+from tamis.sources.rebatch import Piece, rebatch
 from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
-from tamis.sources.stores.store_reader import OpenFiles, StoreFolder
+from tamis.sources.stores.store_folder import OpenFiles, StoreFolder
 
 FORMAT, VERSION = "tamis-rows", 2
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import SourceError, TamisError, need
 from tamis.core.names import Names
-from tamis.sources.shared.addresses import AddressedFile, is_address
+from tamis.sources.addresses import AddressedFile, is_address
 
 #: Bytes fetched together at an address: HDF5 finds its way by many small reads.
 _METADATA = 1 << 16

@@ -26,15 +26,6 @@ from tamis.core.memory import reuse_freed
 from tamis.core.params import Number, check
 from tamis.kernels import svmlight as kernel
 from tamis.kernels.threads import thread_count
-from tamis.sources._svmlight_text import (
-    IN_WORDS,
-    SKIP,
-    Chunk,
-    Fault,
-    Text,
-    parse_chunk,
-    sentence,
-)
 from tamis.sources.base import (
     MEMORY,
     BadLines,
@@ -45,10 +36,19 @@ from tamis.sources.base import (
     identity_of,
     silent,
 )
-from tamis.sources.shared.in_order import close_early, in_order
-from tamis.sources.shared.matrix import whole_numbers
-from tamis.sources.shared.rebatch import rebatch
-from tamis.sources.shared.text import DamageError, TextFile, open_text
+from tamis.sources.matrix import whole_numbers
+from tamis.sources.rebatch import rebatch
+from tamis.sources.text.read_ahead import close_early, in_order
+from tamis.sources.text.svmlight_chunks import (
+    IN_WORDS,
+    SKIP,
+    Chunk,
+    Fault,
+    Text,
+    parse_chunk,
+    sentence,
+)
+from tamis.sources.text_files import DamageError, TextFile, open_text
 
 #: Bytes of text that a thread parses at a time: for a selector, and for a learner.
 CHUNK, LEARNING_CHUNK = 1 << 20, 4_000_000

@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
 from tamis.sources.base import Progress, RowSource
-from tamis.sources.shared.matrix import whole_numbers
+from tamis.sources.matrix import whole_numbers
+from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.sparse_runs import SparseRuns
-from tamis.sources.stores.store_writer import StoreWriter
 
 
 def transpose(

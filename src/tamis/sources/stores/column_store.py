@@ -15,7 +15,7 @@ meta.json               shape, layout, what is known about the values, where the
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
 
-Written by `tamis.sources.stores.transpose.write_store`; no file needs pickle.
+Written by `tamis.sources.stores.row_transpose.write_store`; no file needs pickle.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
+from tamis.sources.addresses import from_here
 from tamis.sources.base import ColumnSource, as_path
-from tamis.sources.shared.addresses import from_here
-from tamis.sources.stores.store_reader import StoreFolder
-from tamis.sources.stores.store_writer import FORMAT, VERSION
+from tamis.sources.stores.column_writer import FORMAT, VERSION
+from tamis.sources.stores.store_folder import StoreFolder
 
 _KEYS = frozenset({
     "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.sources import _anndata_file as file
+from tamis.sources.addresses import AddressedFile, from_here, is_address
 from tamis.sources.base import (
     MEMORY,
     ColumnSource,
@@ -29,9 +29,9 @@ from tamis.sources.base import (
     as_path,
     seen_as,
 )
-from tamis.sources.shared.addresses import AddressedFile, from_here, is_address
-from tamis.sources.shared.text import TextFile
+from tamis.sources.omics import anndata_file as file
 from tamis.sources.tables.roles import name_one
+from tamis.sources.text_files import TextFile
 
 
 class AnnDataSource(Source):

@@ -15,7 +15,6 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
 from tamis.sources.axis import to_columns
 from tamis.sources.base import (
     MEMORY,
@@ -26,11 +25,12 @@ from tamis.sources.base import (
     seen_as,
     silent,
 )
-from tamis.sources.shared.matrix import whole_numbers
+from tamis.sources.matrix import whole_numbers
+from tamis.sources.tables.categories import coded, floats, sorted_words
 from tamis.sources.tables.roles import Roles, name_one, names_of, row_labels
 from tamis.sources.tables.table import TableSource, key_values, of_height, refuse_rounding
 from tamis.sources.tables.table_files import MemoryTable
-from tamis.sources.tables.words import coded, floats, sorted_words
+from tamis.sources.text.csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
 
 #: A word that is a number; a column of which half are is no column of words.
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"

@@ -15,10 +15,10 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.sources._database import IN_MEMORY, ask, connected, told
 from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
-from tamis.sources.shared.text import TextFile
+from tamis.sources.tables.database import IN_MEMORY, ask, connected, told
 from tamis.sources.tables.roles import name_one
+from tamis.sources.text_files import TextFile
 
 
 class SqlSource(RowSource):

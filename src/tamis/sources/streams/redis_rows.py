@@ -22,10 +22,10 @@ from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources._redis_stream import Entry, Stream, id_key
-from tamis.sources._svmlight_text import parse_chunk
 from tamis.sources.base import MEMORY, BadLines, Progress, RowPlace, RowSource, joined_rows, silent
-from tamis.sources.shared.matrix import whole_numbers
+from tamis.sources.matrix import whole_numbers
+from tamis.sources.streams.redis_stream import Entry, Stream, id_key
+from tamis.sources.text.svmlight_chunks import parse_chunk
 
 #: Entries in a block unless the caller asks for a number.
 _BLOCK = 1000

@@ -1,0 +1,1 @@
+"""Matrices in memory and in NumPy and scipy files, and generated streams."""

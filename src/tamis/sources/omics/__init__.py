@@ -1,0 +1,1 @@
+"""Formats of genomics: AnnData and PLINK."""

@@ -1,1 +1,0 @@
-"""What several readers share: text, blocks of matrices, work ahead, targets beside files."""

@@ -1,0 +1,1 @@
+"""Text formats: svmlight, and separated values."""
