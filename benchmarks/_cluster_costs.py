@@ -14,8 +14,10 @@ from typing import Any
 
 import tamis
 from tamis.core.target import Target
-from tamis.engine.living.stock import stock_for
+from tamis.engine.loop import Scorer, advance
+from tamis.engine.persistent.selection_state import state_for
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
+from tamis.engine.wrappers.encoded import Encoding
 from tamis.kernels.threads import threads
 from tamis.sources.base import silent
 from tamis.sources.stores.column_store import ColumnStore
@@ -55,21 +57,23 @@ def measured(store: ColumnStore, workers: int) -> Costs:
     """Select with SAOLA as a driver with so many workers, all of them played by this thread."""
     found = Costs(store.n_columns, store.info().details["bytes"])
     selector, target = tamis.SAOLA().to_selector(), Target.of(store.target())
-    stock = stock_for(selector, store, target)
-    assert stock is not None
-
-    def scoring(noting: Any, source: Any, width: int | None, report: Any) -> Any:
-        found.told_once = len(packed(noting, source))
-        news = News(noting, lambda what: _weighed(found, what))
-        results = in_order(
-            tasks(source, width, report), lambda task: _Played(found, task, noting, source, news),
-            2 * workers + 2, lambda _: None,
-        )  # fmt: skip
-        return one_by_one(results)
-
+    state = state_for(selector, store, target, Encoding(None, "error"))
+    assert state is not None
+    selector.start(target, name_prefix=store.name_prefix, name_base=store.name_base)
+    selector.prepare(store.columns(), store.n_columns)
+    scorer = Scorer(selector, target, remember=True)
+    found.told_once = len(packed(scorer, store))
+    news = News(scorer, lambda what: _weighed(found, what))
+    results = in_order(
+        tasks(store, None, silent), lambda task: _Played(found, task, scorer, store, news),
+        2 * workers + 2, lambda _: None,
+    )  # fmt: skip
     with threads(1):
         begun = time.process_time()
-        selector.run(store, target, stock.filled(selector, scoring, at_hand=False), None, silent)
+        advance(
+            selector, one_by_one(results), state, total=store.n_columns, whole=True,
+            progress=silent,
+        )  # fmt: skip
         found.deciding = time.process_time() - begun - found.scoring
     return found
 
@@ -82,14 +86,14 @@ def _weighed(found: Costs, what: bytes) -> Any:
 class _Played:
     """A task that waits for its turn with the news of the moment it was given out."""
 
-    def __init__(self, found: Costs, task: Task, selector: Any, source: Any, news: News) -> None:
+    def __init__(self, found: Costs, task: Task, scorer: Scorer, source: Any, news: News) -> None:
         self._found, self._task, self._source = found, task, source
-        self._selector, self._kept = selector, news.latest()
+        self._scorer, self._kept = scorer, news.latest()
 
     def result(self) -> Any:
         """What comes back: a worker examines and packs, the driver unpacks."""
         found, begun = self._found, time.process_time()
-        answer = pickle.dumps(self._task.score(self._selector, self._source, self._kept))
+        answer = pickle.dumps(self._task.score(self._scorer, self._source, self._kept))
         found.scoring += time.process_time() - begun
         found.there_and_back += len(answer) + len(pickle.dumps(self._task))
         found.tasks += 1

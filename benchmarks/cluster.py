@@ -150,7 +150,7 @@ def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
         )
         lines.append({**line, "same log": "yes" if same else "NO", "kept": len(log.replay())})
 
-    note(*timed(store, "one thread", None, n_threads=1))
+    note(*timed(store, "one thread", None, n_jobs=1))
     note(*timed(store, "threads", None))
     for count in (1, 2):
         note(*timed(store, f"local:{count}", None, cluster=f"local:{count}"))

@@ -13,7 +13,7 @@ import tamis
 from tamis import _registry as registry
 from tamis._registry import ENCODERS, FORMATS, LEARNERS, MEASURES, METHODS, PACKAGES, PUBLIC, load
 from tamis.cli.options import COMMIT_EVERY
-from tamis.engine.living.resuming import EVERY
+from tamis.engine.persistent.resuming import EVERY
 from tamis.evaluate.classifiers import _PLAIN, _SCALED
 from tamis.evaluate.paired import PAIRED_TESTS
 from tamis.methods import BatchSelector, FeatureStreamSelector, Rule

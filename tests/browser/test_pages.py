@@ -47,7 +47,7 @@ def test_the_page_loads_without_a_complaint_at_every_size(look, url, width, sche
 
 def test_search_finds_a_feature_and_clicking_shows_its_evidence(look, url, run):
     page = look(url)
-    name = run.kept()[3]["name"]
+    name = run.kept_rows()[3]["name"]
     table = page.locator("section", has=page.locator("h2", has_text="Kept features"))
     table.locator("input[type=search]").fill(name)
     table.locator("button.open", has_text=name).first.click()
@@ -77,7 +77,7 @@ def test_a_table_sorts_and_says_so(look, url, run):
     head = table.locator("th", has_text="relevance")
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    weakest = min(run.kept(), key=lambda row: row["relevance"])["name"]
+    weakest = min(run.kept_rows(), key=lambda row: row["relevance"])["name"]
     assert table.locator("tbody tr td").first.inner_text() == weakest
 
 
@@ -109,7 +109,7 @@ def test_names_that_try_to_break_out_are_shown_as_text(look, tmp_path, width, sc
     path = write_page(page_of_run(run, "run"), tmp_path / "odd.html")
     page = look(path.as_uri(), width, scheme, picture="odd")
     shown = page.evaluate("[...document.querySelectorAll('button.open')].map((b) => b.textContent)")
-    kept = {row["name"] for row in run.kept()}
+    kept = {row["name"] for row in run.kept_rows()}
     assert kept
     assert kept <= set(shown)
     assert any(ODD[0] in name for name in kept)

@@ -34,7 +34,8 @@ def test_select_writes_a_folder_and_says_what_it_kept(tamis, svm, tmp_path):
         "log.parquet",
         "run.json",
         "selected.csv",
-        "state",
+        "state.lock",
+        "state.sqlite",
     ]
     assert [row["name"] for row in kept(tmp_path / "run")] == ["3", "20"]
     summary, measure, where = done.out.splitlines()
@@ -48,9 +49,9 @@ def test_select_writes_a_folder_and_says_what_it_kept(tamis, svm, tmp_path):
 
 
 def test_run_json_records_the_command_the_file_and_the_times(tamis, svm, tmp_path):
-    tamis("select", "t.svm", "--out", "my run", "--param", "bound=max", "--threads", "1")
+    tamis("select", "t.svm", "--out", "my run", "--param", "bound=max", "--n-jobs", "1")
     facts = json.loads((tmp_path / "my run" / "run.json").read_text())
-    assert facts["command"] == "tamis select t.svm --out 'my run' --param bound=max --threads 1"
+    assert facts["command"] == "tamis select t.svm --out 'my run' --param bound=max --n-jobs 1"
     assert facts["parameters"]["bound"] == "'max'"
     assert facts["source"]["name"] == "t.svm"
     assert facts["source"]["details"]["source"]["fingerprint"]
@@ -112,8 +113,8 @@ def test_force_replaces_a_run_and_quiet_says_nothing(tamis, svm, tmp_path):
 
 def test_width_and_threads_do_not_change_a_byte_of_the_log(tamis, svm, tmp_path):
     logs = set()
-    for width, n_threads in ((1, 1), (7, 2), (1000, 2)):
-        tamis("select", "t.svm", "--out", "r", "--force", "--width", width, "--threads", n_threads)
+    for width, n_jobs in ((1, 1), (7, 2), (1000, 2)):
+        tamis("select", "t.svm", "--out", "r", "--force", "--width", width, "--n-jobs", n_jobs)
         logs.add(tuple((tmp_path / "r" / f"{n}.parquet").read_bytes() for n in ("log", "events")))
     assert len(logs) == 1
 

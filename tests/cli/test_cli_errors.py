@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -114,7 +113,7 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
         (["--out", "run", "--param", "gamma=1"], "saola has no parameter 'gamma'; it has measu"),
         (["--out", "run", "--param", "bound"], "--param 'bound' is not of the form name=value"),
         (["--out", "run", "--width", "0"], "Invalid value for '--width': 0 is not in the range"),
-        (["--out", "run", "--threads", "0"], "Invalid value for '--threads': 0 is not in the"),
+        (["--out", "run", "--n-jobs", "0"], "Invalid value for '--n-jobs': 0 is not in the"),
         (["--out", "run", "--memory", "much"], "Invalid value for '--memory': 'much' is not a s"),
         (["--out", "run", "--format", "xls"], "Invalid value for '--format': 'xls' is not one o"),
         (["--out", "a/b"], "the folder "),
@@ -188,7 +187,7 @@ def test_why_needs_a_run(refused, svm, tmp_path):
 )
 def test_a_damaged_run_is_told(refused, tamis, svm, tmp_path, command):
     tamis("select", "t.svm", "--out", "run")
-    shutil.rmtree("run/state")  # a run that was written before runs could go on
+    os.unlink("run/state.sqlite")  # a run that was saved for reading only
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     (tmp_path / "run" / "run.json").write_text(json.dumps(facts | {"format_version": 9}))
     assert refused(*command).startswith("run was written in format 9 and this tamis reads format 1")
@@ -200,8 +199,7 @@ def test_a_damaged_run_is_told(refused, tamis, svm, tmp_path, command):
 @pytest.mark.parametrize("command", [["why", "run", "1"], ["info", "run"], ["status", "run"]])
 def test_a_damaged_living_run_is_told(refused, tamis, svm, tmp_path, command):
     tamis("select", "t.svm", "--out", "run")
-    [part] = (tmp_path / "run" / "state").glob("log-*.parquet")
-    os.truncate(part, 100)
+    os.truncate("run/state.sqlite", 5000)
     assert refused(*command).startswith("run is damaged (")
 
 

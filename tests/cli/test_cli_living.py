@@ -97,7 +97,7 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
         raise KeyboardInterrupt
 
     # Not time.sleep itself, which other threads of this process may be in.
-    monkeypatch.setattr("tamis.engine.living.watching.time", SimpleNamespace(sleep=stops))
+    monkeypatch.setattr("tamis.engine.persistent.watching.time", SimpleNamespace(sleep=stops))
     said = tamis("watch", "run", "in")
     assert (said.code, said.err) == (0, "")
     assert said.out.endswith("stopped; what was fed is committed\n")
@@ -106,12 +106,12 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("feed", "nothing", "tuesday.parquet"), "nothing is no selection; make one with tamis"),
+        (("feed", "nothing", "tuesday.parquet"), "nothing is not a selection; make one with tamis"),
         (("feed", "run", "nothing.parquet"), "nothing.parquet does not exist; check the path"),
-        (("feed", "fcbf", "tuesday.parquet"), "fcbf cannot go on: fcbf decides when it has seen"),
+        (("feed", "fcbf", "tuesday.parquet"), "fcbf cannot be fed: fcbf decides when it has seen"),
         (("drop", "run", "height"), "no feature is called 'height' among the 2 seen"),
         (("log", "run", "--since", "soon"), "since='soon' is no date such as 2026-11-01"),
-        (("status", "nothing"), "nothing is no selection; make one with tamis select or"),
+        (("status", "nothing"), "nothing is not a selection; make one with tamis select or"),
         (("watch", "run", "nothing"), "nothing cannot be watched (No such file or directory)"),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week)
     refused = tamis("feed", "run", "copied.parquet", "--ignore", "y")
     assert refused.code == 2
     assert refused.err == (
-        "tamis: copied.parquet: the column 'y_2' says the same as the target of the selection in "
+        "tamis: copied.parquet: the column 'y_2' equals the target of the selection in "
         "every row; leave it out, or use --allow-target (allow_target=True) if it is a feature all "
         "the same\n"
     )
@@ -144,7 +144,7 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week)
             warnings.simplefilter("default")
             told = tamis("select", "copied.parquet", *asked, "--out", "other", "--force", *more)
         assert told.code == 0
-        assert told.err.count("the column 'y_2' says the same as the target in every row") == 1
+        assert told.err.count("the column 'y_2' equals the target in every row") == 1
 
 
 @pytest.mark.parametrize("more", [(), ("--checkpoint",)])

@@ -12,7 +12,7 @@ import pytest
 from redis_for_tests import redis_client, socket_of_redis
 from tamis import Selection
 from tamis.engine.learning import checkpoint as learning
-from tamis.engine.living import resuming
+from tamis.engine.persistent import resuming
 from tamis.methods import BY_METHOD
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from tamis.engine.files.record import save_run
+from tamis.engine.runs import save_run
 from tamis.engine.select import select
 from tamis.sources.stores.column_store import ColumnStore
 from waiting import PATIENCE, wait_until

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tamis import SAOLA, MutualInformation, Selection
+from tamis.engine.persistent import state_file
 
 ROWS, COLUMNS = 150, 60
 
@@ -52,7 +53,25 @@ def expected_log(data: pd.DataFrame):
     return selector().fit(data, target()).log_
 
 
+def rewrite(folder: Path, kind: str, change, number: int = 0) -> None:
+    """Change a row of the state, with a checksum that fits: what a stranger could send."""
+    with state_file.writing(folder) as opened:
+        facts = state_file.read_all(opened, kind)[number]
+        state_file.put(opened, kind, number, change(facts) or facts)
+
+
+def head_of(folder: Path) -> dict:
+    with state_file.reading(folder) as opened:
+        return state_file.read_one(opened, "head")
+
+
+def committed(folder: Path) -> int:
+    """How many commits a folder has; 0 while there is none."""
+    return state_file.last_commit(folder) or 0
+
+
 @pytest.fixture
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the system write to the disk when it likes: no test loses power."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
+    monkeypatch.setattr(state_file, "SYNCHRONOUS", "OFF")

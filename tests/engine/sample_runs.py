@@ -8,8 +8,7 @@ import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.names import NameBook, Names
-from tamis.engine.files import views
-from tamis.engine.run import Run
+from tamis.engine.runs import RUN_FIELDS, Run
 
 ODD = [
     'say "hi"',
@@ -56,10 +55,10 @@ def told(run):
     return {
         "why": [run.why(k) for k in range(len(log))],
         "events": [repr(event) for event in log.events()],
-        "kept": run.kept(),
+        "kept": run.kept_rows(),
         "counts": log.counts(),
         "names": [log.names[k] for k in range(len(log))],
-        "fields": {key: getattr(run, key) for key in views.RUN_FIELDS},
+        "fields": {key: getattr(run, key) for key in RUN_FIELDS},
     }
 
 

@@ -176,7 +176,7 @@ def test_processes_hear_of_what_is_kept(rising):
 def test_whoever_follows_the_progress_need_not_be_sent(rising):
     told = []
     tamis.select(
-        rising["whole"], "saola", cluster="local:1", report=lambda *args: told.append(args)
+        rising["whole"], "saola", cluster="local:1", progress=lambda *args: told.append(args)
     )
     assert told
 

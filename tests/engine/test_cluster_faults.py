@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from living import committed
 
 import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import ClusterError
-from tamis.engine.files.record import open_run
-from tamis.engine.living.resuming import resume
+from tamis.engine.persistent.resuming import resume
+from tamis.engine.runs import open_run
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import processes as engine_processes
 from tamis.sources.arrays.in_memory import MemorySource
@@ -174,14 +175,13 @@ def started(asked, folder):
     What it leaves in the folder for temporary files is in "tmp" there.
     """
     (folder / "tmp").mkdir()
-    history = folder / "run" / "state" / "history.jsonl"
     driver = subprocess.Popen(
         [*COMMAND, *asked], cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL,
         env=os.environ | {"TMPDIR": str(folder / "tmp")},
     )  # fmt: skip
     try:
         while driver.poll() is None:
-            if history.exists() and history.read_bytes().count(b"\n") > 3:
+            if committed(folder / "run") > 3:
                 break
             time.sleep(0.005)
         begun = children_of(driver.pid)

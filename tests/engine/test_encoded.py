@@ -36,10 +36,10 @@ def test_width_and_threads_do_not_matter(encode, missing):
     frame, y = mixed()
     runs = [
         tamis.select(frame, "saola", y, encode=encode, missing=missing, **how)
-        for how in ({}, {"width": 1}, {"width": 5}, {"n_threads": 1}, {"width": 4, "n_threads": 3})
+        for how in ({}, {"width": 1}, {"width": 5}, {"n_jobs": 1}, {"width": 4, "n_jobs": 3})
     ]
     for run in runs[1:]:
-        assert run.kept() == runs[0].kept()
+        assert run.kept_rows() == runs[0].kept_rows()
         assert run.log.counts() == runs[0].log.counts()
         assert [run.why(f) for f in range(15)] == [runs[0].why(f) for f in range(15)]
         assert run.source["encoded"] == runs[0].source["encoded"]
@@ -57,7 +57,7 @@ def test_it_is_the_same_as_encoding_beforehand():
     run = tamis.select(X, tamis.SAOLA(tamis.MutualInformation()), y, encode=MDLP())
     before = MDLP().fit(X, y)
     by_hand = tamis.SAOLA(tamis.MutualInformation()).fit(before.transform(X), y)
-    assert [row["feature"] for row in run.kept()] == by_hand.kept_.tolist()
+    assert [row["feature"] for row in run.kept_rows()] == by_hand.kept_.tolist()
     for feature in by_hand.kept_.tolist():
         facts = run.source["encoded"][str(feature)]
         assert facts == {"cuts": before.cuts_[feature].tolist(), "gaps": 0}
@@ -65,7 +65,7 @@ def test_it_is_the_same_as_encoding_beforehand():
     runs = [
         tamis.select(make(sparse), "saola", y, encode="mdlp") for make in (np.array, sp.csr_matrix)
     ]
-    assert runs[0].kept() == runs[1].kept()
+    assert runs[0].kept_rows() == runs[1].kept_rows()
 
 
 def test_gaps_are_a_category_or_left_out():
@@ -75,7 +75,7 @@ def test_gaps_are_a_category_or_left_out():
     X = rng.integers(0, 2, (400, 3)).astype(float)
     X[y == 1, 1] = np.nan
     kept = {
-        policy: [row["feature"] for row in tamis.select(X, "saola", y, missing=policy).kept()]
+        policy: [row["feature"] for row in tamis.select(X, "saola", y, missing=policy).kept_rows()]
         for policy in ("category", "delete")
     }
     assert 1 in kept["category"]
@@ -93,7 +93,7 @@ def test_zeros_that_mean_missing():
         dense, sparse = (
             tamis.select(make(X), "saola", y, missing=missing) for make in (np.array, sp.csc_matrix)
         )
-        assert dense.kept() == sparse.kept()
+        assert dense.kept_rows() == sparse.kept_rows()
         assert dense.source["missing"] == {
             "policy": missing.policy, "gaps": int((X == 0).sum()), "columns": 6, "values": 0,
         }  # fmt: skip
@@ -101,7 +101,7 @@ def test_zeros_that_mean_missing():
     holes = np.where(X == 0, np.nan, X)
     by_nan = tamis.select(holes, "saola", y, missing="delete")
     by_zero = tamis.select(X, "saola", y, missing=Missing("delete", 0))
-    assert by_nan.kept() == by_zero.kept()
+    assert by_nan.kept_rows() == by_zero.kept_rows()
 
 
 def test_what_was_done_is_recorded_and_told(tmp_path):
@@ -112,11 +112,11 @@ def test_what_was_done_is_recorded_and_told(tmp_path):
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["source"]["encode"] == "MDLP()"
     opened = tamis.open_run(tmp_path / "run")
-    word = next(row["name"] for row in run.kept() if row["name"] == "word")
+    word = next(row["name"] for row in run.kept_rows() if row["name"] == "word")
     gaps = int(frame["word"].isna().sum())
     assert opened.why(word) == run.why(word)
     assert opened.why(word).endswith(f"; {gaps} missing values are a category of their own")
-    number = next(row["name"] for row in run.kept() if row["name"].startswith("n"))
+    number = next(row["name"] for row in run.kept_rows() if row["name"].startswith("n"))
     assert "; its values were cut at " in opened.why(number)
     plain = tamis.select(frame[["flag"]], "saola", y)
     assert plain.source["missing"] == {"policy": "error", "gaps": 0, "columns": 0}
@@ -127,7 +127,7 @@ def test_an_encoder_may_bring_its_own_policy():
     frame, y = mixed()
     mine = tamis.select(frame, "saola", y, encode=EqualFrequency(3, missing="category"))
     named = tamis.select(frame, "saola", y, encode=EqualFrequency(3), missing="category")
-    assert mine.kept() == named.kept()
+    assert mine.kept_rows() == named.kept_rows()
     assert mine.source["missing"] == named.source["missing"]
 
 
@@ -139,7 +139,7 @@ def test_the_measure_given_is_kept():
     assert given.measure == tamis.SymmetricUncertainty(alpha=0.01)
     deleted = tamis.select(frame, given, y, encode="mdlp", missing="delete")
     assert deleted.measure == repr(PairwiseDeletion(tamis.SymmetricUncertainty(alpha=0.01)))
-    assert deleted.kept() == run.kept()  # nothing is missing
+    assert deleted.kept_rows() == run.kept_rows()  # nothing is missing
 
 
 @pytest.mark.parametrize(

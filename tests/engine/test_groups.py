@@ -16,8 +16,8 @@ from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.engine.files.record import open_run, save_run
-from tamis.engine.living.resuming import begin, resume
+from tamis.engine.persistent.resuming import begin, resume
+from tamis.engine.runs import open_run, save_run
 from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
@@ -102,7 +102,8 @@ def test_a_group_may_be_fed_in_parts(tmp_path, cut):
 def test_select_and_feed_is_select(tmp_path):
     """A run ends its last group; if the cut is between two groups nothing is different."""
     data, y, first = table(), labels(), sum(SIZES[:3])
-    run = tamis.select(data.iloc[:, :first], selector(), y, groups=LABELS[:first])
+    how = {"groups": LABELS[:first], "keep_state": True}
+    run = tamis.select(data.iloc[:, :first], selector(), y, **how)
     save_run(run, tmp_path / "run")
     Selection.open(tmp_path / "run").feed(data.iloc[:, first:], groups=LABELS[first:])
     hand = selector().fit(data.iloc[:, :first], y, groups=LABELS[:first])
@@ -124,7 +125,7 @@ def test_a_checkpointed_run_reads_the_groups_again(tmp_path):
             raise DiedError
 
     with pytest.raises(DiedError):
-        resume(tmp_path / "run", width=3, every=1e-9, n_threads=1, report=report)
+        resume(tmp_path / "run", width=3, every=1e-9, n_jobs=1, progress=report)
     assert 0 < len(open_run(tmp_path / "run").log) < len(LABELS)
     text = groups_text = written(tmp_path).read_text()
     written(tmp_path, text.replace("c9,g2", "c9,g3"))

@@ -18,8 +18,8 @@ from tamis.core import files
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import OutputError
 from tamis.core.files import check_folder
-from tamis.engine.files import log_files, record
-from tamis.engine.files.record import open_run, save_run
+from tamis.engine import log_tables, runs
+from tamis.engine.runs import open_run, save_run
 from tamis.engine.select import select
 
 FILES = ["events.parquet", "log.parquet", "run.json", "selected.csv"]
@@ -43,7 +43,7 @@ def test_a_run_read_from_a_folder_can_be_written_again(tmp_path):
 
 
 def test_a_log_in_many_pieces_is_the_same_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(log_files, "CHUNK", 3)
+    monkeypatch.setattr(log_tables, "CHUNK", 3)
     run = a_run(names=ODD)
     assert told(open_run(save_run(run, tmp_path / "run"))) == told(run)
     assert pq.ParquetFile(tmp_path / "run" / "log.parquet").num_row_groups == 4
@@ -64,7 +64,7 @@ def test_no_features_and_no_kept_feature_make_a_run_too(tmp_path):
     assert len(open_run(save_run(run, tmp_path / "none")).log) == 0
     run.log.append_bulk(np.array([0.1]), 0.5, "weak")
     again = open_run(save_run(run, tmp_path / "weak"))
-    assert (again.kept(), again.why("x0")) == ([], "x0 is weak: 0.1 is not above 0.5")
+    assert (again.kept_rows(), again.why("x0")) == ([], "x0 is weak: 0.1 is not above 0.5")
 
 
 def test_selected_csv_holds_number_name_relevance_and_arrival(tmp_path):
@@ -186,14 +186,14 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("step", ["write_selected", "write_log", "write_events", "run_json"])
+@pytest.mark.parametrize("step", ["selected_csv", "write_log", "write_events", "run_json"])
 @pytest.mark.parametrize(("fail", "kind"), [(no_space, OutputError), (interrupt, BaseException)])
 @pytest.mark.parametrize("there", [True, False])
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, fail, kind, there):
     if there:
         save_run(a_run(), tmp_path / "run")
     before = names_in(tmp_path)
-    monkeypatch.setattr(record, step, fail)
+    monkeypatch.setattr(runs, step, fail)
     with pytest.raises(kind) as caught:
         save_run(a_run(shift=0.05), tmp_path / "run", force=True)
     if fail is no_space:

@@ -10,7 +10,7 @@ from sample_runs import ODD, a_run
 
 from tamis.core.decisions import Decision
 from tamis.core.errors import SourceError
-from tamis.engine.files.record import open_run, save_run
+from tamis.engine.runs import open_run, save_run
 
 
 def one_sentence(folder: Path) -> str:

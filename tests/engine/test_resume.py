@@ -11,14 +11,15 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from living import quick_disk  # noqa: F401 - a fixture
+from living import committed, quick_disk  # noqa: F401 - a fixture
 
 import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError
-from tamis.engine.files.record import open_run
-from tamis.engine.living.resuming import begin, can_resume, refuse_unfinished, resume
+from tamis.engine.persistent.resuming import begin, refuse_unfinished, resume
+from tamis.engine.persistent.selection_state import can_be_saved
+from tamis.engine.runs import open_run
 from tamis.methods import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource
@@ -26,7 +27,7 @@ from tamis.sources.axis import write_store
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
-METHODS = sorted(name for name, kind in BY_METHOD.items() if can_resume(kind()))
+METHODS = sorted(name for name, kind in BY_METHOD.items() if can_be_saved(kind()))
 
 
 class DiedError(Exception):
@@ -51,7 +52,7 @@ def until_done(folder, calls=4, **how):
     deaths = 0
     while True:
         try:
-            return resume(folder, every=1e-9, report=dies_after(calls + deaths), **how), deaths
+            return resume(folder, every=1e-9, progress=dies_after(calls + deaths), **how), deaths
         except DiedError:
             deaths += 1
 
@@ -73,7 +74,7 @@ def test_every_stream_selector_dies_and_goes_on(method, stores, tmp_path):
     for n, store in enumerate(stores):
         expected = tamis.select(store, method)
         begin(tmp_path / str(n), store, BY_METHOD[method](), name="data")
-        run, deaths = until_done(tmp_path / str(n), width=7, n_threads=1)
+        run, deaths = until_done(tmp_path / str(n), width=7, n_jobs=1)
         assert deaths > 1
         assert_same_log(run.log, expected.log, f"{method}, store {n}, {deaths} deaths")
         assert_same_log(open_run(tmp_path / str(n)).log, expected.log, "as it was written")
@@ -88,7 +89,7 @@ def test_columns_that_must_be_read_from_the_start(tmp_path):
     assert not source.portable
     begin(tmp_path / "run", source, BY_METHOD["saola"](), name="X.npz")
     with pytest.raises(DiedError):
-        resume(tmp_path / "run", width=10, every=1e-9, report=dies_after(4), n_threads=1)
+        resume(tmp_path / "run", width=10, every=1e-9, progress=dies_after(4), n_jobs=1)
     assert Selection.open(tmp_path / "run").status()["features"] > 0
     run = resume(tmp_path / "run", width=7)
     assert_same_log(run.log, tamis.select(source, "saola").log, "from a matrix file")
@@ -109,12 +110,12 @@ def test_a_cluster_goes_on_where_a_process_stopped_and_the_other_way(stores, tmp
     expected = tamis.select(stores[1], "saola")
     begin(tmp_path / "run", stores[1], BY_METHOD["saola"](), name="data")
     with pytest.raises(DiedError):
-        resume(tmp_path / "run", cluster=client, width=9, every=1e-9, report=dies_after(5))
+        resume(tmp_path / "run", cluster=client, width=9, every=1e-9, progress=dies_after(5))
     half = Selection.open(tmp_path / "run").status()
     assert 0 < half["features"] < stores[1].n_columns
     assert half["unfinished"] == [f"data after {half['features']} columns"]
     with pytest.raises(DiedError):
-        resume(tmp_path / "run", width=9, every=1e-9, report=dies_after(3), n_threads=1)
+        resume(tmp_path / "run", width=9, every=1e-9, progress=dies_after(3), n_jobs=1)
     run = resume(tmp_path / "run", cluster=client)
     assert_same_log(run.log, expected.log, "here and there")
     # What is kept can be fed on, so its values were fetched.
@@ -130,18 +131,17 @@ def test_a_killed_driver_is_resumed(tmp_path):
     store = write_store(tmp_path / "wide.cols", MemorySource(sp.csc_matrix(X), y))
     out, tamis_command = tmp_path / "run", [sys.executable, "-m", "tamis"]
     asked = ["select", "wide.cols", "--out", "run", "--checkpoint", "0.01", "--width", "20"]
-    history = out / "state" / "history.jsonl"
     driver = subprocess.Popen([*tamis_command, *asked, "--quiet"], cwd=tmp_path)
     try:
         while driver.poll() is None:
-            if history.exists() and history.read_bytes().count(b"\n") > 4:
+            if committed(out) > 4:
                 break
             time.sleep(0.005)
     finally:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     assert driver.returncode == -signal.SIGKILL
-    last = Selection.open(out).history[-1]  # a line that no head names yet does not count
+    last = Selection.open(out).history[-1]
     assert 0 < last["columns"] < 10_000
     assert last["done"] is False
     again = subprocess.run(
@@ -149,13 +149,13 @@ def test_a_killed_driver_is_resumed(tmp_path):
     )
     assert again.returncode == 2
     assert again.stderr == (
-        "tamis: run holds a run that is not finished; go on with it: tamis resume run; or choose "
+        "tamis: run holds a run that is not finished; resume it: tamis resume run; or choose "
         "another folder, or use --force\n"
     )
     told = subprocess.run(
         [*tamis_command, "resume", str(out)], capture_output=True, text=True, check=True
     )
-    assert f"going on behind column {last['columns']:,} of wide.cols" in told.stderr
+    assert f"resuming after column {last['columns']:,} of wide.cols" in told.stderr
     assert_same_log(open_run(out).log, tamis.select(store, "saola").log, "after kill -9")
 
 
@@ -200,12 +200,12 @@ def test_other_data_and_other_columns_are_refused(stores, tmp_path, monkeypatch)
     with pytest.raises(InputError) as told:
         Selection.open(tmp_path / "run").feed(more)
     assert str(told.value) == (
-        f"{tmp_path / 'run'} holds a run that is not finished; go on with it first: tamis resume "
+        f"{tmp_path / 'run'} holds a run that is not finished; resume it first: tamis resume "
         f"{tmp_path / 'run'}"
     )
     assert Selection.open(tmp_path / "run").status()["must_be_resumed"]
-    # An older tamis let it be fed.
-    monkeypatch.setattr("tamis.engine.living.selection.refuse_feed", lambda *_: None)
-    Selection.open(tmp_path / "run").feed(more)
+    selection = Selection.open(tmp_path / "run")
+    selection._state.must_be_resumed = False  # what it takes to feed it all the same
+    selection.feed(more)
     with pytest.raises(SourceError, match="holds columns of something else"):
         resume(tmp_path / "run")

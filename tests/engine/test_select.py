@@ -50,7 +50,7 @@ def events_of(log):
 def told(run):
     """All that a run says about its features."""
     log = run.log
-    return [log.why(k) for k in range(len(log))], run.kept(), events_of(log)
+    return [log.why(k) for k in range(len(log))], run.kept_rows(), events_of(log)
 
 
 def test_the_table_brings_every_verdict(table):
@@ -58,18 +58,18 @@ def test_the_table_brings_every_verdict(table):
 
 
 @pytest.mark.parametrize("measure", ["mutual_information", FisherZ(alpha=0.01)])
-@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("width", [1, 7, 64, N_COLUMNS, 10 * N_COLUMNS])
-def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_threads, width):
+def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_jobs, width):
     X, y = table
     plain = SAOLA(measure).to_selector().run(MemorySource(X), y, width=N_COLUMNS)
-    run = select(sp.csc_matrix(X), SAOLA(measure), y, width=width, n_threads=n_threads)
+    run = select(sp.csc_matrix(X), SAOLA(measure), y, width=width, n_jobs=n_jobs)
     assert events_of(run.log) == events_of(plain.log_)
     assert [run.why(k) for k in range(N_COLUMNS)] == [plain.log_.why(k) for k in range(N_COLUMNS)]
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_threads):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_jobs):
     names = set()
 
     class Watched(MeasuredStream):
@@ -77,13 +77,13 @@ def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_t
             names.add(threading.current_thread().name)
             return super().score(block)
 
-    select(table[0], Watched(SAOLARule()), table[1], n_threads=n_threads, width=10)
-    assert names == ({threading.current_thread().name} if n_threads == 1 else {"tamis-ahead"})
+    select(table[0], Watched(SAOLARule()), table[1], n_jobs=n_jobs, width=10)
+    assert names == ({threading.current_thread().name} if n_jobs == 1 else {"tamis-ahead"})
 
 
 def test_the_thread_count_holds_for_the_call_only(table):
     before = thread_count()
-    select(table[0], "saola", table[1], n_threads=before + 3)
+    select(table[0], "saola", table[1], n_jobs=before + 3)
     assert thread_count() == before
 
 
@@ -118,7 +118,7 @@ def test_files_give_the_same_features_and_sentences(table, tmp_path):
     # Names of svmlight columns are their numbers in the file; the sentences are otherwise equal.
     rows = select(str(tmp_path / "t.svm"))
     assert told(rows) == told(select(tmp_path / "t.cols"))
-    assert [row["feature"] for row in rows.kept()] == [row["feature"] for row in wanted[1]]
+    assert [row["feature"] for row in rows.kept_rows()] == [row["feature"] for row in wanted[1]]
     assert events_of(rows.log) == wanted[2]
 
 
@@ -127,7 +127,7 @@ def test_names_of_frames_stand_in_the_sentences(table):
     names = [f"gene {k}" for k in range(N_COLUMNS)]
     run = select(pd.DataFrame(X, columns=names), "saola", y)
     plain = select(X, "saola", y)
-    assert [row["name"] for row in run.kept()] == [f"gene {r['feature']}" for r in plain.kept()]
+    assert run.kept_names == [f"gene {r['feature']}" for r in plain.kept_rows()]
     assert run.why("gene 7").startswith("gene 7 was dropped as irrelevant")
 
 
@@ -196,7 +196,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
         select(tmp_path / "nothing.svm")
 
 
-@pytest.mark.parametrize("parameter", ["width", "n_threads"])
+@pytest.mark.parametrize("parameter", ["width", "n_jobs"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, "8", True])
 def test_widths_and_thread_counts_that_make_no_sense_are_refused(table, parameter, value):
     with pytest.raises(ParameterError, match=rf"^select: {parameter}={value!r} is not a whole"):
@@ -208,7 +208,7 @@ def test_the_selector_given_is_left_as_it_is(table):
     run = select(table[0], given, table[1])
     assert not hasattr(given, "log_")
     assert run.selector is not given
-    assert run.selector.kept_.tolist() == [row["feature"] for row in run.kept()]
+    assert run.selector.kept_.tolist() == [row["feature"] for row in run.kept_rows()]
 
 
 def test_a_run_records_what_was_asked_on_what_and_at_what_cost(table):
@@ -250,7 +250,7 @@ def test_another_value_gives_another_fingerprint(table):
 
 def test_progress_is_reported_up_to_the_end(table):
     seen = []
-    select(table[0], "saola", table[1], width=40, report=lambda *args: seen.append(args))
+    select(table[0], "saola", table[1], width=40, progress=lambda *args: seen.append(args))
     assert [done for what, done, _ in seen if what == "reading columns"] == [40, 80, 120, 150]
     assert [done for what, done, _ in seen if what == "selecting features"][-1] == N_COLUMNS
     assert {total for *_, total in seen} == {N_COLUMNS}
@@ -263,7 +263,7 @@ def test_an_exception_leaves_no_thread_behind(table, kind, where, monkeypatch):
 
     monkeypatch.setattr(kind, where, fail)
     with pytest.raises(KeyboardInterrupt) as caught:  # held on to: nothing is collected meanwhile
-        select(table[0], "saola", table[1], width=3, n_threads=2)
+        select(table[0], "saola", table[1], width=3, n_jobs=2)
     assert caught.tb is not None
     assert "tamis-ahead" not in [t.name for t in threading.enumerate()]
 
@@ -276,8 +276,8 @@ def test_make_selector_passes_parameters_on():
 
 def test_kept_features_carry_the_relevance_the_log_holds(table):
     run = select(table[0], "saola", table[1])
-    assert len(run.kept()) > 3
-    for row in run.kept():
+    assert len(run.kept_rows()) > 3
+    for row in run.kept_rows():
         assert row["relevance"] == run.log.relevance_of(row["feature"])
         assert row["arrival"] == row["feature"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,22 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from living import COLUMNS, ROWS, expected_log, fresh, quick_disk, selector, table, target  # noqa: F401 - a fixture
+from living import (
+    COLUMNS,
+    ROWS,
+    expected_log,
+    fresh,
+    quick_disk,  # noqa: F401 - a fixture
+    rewrite,
+    selector,
+    table,
+    target,
+)
 
 import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
+from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import (
     DataWarning,
     InputError,
@@ -24,8 +36,9 @@ from tamis.core.errors import (
     ParameterError,
     SourceError,
 )
-from tamis.engine.files import durable
-from tamis.engine.living import archive, feeding
+from tamis.core.target import Target
+from tamis.engine.persistent import feeding, selection_state, state_file
+from tamis.engine.seen_columns import equal_to_target
 from tamis.engine.select import select
 from tamis.estimators import estimator_of
 from tamis.kernels.threads import threads
@@ -47,8 +60,8 @@ def test_a_selection_fed_in_parts_ends_like_one_fit(tmp_path, monkeypatch, width
         assert_same_log(found.log, expected_log(data), "fed")
     run = tamis.open_run(tmp_path / "run")
     assert_same_log(run.log, expected_log(data), "opened as a run")
-    assert [row["name"] for row in run.kept()] == selection.kept
-    assert list(pd.read_csv(tmp_path / "run" / "selected.csv")["name"]) == selection.kept
+    assert run.kept_names == selection.kept_names
+    assert list(pd.read_csv(tmp_path / "run" / "selected.csv")["name"]) == selection.kept_names
 
 
 @pytest.mark.parametrize(
@@ -81,7 +94,7 @@ def test_a_column_is_known_in_every_layout(tmp_path):
 
 def test_a_run_of_select_goes_on(tmp_path):
     data, y = table(), target()
-    run = select(data.iloc[:, :40], selector(), y)
+    run = select(data.iloc[:, :40], selector(), y, keep_state=True)
     tamis.save_run(run, tmp_path / "run")
     assert_same_log(tamis.open_run(tmp_path / "run").log, run.log, "saved")
     selection = Selection.open(tmp_path / "run")
@@ -105,7 +118,7 @@ def test_other_values_under_a_known_name_are_refused_or_replace(tmp_path):
     data = table()
     selection = fresh(tmp_path)
     selection.feed(data)
-    kept = selection.kept
+    kept = selection.kept_names
     changed = data.assign(**{kept[0]: target() * 1.0, "c1": data["c0"]})
     with pytest.raises(InputError) as refused:
         selection.feed(changed)
@@ -113,10 +126,10 @@ def test_other_values_under_a_known_name_are_refused_or_replace(tmp_path):
         "the data: the column 'c1' was fed before with other values; rename it, or use --replace "
         "(replace=True) to put it in place of the old one"
     )
-    assert (selection.kept, len(selection.run.log)) == (kept, COLUMNS)
+    assert (selection.kept_names, len(selection.run.log)) == (kept, COLUMNS)
     fed = selection.feed(changed, replace=True, allow_target=True)
     assert (fed.taken, fed.skipped, sorted(fed.replaced)) == (2, 58, sorted([kept[0], "c1"]))
-    assert selection.kept == [kept[0]]  # it is the class itself now
+    assert selection.kept_names == [kept[0]]  # it is the class itself now
     old = data.columns.get_loc(kept[0])
     assert selection.why(old) == (
         f"{kept[0]} was kept until it was replaced: other values came under the same name"
@@ -124,7 +137,7 @@ def test_other_values_under_a_known_name_are_refused_or_replace(tmp_path):
     assert "is kept" in selection.why(kept[0])
     selection.feed(changed)  # what the old one had displaced may come again
     assert selection.feed(changed).skipped == 60
-    assert Selection.open(tmp_path / "run").kept == [kept[0]]
+    assert Selection.open(tmp_path / "run").kept_names == [kept[0]]
 
 
 @pytest.mark.filterwarnings("ignore:OSFS. there are too few rows", "ignore:FastOSFS. there are")
@@ -137,11 +150,11 @@ def test_a_feature_that_was_dropped_is_as_if_it_had_gone_and_the_rest_goes_on(tm
     data = table()
     selection = Selection.create(tmp_path / "run", target(), chosen)
     selection.feed(data.iloc[:, :40])
-    gone = selection.kept[0]
+    gone = selection.kept_names[0]
     selection.drop(gone)
-    assert gone not in selection.kept
+    assert gone not in selection.kept_names
     again = Selection.open(tmp_path / "run")
-    assert again.kept == selection.kept
+    assert again.kept_names == selection.kept_names
     again.feed(data.iloc[:, 40:])
     assert_same_log(Selection.open(tmp_path / "run").run.log, again.run.log, "opened after a drop")
     with pytest.raises(InputError, match=f"{gone} was withdrawn before"):
@@ -154,9 +167,9 @@ def test_what_a_dropped_feature_had_displaced_is_told_and_may_come_again(tmp_pat
     data = pd.DataFrame({"good": 1 - y, "copy": 1 - y, "noise": weak}) * 1.0
     selection = fresh(tmp_path)
     selection.feed(data)
-    assert selection.kept == ["good"]
+    assert selection.kept_names == ["good"]
     assert selection.drop("good") == ["copy"]
-    assert selection.kept == []
+    assert selection.kept_names == []
     fed = selection.feed(data[["copy", "noise"]])
     assert (fed.taken, fed.skipped, fed.kept) == (1, 1, ["copy"])
     assert selection.why("good") == (
@@ -215,12 +228,12 @@ def test_a_file_that_cannot_be_fed_leaves_nothing_behind(tmp_path):
     selection = fresh(tmp_path)
     spoilt = table()
     spoilt.iloc[3, 50] = np.nan
-    before = (tmp_path / "run" / "state" / "HEAD.json").read_bytes()
+    before = (tmp_path / "run" / "state.sqlite").read_bytes()
     with pytest.raises(InputError, match="c50"):
         selection.feed(spoilt, width=7)
     with pytest.raises(InputError, match=r"the data has two columns named 'a'; rename one of"):
         selection.feed(np.eye(ROWS)[:, :3], names=["a", "b", "a"])
-    assert (tmp_path / "run" / "state" / "HEAD.json").read_bytes() == before
+    assert (tmp_path / "run" / "state.sqlite").read_bytes() == before
     selection.feed(table())
     assert_same_log(selection.run.log, expected_log(table()), "after two refusals")
 
@@ -244,12 +257,12 @@ def test_two_selections_on_one_folder_see_each_other(tmp_path):
     two = Selection.open(tmp_path / "run")
     one.feed(data.iloc[:, :30])
     two.feed(data.iloc[:, 30:])
-    assert one.kept == two.kept
+    assert one.kept_names == two.kept_names
     assert_same_log(one.run.log, expected_log(data), "fed by two")
 
 
 def test_a_long_log_is_not_written_anew_for_a_few_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "SHORT", 10)
+    monkeypatch.setattr(selection_state, "SHORT", 10)
     data, folder = table(), tmp_path / "run"
     selection = fresh(tmp_path)
     selection.feed(data.iloc[:, :55])
@@ -261,24 +274,47 @@ def test_a_long_log_is_not_written_anew_for_a_few_columns(tmp_path, monkeypatch)
     whole = selection.run.log.columns()
     for feature, at in zip(recent["feature"], recent["at"], strict=True):
         assert whole["at"][feature] == at
-    assert_same_log(tamis.open_run(folder).log, selection.run.log, "in segments")
+    assert_same_log(tamis.open_run(folder).log, selection.run.log, "in pieces")
     assert json.loads((folder / "run.json").read_text())["log_shows"] == 55
-    monkeypatch.setattr(archive, "MOST_SEGMENTS", 1)
     Selection.open(folder).feed(data)
+    assert (folder / "recent.parquet").exists()
+    assert_same_log(tamis.open_run(folder).log, expected_log(data), "in pieces")
+    Selection.open(folder).feed(table(2, prefix="d").iloc[:, :7])  # now a tenth is new
     assert not (folder / "recent.parquet").exists()
-    assert pq.read_metadata(folder / "log.parquet").num_rows == COLUMNS
-    assert_same_log(tamis.open_run(folder).log, expected_log(data), "folded")
+    assert pq.read_metadata(folder / "log.parquet").num_rows == COLUMNS + 7
 
 
-def test_files_of_columns_stay_few_and_hold_what_is_kept(tmp_path):
+def test_a_log_is_stored_in_few_pieces_and_pieces_are_never_too_long(tmp_path, monkeypatch):
+    data = table(columns=300)
+    selection = fresh(tmp_path)
+    for lo in range(0, 60, 2):
+        selection.feed(data.iloc[:, lo : lo + 2])
+        if lo == 20:
+            monkeypatch.setattr(selection_state, "LONGEST", 25)
+        if lo == 40:
+            selection.drop("c3")
+    selection.feed(data.iloc[:, 60:])
+    pieces = selection._state.pieces
+    assert len(pieces) <= 20
+    assert [p.begin for p in pieces] == [
+        p.begin for p in Selection.open(tmp_path / "run")._state.pieces
+    ]
+    for found in (selection, Selection.open(tmp_path / "run")):
+        assert len(found.run.log) == 300
+        assert found.feed(data.drop(columns="c3")).skipped == 299
+        assert_same_log(found.run.log, selection.run.log, "in pieces")
+
+
+def test_columns_on_the_disk_are_those_that_are_kept(tmp_path):
     y, rng = target(), np.random.default_rng(7)
     selection = fresh(tmp_path)
     for i in range(25):
         flip = rng.random(ROWS) < 0.45 - 0.01 * i  # each better than those before
         selection.feed(pd.DataFrame({f"better{i}": np.where(flip, 1 - y, y) * 1.0}))
-    files = [n for n in os.listdir(tmp_path / "run" / "state") if n.startswith("columns-")]
-    assert len(files) <= 6
-    assert Selection.open(tmp_path / "run").kept == selection.kept
+    with state_file.reading(tmp_path / "run") as opened:
+        stored = list(state_file.read_all(opened, "column"))
+    assert stored == selection._state.selector.kept_.tolist()
+    assert Selection.open(tmp_path / "run").kept_names == selection.kept_names
 
 
 def test_the_log_tells_what_happened_since(tmp_path):
@@ -305,19 +341,29 @@ def test_what_can_go_on_and_what_cannot_is_told(tmp_path):
     with pytest.raises(ParameterError, match="fcbf decides when it has seen every column, so"):
         Selection.create(tmp_path / "run", target(), tamis.FCBF())
     tamis.save_run(select(table(), "fcbf", target()), tmp_path / "batch")
-    with pytest.raises(SourceError, match="batch cannot go on: fcbf decides when it has seen"):
+    with pytest.raises(SourceError, match="batch cannot be fed: fcbf decides when it has seen"):
         Selection.open(tmp_path / "batch")
-    with pytest.raises(SourceError, match="is no selection; make one with tamis select or"):
+    with pytest.raises(SourceError, match="is not a selection; make one with tamis select or"):
         Selection.open(tmp_path)
-    old = select(table(), "saola", target())
-    old.stock = None
+    tamis.save_run(select(table(), "saola", target()), tmp_path / "read")
+    with pytest.raises(SourceError, match=r"holds no state to resume from \(it was saved without"):
+        Selection.open(tmp_path / "read")
+    old = select(table(), "saola", target(), command="tamis select days --out run")
     tamis.save_run(old, tmp_path / "old")
-    with pytest.raises(SourceError, match=r"holds no state to go on from \(an older tamis wrote"):
+    (tmp_path / "old" / "state").mkdir()
+    (tmp_path / "old" / "state" / "HEAD.json").write_text("{}")
+    with pytest.raises(SourceError) as told:
         Selection.open(tmp_path / "old")
+    assert str(told.value) == (
+        f"{tmp_path / 'old'} was written by an older tamis, whose state this one does not read "
+        "(its log can still be read); select again with: tamis select days --out run, and feed "
+        "what was fed"
+    )
+    assert_same_log(tamis.open_run(tmp_path / "old").log, old.log, "read without its state")
     fresh(tmp_path)
     with pytest.raises(OutputError, match="run already exists; choose another name"):
         fresh(tmp_path)
-    assert fresh(tmp_path, force=True).kept == []
+    assert fresh(tmp_path, force=True).kept_names == []
 
 
 class MineRule(SAOLARule):
@@ -352,7 +398,7 @@ def test_a_class_that_borrows_the_word_of_a_method_is_not_taken_for_it(tmp_path)
     Selection.create(tmp_path / "run", target(), Disguised(tamis.MutualInformation(alpha=0.01)))
     with pytest.raises(ParameterError, match="selected with test_selection:Disguised; it is not"):
         Selection.open(tmp_path / "run")
-    assert type(Selection.open(tmp_path / "run", Disguised)._archive.selector.rule) is Disguised
+    assert type(Selection.open(tmp_path / "run", Disguised)._state.selector.rule) is Disguised
     fresh(tmp_path, force=True)
     with pytest.raises(ParameterError, match=r"^this was selected with saola, and not with test_s"):
         Selection.open(tmp_path / "run", Disguised)
@@ -362,8 +408,7 @@ def test_a_folder_makes_nothing_be_imported(tmp_path, monkeypatch):
     (tmp_path / "stranger.py").write_text("raise AssertionError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
-    head = durable.read_head(tmp_path / "run" / "state")
-    durable.write_head(tmp_path / "run" / "state", head | {"class": "stranger:Stranger"})
+    rewrite(tmp_path / "run", "head", lambda head: head | {"class": "stranger:Stranger"})
     with pytest.raises(ParameterError, match="with stranger:Stranger; it is not a class of tamis"):
         Selection.open(tmp_path / "run")
     with pytest.raises(ParameterError, match="with stranger:Stranger, and not with test_selec"):
@@ -388,7 +433,7 @@ def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbe
     with pytest.raises(InputError) as told:
         selection.feed(make(data), width=1)
     assert str(told.value) == (
-        f"the data: the column {name} says the same as the target of the selection in every row; "
+        f"the data: the column {name} equals the target of the selection in every row; "
         "leave it out, or use --allow-target (allow_target=True) if it is a feature all the same"
     )
     assert selection.status()["features"] == 0
@@ -400,11 +445,11 @@ def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbe
 def test_words_and_numbers_that_are_the_target_are_refused(tmp_path):
     words = np.array(["well", "sick", "worse"])[np.random.default_rng(0).integers(0, 3, 90)]
     selection = Selection.create(tmp_path / "words", words, selector())
-    with pytest.raises(InputError, match="the column 'copy' says the same as the target"):
+    with pytest.raises(InputError, match="the column 'copy' equals the target"):
         selection.feed(pd.DataFrame({"copy": words}))
     amount = np.random.default_rng(0).normal(size=90)
     selection = Selection.create(tmp_path / "numbers", amount, "saola")
-    with pytest.raises(InputError, match="the column 'copy' says the same as the target"):
+    with pytest.raises(InputError, match="the column 'copy' equals the target"):
         selection.feed(pd.DataFrame({"copy": amount}))
     assert selection.feed(pd.DataFrame({"twice": 2 * amount})).taken == 1
 
@@ -422,7 +467,34 @@ def test_selecting_from_a_column_that_is_the_target_warns_once(tmp_path):
     with pytest.warns(DataWarning) as told:
         run = select(data, selector(), target(), width=2)
     assert [str(one.message) for one in told] == [
-        "the column 'copy' says the same as the target in every row; if it is the target, select "
+        "the column 'copy' equals the target in every row; if it is the target, select "
         "again without it (--ignore copy)"
     ]
-    assert [row["name"] for row in run.kept()] == ["copy"]
+    assert run.kept_names == ["copy"]
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [-1, 1], ["no", "yes"], [2.5, 7.0]])
+def test_a_plain_select_finds_the_target_among_its_columns(classes):
+    y = np.array(classes)[target()]
+    data = table(columns=9)
+    data.iloc[:, 4] = np.roll(target(), 1)  # as many of each, in other rows
+    data.insert(5, "copy", target() * 1.0 if isinstance(classes[0], str) else y * 1.0)
+    with pytest.warns(DataWarning, match="the column 'copy' equals the target in every row; if"):
+        select(data, "saola", y, width=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        select(data.drop(columns="copy"), "saola", y, width=4)
+    codes = Target.of(y)
+    block = ColumnBlock.of(sp.csc_matrix(data.to_numpy()))
+    assert equal_to_target(block, codes) == equal_to_target(ColumnBlock.of(data), codes) == 5
+    full = Compressed(*(getattr(block.values, key) for key in ("indptr", "indices", "data")))
+    assert equal_to_target(replace(block, values=full), codes) == 5
+
+
+def test_a_plain_select_runs_no_machinery_of_persistent_selections(monkeypatch):
+    def not_here(*given, **named):
+        raise AssertionError("not for a plain select")
+
+    monkeypatch.setattr(selection_state, "SelectionState", not_here)
+    monkeypatch.setattr("tamis.engine.loop.hashes_of", not_here)
+    assert_same_log(select(table(), selector(), target()).log, expected_log(table()), "plain")

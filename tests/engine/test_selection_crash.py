@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
+import random
 import resource
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +22,7 @@ from living import (
     fresh,
     numbers,
     quick_disk,  # noqa: F401 - a fixture
+    rewrite,
     selector,
     table,
     target,
@@ -26,10 +31,9 @@ from living import (
 import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
-from tamis.core.errors import OutputError, SourceError, TamisError
-from tamis.engine.files import durable
-from tamis.engine.files.durable import locked, pack, unpack
-from tamis.engine.living import archive, feeding
+from tamis.core.errors import OutputError, ParameterError, SourceError, TamisError
+from tamis.engine.persistent import feeding, selection_state, state_file
+from tamis.engine.persistent.state_file import LOCK, STATE, only_writer, pack, unpack
 from tamis.kernels.threads import threads
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -43,13 +47,13 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from living import ENCODED, fresh, numbers, table
 from tamis import Selection
-from tamis.engine.living import archive
-from tamis.engine.living import feeding
+from tamis.engine.persistent import feeding, selection_state, state_file
 folder, rounds, seed = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 how, make = (ENCODED, numbers) if sys.argv[5:] == ["encoded"] else ({}, table)
 os.fsync = lambda handle: None  # who is killed, and does not lose power, needs none
+state_file.SYNCHRONOUS = "OFF"
 feeding.COMMIT_EVERY = 0.0
-archive.SHORT, archive.MOST_SEGMENTS = 70, 5
+selection_state.SHORT = 70
 data, rng = make(columns=240), random.Random(seed)
 parts = [data.iloc[:, :100], data.iloc[:, 100:110], data.iloc[:, 110:]]
 feed = lambda place: [Selection.open(place).feed(part, width=9) for part in parts]
@@ -106,9 +110,8 @@ def kill_and_compare(tmp_path: Path, rounds: int, *more: str) -> None:
             assert found.run.source["missing"] == encoded.source["missing"]
         assert found.status()["shown"]
         assert found.status()["unfinished"] == []
-        left = set(os.listdir(place / "state"))
-        named = set(archive.names_in(durable.read_head(place / "state")))
-        assert left == named | {"HEAD.json", "lock", "history.jsonl"}
+        left = set(os.listdir(place)) - {"recent.parquet"}
+        assert left == {STATE, LOCK, "selected.csv", "log.parquet", "events.parquet", "run.json"}
 
 
 def test_a_feed_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
@@ -124,36 +127,27 @@ def test_a_feed_that_is_killed_200_times_goes_on(tmp_path):
     kill_and_compare(tmp_path, 200)
 
 
-def test_every_file_is_forced_to_the_disk_before_the_head_names_it(tmp_path, monkeypatch):
-    (tmp_path / "warm").mkdir()
-    fresh(tmp_path / "warm").feed(table())  # kernels are compiled and put on the disk before
+def test_commits_are_forced_to_the_disk_and_leave_one_file(tmp_path, monkeypatch):
     selection = fresh(tmp_path)
-    steps: list[str] = []
-    real_sync, real_replace = os.fsync, os.replace
+    monkeypatch.setattr(state_file, "SYNCHRONOUS", "EXTRA")
+    real, found = selection_state.put, set()
 
-    def sync(handle):
-        steps.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
-        return real_sync(handle)
+    def put(opened, *given):
+        pragmas = ("journal_mode", "synchronous", "trusted_schema", "cell_size_check")
+        found.add(tuple(opened.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas))
+        return real(opened, *given)
 
-    def moved(source, place):
-        steps.append(f"{os.path.basename(source)} -> {os.path.basename(place)}")
-        return real_replace(source, place)
-
-    monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(os, "replace", moved)
+    monkeypatch.setattr(selection_state, "put", put)
     selection.feed(table())
-    at = steps.index("HEAD.json.part -> HEAD.json")
-    assert steps[at - 2 : at] == ["state", "HEAD.json.part"]
-    assert steps[at + 1] == "state"
-    named = set(archive.names_in(selection._archive.head)) - {"rows.npz"}
-    assert named | {"history.jsonl"} == set(steps[: at - 2])
+    assert found == {("delete", 3, 0, 1)}
+    assert {n for n in os.listdir(tmp_path / "run") if n.startswith("state")} == {LOCK, STATE}
 
 
 class Stop(BaseException):
     """Stands for the end of a process at one point of a commit."""
 
 
-STEPS = ["write_file", "append_line", "write_head", "clear_others", "link", "record_of"]
+STEPS = ["writing", "put", "remove", "atomic_file", "write_log", "write_events"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -161,10 +155,10 @@ def test_a_process_that_ends_before_any_step_of_a_commit_leaves_before_or_after(
     tmp_path, monkeypatch, step
 ):
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
-    monkeypatch.setattr(archive, "SHORT", 30)
+    monkeypatch.setattr(selection_state, "SHORT", 30)
     data = table()
     expected = expected_log(data)
-    real = getattr(archive, step)
+    real = getattr(selection_state, step)
     for end in range(60):
         place = tmp_path / str(end)
         place.mkdir()
@@ -177,7 +171,7 @@ def test_a_process_that_ends_before_any_step_of_a_commit_leaves_before_or_after(
             return real(*given, **named)
 
         with threads(1), pytest.MonkeyPatch.context() as patch:
-            patch.setattr(archive, step, ends)
+            patch.setattr(selection_state, step, ends)
             try:
                 Selection.open(place / "run").feed(data, width=11)
                 stopped = False
@@ -199,28 +193,28 @@ def test_a_process_that_ends_before_any_step_of_a_commit_leaves_before_or_after(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
-@pytest.mark.parametrize("step", ["write_file", "append_line", "write_head", "link"])
+@pytest.mark.parametrize("step", ["writing", "put", "atomic_file"])
 def test_what_cannot_be_written_is_told_and_leaves_the_selection(
     tmp_path, monkeypatch, step, number
 ):
     data = table()
     selection = fresh(tmp_path)
     selection.feed(data.iloc[:, :30])
-    before = selection.kept
+    before = selection.kept_names
 
     def fails(*given, **named):
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(archive, step, fails)
+        patch.setattr(selection_state, step, fails)
         with pytest.raises(OutputError) as told:
             selection.feed(data.iloc[:, 30:])
     assert str(told.value) == (
         f"{tmp_path / 'run'} cannot be written ({os.strerror(number)}); the selection is as it was "
         "when it was last committed"
     )
-    if step != "link":
-        assert selection.kept == Selection.open(tmp_path / "run").kept == before
+    if step != "atomic_file":
+        assert selection.kept_names == Selection.open(tmp_path / "run").kept_names == before
     selection.feed(data)
     assert_same_log(selection.run.log, expected_log(data), "after a failed write")
 
@@ -232,8 +226,8 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
-        with pytest.raises(OutputError, match=r"cannot be written \(.*File too large\); the"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16384, limits[1]))
+        with pytest.raises(OutputError, match=r"cannot be written \(.*\); the selection is as it"):
             selection.feed(data)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -245,69 +239,126 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path):
 
 def test_a_folder_that_cannot_be_locked_is_told(tmp_path):
     selection = fresh(tmp_path)
-    lock = tmp_path / "run" / "state" / "lock"
-    lock.unlink()
-    lock.mkdir()
-    with pytest.raises(OutputError, match=r"run cannot be written \(Is a directory\); the select"):
+    (tmp_path / "run" / LOCK).unlink()
+    (tmp_path / "run" / LOCK).mkdir()
+    with pytest.raises(OutputError, match=r"run cannot be written \(unable to open database file"):
         selection.feed(table())
+    assert Selection.open(tmp_path / "run").feed  # reading needs no lock
 
 
-@pytest.mark.parametrize("how", ["cut", "flip", "gone", "longer"])
-def test_damage_of_any_file_is_told_in_one_sentence(tmp_path, monkeypatch, how):
-    monkeypatch.setattr(archive, "SHORT", 10)
-    selection = fresh(tmp_path)
-    selection.feed(table().iloc[:, :55])
-    selection.feed(table().iloc[:, 55:])
-    state = tmp_path / "run" / "state"
-    kinds = set()
-    for name in sorted(set(os.listdir(state)) - {"lock"}):
-        file, data = state / name, (state / name).read_bytes()
-        middle = len(data) // 2
+def is_noticed_or_harmless(folder: Path, where: str) -> bool:
+    """Open a folder whose state was damaged and feed it; True if the damage was noticed."""
+    said = ""
+    try:
+        selection = Selection.open(folder)
+        selection.feed(table())
+    except TamisError as error:
+        said = str(error)
+    if said:
+        assert said.startswith(str(folder)), where
+        assert "\n" not in said, where
+    else:
+        assert_same_log(selection.run.log, expected_log(table()), where)
+    return said != ""
+
+
+@pytest.fixture(scope="module")
+def fed_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fed")
+    selection = fresh(folder)
+    for lo in range(0, 50, 10):
+        selection.feed(table().iloc[:, lo : lo + 10])
+    return folder / "run"
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path, fed_state, part):
+    data = (fed_state / STATE).read_bytes()
+    rng = random.Random(part)
+    places = [*range(25 * part, 25 * part + 25), *rng.sample(range(len(data)), 60)]
+    noticed = 0
+    for place in places:  # all of the header, and some of everything else
+        folder = tmp_path / str(place)
+        shutil.copytree(fed_state, folder)
+        bit = 1 << rng.randrange(8)
+        flipped = data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
+        (folder / STATE).write_bytes(flipped)
+        noticed += is_noticed_or_harmless(folder, f"bit {bit} of byte {place}")
+        shutil.rmtree(folder)
+    assert noticed > 20
+
+
+@pytest.mark.parametrize("how", ["cut", "longer", "zeros", "gone", "other"])
+def test_damage_of_the_file_is_noticed_or_harmless(tmp_path, fed_state, how):
+    data = (fed_state / STATE).read_bytes()
+    for i, at in enumerate(range(0, len(data), 1500)):
+        folder = tmp_path / str(i)
+        shutil.copytree(fed_state, folder)
         spoilt = {
-            "cut": data[:middle],
-            "flip": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
-            "longer": data + b"x" if name != "history.jsonl" else data[:-1],
-        }
-        file.unlink()
-        if how != "gone":
-            file.write_bytes(spoilt[how])
-        with pytest.raises(SourceError) as told:
-            Selection.open(tmp_path / "run").feed(table())
-        text = str(told.value)
-        assert "\n" not in text
-        assert name == "HEAD.json" or text.startswith(f"{tmp_path / 'run'} is damaged (")
-        file.write_bytes(data)
-        kinds.add(name.partition("-")[0])
-    assert {"HEAD.json", "log", "events", "ledger", "segment", "columns", "selector"} <= kinds
-    assert Selection.open(tmp_path / "run").feed(table()).skipped == 60
+            "cut": data[:at], "longer": data + b"x" * (at + 1), "other": b"x" * (at + 1),
+            "zeros": data[:at] + bytes(512) + data[at + 512 :],
+        }  # fmt: skip
+        if how == "gone":
+            (folder / STATE).unlink()
+        else:
+            (folder / STATE).write_bytes(spoilt[how])
+        noticed = is_noticed_or_harmless(folder, f"{how} {at}")
+        assert noticed or how in ("longer", "zeros") or (how == "cut" and at > len(data) // 2)
 
 
-def rewritten(state: Path, part: str, change) -> None:
-    """Change what a file holds, with checksums that fit: what a stranger could send."""
-    head = durable.read_head(state)
-    record = head[part]
-    facts = unpack((state / record["name"]).read_bytes())
-    change(facts)
-    (state / record["name"]).unlink()
-    head[part] = durable.write_file(state, record["name"], pack(facts))
-    durable.write_head(state, head)
+@pytest.mark.parametrize("kind", ["head", "rows", "selector", "log", "column", "history"])
+@pytest.mark.parametrize("how", ["gone", "number", "text", "null-like", "bytes"])
+def test_a_row_that_is_missing_or_another_is_told(tmp_path, fed_state, kind, how):
+    shutil.copytree(fed_state, tmp_path / "run")
+    change = {
+        "gone": "DELETE FROM part WHERE kind = ?1",
+        "number": "UPDATE part SET number = number + 1000 WHERE kind = ?1",
+        "text": "UPDATE part SET data = CAST(data AS TEXT) WHERE kind = ?1",
+        "null-like": "UPDATE part SET data = 7 WHERE kind = ?1",
+        "bytes": "UPDATE part SET data = data || x'00' WHERE kind = ?1",
+    }[how]
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / STATE)) as state, state:
+        state.execute(change, (kind,))
+    with pytest.raises(SourceError) as told:
+        Selection.open(tmp_path / "run")
+    assert "\n" not in str(told.value)
+    assert str(told.value).startswith(f"{tmp_path / 'run'} is damaged (")
+
+
+def features(change):
+    return lambda f: f.update(features=change(f["features"]))
 
 
 @pytest.mark.parametrize(
-    ("part", "change"),
+    ("kind", "change"),
     [
-        ("selector", lambda f: f.update(features=f["features"] + 7)),
-        ("selector", lambda f: f.update(features=f["features"][::-1])),
+        ("selector", features(lambda a: a + 7)),
+        ("selector", features(lambda a: a[::-1])),
         ("selector", lambda f: f.pop("numbers")),
         ("selector", lambda f: f["each"].update(relevance=f["each"]["relevance"][1:])),
-        ("ledger", lambda f: f.update(ledger_names=f["ledger_names"][1:])),
+        ("log", lambda f: f["seen"].update(names=f["seen"]["names"][1:])),
+        ("log", lambda f: f["log"].update(reason=f["log"]["reason"] + 90)),
+        ("log", lambda f: f["log"].update(event_feature=f["log"]["event_feature"] + 10**6)),
+        ("log", lambda f: f["log"].update(level=f["log"]["level"][1:])),
+        ("log", lambda f: f["log"].update(value=f["log"]["level"][1:])),
+        ("log", lambda f: f["log"].pop("relevance")),
+        ("log", lambda f: f["names"].update(name_lengths=f["names"]["name_lengths"] + 900)),
         ("rows", lambda f: f.update(labels=1 - f["labels"])),
         ("rows", lambda f: f.update(labels=f["labels"][1:])),
+        ("rows", lambda f: f.update(keys=f["labels"][1:])),
+        ("head", lambda f: f.update(features=9)),
+        ("head", lambda f: f.update(commit=9)),
+        ("head", lambda f: f.pop("method")),
+        ("head", lambda f: f.update(reasons={})),
     ],
 )
-def test_files_that_a_stranger_wrote_are_looked_at(tmp_path, part, change):
+def test_what_a_stranger_wrote_is_checked(tmp_path, kind, change):
     fresh(tmp_path).feed(table())
-    rewritten(tmp_path / "run" / "state", part, change)
+
+    def changed(facts):
+        change(facts)
+
+    rewrite(tmp_path / "run", kind, changed)
     with pytest.raises(TamisError) as told:
         Selection.open(tmp_path / "run")
     assert "\n" not in str(told.value)
@@ -316,45 +367,87 @@ def test_files_that_a_stranger_wrote_are_looked_at(tmp_path, part, change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda f: f.update(column_rows=f["column_rows"] + 150),
-        lambda f: f.update(column_rows=f["column_rows"][::-1]),
-        lambda f: f.update(column_pointers=f["column_pointers"] * 2),
-        lambda f: f.update(column_values=f["column_values"] * float("nan")),
-        lambda f: f.update(column_features=f["column_features"] + 1),
+        lambda f: f.update(rows=f["rows"] + 150),
+        lambda f: f.update(rows=f["rows"][::-1]),
+        lambda f: f.update(rows=-1 - f["rows"]),
+        lambda f: f.update(rows=f["rows"][1:]),
+        lambda f: f.update(rows=f["rows"].astype("U9")),
+        lambda f: f.update(rows=f["rows"].reshape(1, -1), values=f["values"].reshape(1, -1)),
+        lambda f: f.update(rows=list(map(int, f["rows"]))),
+        lambda f: f.update(values=f["values"] * float("nan")),
     ],
 )
 def test_columns_that_a_stranger_wrote_never_reach_a_kernel(tmp_path, change):
-    fresh(tmp_path).feed(table())
-    state = tmp_path / "run" / "state"
-    head = durable.read_head(state)
-    (record,) = head["columns"]
-    facts = unpack((state / record["name"]).read_bytes())
-    change(facts)
-    (state / record["name"]).unlink()
-    head["columns"] = [durable.write_file(state, record["name"], pack(facts))]
-    durable.write_head(state, head)
+    selection = fresh(tmp_path)
+    selection.feed(table())
+    kept = int(selection._state.selector.kept_[0])
+
+    def changed(facts):
+        change(facts)
+
+    rewrite(tmp_path / "run", "column", changed, kept)
     with pytest.raises(SourceError, match="is damaged"):
         Selection.open(tmp_path / "run")
 
 
-def test_names_of_files_outside_the_folder_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    "more",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON part BEGIN DELETE FROM part; END",
+        "CREATE VIEW v AS SELECT * FROM part",
+        "CREATE TABLE other (a)",
+        "CREATE INDEX i ON part (checksum)",
+        "ALTER TABLE part RENAME TO parts",
+        "ALTER TABLE part ADD COLUMN more GENERATED ALWAYS AS (1)",
+    ],
+)
+def test_tables_that_are_not_ours_are_refused(tmp_path, more):
     fresh(tmp_path).feed(table())
-    state = tmp_path / "run" / "state"
-    head = durable.read_head(state)
-    head["rows"]["name"] = "../../rows.npz"
-    durable.write_head(state, head)
-    with pytest.raises(SourceError, match="is no name of a file in the folder"):
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / STATE)) as state, state:
+        state.execute(more)
+    with pytest.raises(SourceError, match="does not hold the tables of a selection"):
         Selection.open(tmp_path / "run")
+
+
+def test_values_are_numbers_text_and_plain_arrays(tmp_path):
+    import numpy as np
+
+    facts = {
+        "a": [1, 2.5, None, True, "ü\udc80"], "b": np.arange(6, dtype=np.int16).reshape(2, 3),
+        "c": {"d": np.array(["x", "yz"]), "e": np.zeros(0), "f": np.arange(9000) % 7 == 0},
+    }  # fmt: skip
+    again = unpack(pack(facts))
+    assert again["a"] == facts["a"]
+    np.testing.assert_array_equal(again["b"], facts["b"])
+    for key in "def":
+        np.testing.assert_array_equal(again["c"][key], facts["c"][key])
+    with pytest.raises(ParameterError, match="cannot be written to a file of numbers and text"):
+        pack({"a": object()})
+    with pytest.raises(ValueError, match="an array of an unknown kind"):
+        unpack(pack({"a": np.zeros(3)}).replace(b'"<f8"', b'"|O8"'))
+    with pytest.raises(ValueError, match="cut off"):
+        unpack(pack({"a": np.zeros(3)}).replace(b"[3]", b"[9]"))
+    with pytest.raises(ValueError, match="too large"):
+        unpack(b"\1" + (2**60).to_bytes(8, "little") + b"x")
 
 
 def test_another_format_is_told(tmp_path):
     fresh(tmp_path)
-    state = tmp_path / "run" / "state"
-    durable.write_head(state, durable.read_head(state) | {"version": 9})
-    with pytest.raises(
-        TamisError, match="was written in format 9 and this tamis reads formats 1 and 2"
-    ):
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / STATE)) as state, state:
+        state.execute("PRAGMA user_version = 9")
+    with pytest.raises(TamisError, match="was written in format 9 and this tamis reads format 3"):
         Selection.open(tmp_path / "run")
+
+
+def test_readers_see_the_last_commit_while_another_process_writes(tmp_path):
+    selection = fresh(tmp_path)
+    selection.feed(table().iloc[:, :30])
+    with state_file.writing(tmp_path / "run") as opened:
+        state_file.put(opened, "history", 99, {"half": "a commit"})
+        assert len(Selection.open(tmp_path / "run").run.log) == 30
+        opened.execute("ROLLBACK")
+        opened.execute("BEGIN")
+    assert selection.feed(table()).taken == 30
 
 
 def test_no_pickle_is_written_or_read(tmp_path):
@@ -369,13 +462,14 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
     selection = fresh(tmp_path)
     said: list[str] = []
     script = (
-        "import sys; from pathlib import Path; from tamis.engine.files.durable import locked\n"
-        "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path\n"
+        "from tamis.engine.persistent.state_file import only_writer\n"
+        "with only_writer(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
-    state = str(tmp_path / "run" / "state")
+    folder = str(tmp_path / "run")
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        [sys.executable, "-c", script, state], stdin=pipe, stdout=pipe, text=True
+        [sys.executable, "-c", script, folder], stdin=pipe, stdout=pipe, text=True
     ) as other:
         assert other.stdout is not None
         assert other.stdin is not None
@@ -389,5 +483,5 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
 
         assert selection.feed(table(), say=say).taken == 60
     assert said == [f"another process is feeding {tmp_path / 'run'}; waiting for it"]
-    with locked(tmp_path / "run" / "state", wait=False):
+    with only_writer(tmp_path / "run", wait=False):
         pass

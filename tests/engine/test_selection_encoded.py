@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from living import quick_disk  # noqa: F401 - a fixture
+from living import head_of, quick_disk, rewrite  # noqa: F401 - a fixture
 
 import tamis
 from tamis import SAOLA, MutualInformation, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.encode import MDLP, EqualFrequency, Missing
-from tamis.engine.files import durable
-from tamis.engine.files.record import open_run, save_run
-from tamis.engine.living import feeding
-from tamis.engine.living.resuming import begin, resume
+from tamis.encode import BY_NAME, MDLP, EqualFrequency, Missing
+from tamis.engine.persistent import feeding
+from tamis.engine.persistent.resuming import begin, resume
+from tamis.engine.runs import open_run, save_run
+from tamis.methods.telling import SETTLED, Telling
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
@@ -77,7 +76,7 @@ def test_select_and_feed_end_like_one_select(tmp_path, how, method):
         method = "saola"
     data, y = mixed(), labels()
     expected = tamis.select(data, method, y, **how)
-    save_run(tamis.select(data.iloc[:, :11], method, y, **how), tmp_path / "run")
+    save_run(tamis.select(data.iloc[:, :11], method, y, keep_state=True, **how), tmp_path / "run")
     Selection.open(tmp_path / "run").feed(data.iloc[:, 11:19], width=3)
     Selection.open(tmp_path / "run").feed(data.iloc[:, 19:], width=2)
     made = Selection.create(tmp_path / "made", y, method, **how)
@@ -103,7 +102,7 @@ def test_a_column_is_known_by_what_came_not_by_what_became_of_it(tmp_path):
         selection.feed(moved)
     assert selection.feed(moved, replace=True).replaced == ["n0"]
     copy = pd.DataFrame({"answer": y.astype(float)})
-    with pytest.raises(InputError, match="'answer' says the same as the target"):
+    with pytest.raises(InputError, match="'answer' equals the target"):
         selection.feed(copy)
 
 
@@ -111,15 +110,14 @@ def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
     Selection.create(
         tmp_path / "run", labels(), encode=EqualFrequency(4), missing=Missing("delete", -9)
     ).feed(mixed(gaps=0.0))
-    state = tmp_path / "run" / "state"
-    head = json.loads((state / "HEAD.json").read_text())["head"]
-    assert head["version"] == 2
+    head = head_of(tmp_path / "run")
     assert head["encoding"] == {
         "encode": {"method": "equal-frequency", "bins": 4, "which": "numbers"},
         "missing": {"policy": "delete", "values": -9},
         "levels": 20,
     }
-    durable.write_head(state, head | {"encoding": head["encoding"] | {"levels": 16}})
+    spoil = {"encoding": head["encoding"] | {"levels": 16}}
+    rewrite(tmp_path / "run", "head", lambda head: head | spoil)
     with pytest.raises(ParameterError) as told:
         Selection.open(tmp_path / "run")
     assert str(told.value) == (
@@ -127,15 +125,16 @@ def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
         "20; use the tamis that wrote it"
     )
     for spoilt in ({"method": "os.system"}, {"method": "mdlp", "bins": 3}, {"which": "all"}):
-        durable.write_head(state, head | {"encoding": head["encoding"] | {"encode": spoilt}})
+        spoil = {"encoding": head["encoding"] | {"encode": spoilt}}
+        rewrite(tmp_path / "run", "head", lambda head, spoil=spoil: head | spoil)
         with pytest.raises((SourceError, ParameterError)) as told:
             Selection.open(tmp_path / "run")
         assert "\n" not in str(told.value)
     plain = Selection.create(tmp_path / "plain", labels())
-    assert durable.read_head(plain.folder / "state")["version"] == 1  # as older ones read it
+    assert head_of(plain.folder)["encoding"] is None
 
 
-class Mine(MDLP):
+class Mine(BY_NAME["mdlp"]):
     """An encoder that tamis does not know."""
 
 
@@ -144,11 +143,11 @@ def test_an_encoder_of_ones_own_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(ParameterError) as told:
         Selection.create(tmp_path / "run", y, encode=Mine())
     assert str(told.value) == (
-        "Mine is no encoder of tamis, so a file cannot name it and columns that come later could "
-        "not be encoded by it; use one such as 'mdlp', or select from all columns at once"
+        "Mine is not an encoder of tamis, so a file cannot name it and later columns could not be "
+        "encoded by it; use one such as 'mdlp', or select from all columns at once"
     )
-    save_run(tamis.select(data, "saola", y, encode=Mine()), tmp_path / "run")
-    with pytest.raises(SourceError, match="run was selected with an encoder that is none of tamis"):
+    save_run(tamis.select(data, "saola", y, encode=Mine(), keep_state=True), tmp_path / "run")
+    with pytest.raises(SourceError, match=r"holds no state to resume .*an encoder that no file"):
         Selection.open(tmp_path / "run")
 
 
@@ -156,7 +155,7 @@ def test_withdrawing_leaves_what_the_selector_saw(tmp_path):
     data, y = mixed(), labels()
     selection = Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
     selection.feed(data)
-    first = selection.kept[0]
+    first = selection.kept_names[0]
     back = selection.drop(first)
     assert str(selection.run.log.number(first)) not in selection.run.source["encoded"]
     again = Selection.open(tmp_path / "run")
@@ -173,7 +172,7 @@ def test_withdrawing_leaves_what_the_selector_saw(tmp_path):
     if back:
         by_hand.feed(encoded[back])
     by_hand.feed(encoded_by_hand(more, y))
-    assert again.kept == by_hand.kept
+    assert again.kept_names == by_hand.kept_names
 
 
 def encoded_by_hand(data: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
@@ -222,7 +221,7 @@ def test_a_checkpointed_run_dies_and_goes_on(tmp_path):
                 raise DiedError
 
         try:
-            run = resume(tmp_path / "run", every=1e-9, width=7, report=report, n_threads=1)
+            run = resume(tmp_path / "run", every=1e-9, width=7, progress=report, n_jobs=1)
             break
         except DiedError:
             deaths += 1
@@ -250,15 +249,16 @@ def test_a_feed_that_stops_between_commits_goes_on(tmp_path, monkeypatch):
     expected = tamis.select(data, "saola", y, encode="mdlp", missing="category")
     Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
+    monkeypatch.setattr(Telling, "EVERY", 0.0)
     for blocks in (2, 5, 9):
         calls = iter(range(10**6))
 
         def report(what: str, done: int, total: int | None, calls=calls, blocks=blocks) -> None:
-            if what == feeding.SETTLED and next(calls) == blocks:
+            if what == SETTLED and next(calls) == blocks:
                 raise DiedError
 
         with pytest.raises(DiedError):
-            Selection.open(tmp_path / "run").feed(data, width=2, report=report)
+            Selection.open(tmp_path / "run").feed(data, width=2, progress=report)
         found = Selection.open(tmp_path / "run").run
         n = len(found.log)
         same(found, tamis.select(data.iloc[:, :n], "saola", y, encode="mdlp", missing="category"),

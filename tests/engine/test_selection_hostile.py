@@ -26,9 +26,9 @@ import tamis
 from tamis import Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, OutputError, SourceError
-from tamis.engine.files import durable
-from tamis.engine.living import archive, feeding, watching
-from tamis.engine.living.watching import Watcher, look
+from tamis.engine.persistent import feeding, watching
+from tamis.engine.persistent.state_file import LOCK, STATE
+from tamis.engine.persistent.watching import Watcher, look
 from tamis.sources.arrays.in_memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -92,20 +92,20 @@ def test_nothing_is_no_reason_for_a_measure(tmp_path):
     assert selection.feed(table().iloc[:, :0]).taken == 0
 
 
-@pytest.mark.parametrize("spoil", ["cut", "gone", "list"])
-def test_a_head_that_is_spoilt_while_a_selection_is_open_is_told(tmp_path, spoil):
+@pytest.mark.parametrize("spoil", ["cut", "gone", "text", "empty"])
+def test_a_state_that_is_spoilt_while_a_selection_is_open_is_told(tmp_path, spoil):
     selection = fresh(tmp_path)
     selection.feed(table())
-    head = tmp_path / "run" / "state" / "HEAD.json"
-    text = head.read_text()
+    state = tmp_path / "run" / STATE
+    whole = state.read_bytes()
     if spoil == "gone":
-        head.unlink()
+        state.unlink()
     else:
-        head.write_text({"cut": text[:-9], "list": "[]"}[spoil])
-    for ask in (lambda: selection.kept, lambda: selection.feed(table(2)), selection.status):
+        state.write_bytes({"cut": whole[:5000], "text": b"[]" * 900, "empty": b""}[spoil])
+    for ask in (lambda: selection.kept_names, lambda: selection.feed(table(2)), selection.status):
         with pytest.raises(SourceError, match="run is damaged"):
             ask()
-    head.write_text(text)
+    state.write_bytes(whole)
     assert selection.feed(table()).skipped == 60
 
 
@@ -135,10 +135,11 @@ def test_two_feeders_at_once_lose_nothing(tmp_path, monkeypatch):
     assert found.run.source["encoded"] == whole.source["encoded"]
 
 
+EXPORTS = {"selected.csv", "log.parquet", "events.parquet", "run.json"}
+
+
 def left_over(run) -> set[str]:
-    state = run / "state"
-    named = set(archive.names_in(durable.read_head(state)))
-    return set(os.listdir(state)) - named - {"HEAD.json", "lock", "history.jsonl"}
+    return set(os.listdir(run)) - {STATE, LOCK, *EXPORTS}
 
 
 @pytest.mark.parametrize("kind", HOW)
@@ -146,7 +147,7 @@ def test_a_disk_that_is_full(tmp_path, kind):
     """A real one: a file system in memory, made larger afterwards."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a file system")
     try:
@@ -162,12 +163,12 @@ def test_a_disk_that_is_full(tmp_path, kind):
             with pytest.raises(OutputError) as told:
                 selection.feed(data)
             assert str(told.value) == (
-                f"{disk / 'run'} cannot be written (No space left on device); the selection is as "
-                "it was when it was last committed"
+                f"{disk / 'run'} cannot be written (database or disk is full); the selection is "
+                "as it was when it was last committed"
             )
             assert left_over(disk / "run") == set()
         with pytest.raises(OutputError):
-            selection.drop(selection.kept[0])
+            selection.drop(selection.kept_names[0])
         assert len(Selection.open(disk / "run").run.log) == 20
         filler.unlink()
         selection.feed(data)

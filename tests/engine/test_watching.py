@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -13,8 +14,8 @@ from living import ROWS, expected_log, fresh, quick_disk, table, target  # noqa:
 from tamis import SAOLA, FisherZ, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import OutputError, SourceError
-from tamis.engine.living import archive, feeding, watching
-from tamis.engine.living.watching import Watcher, look
+from tamis.engine.persistent import feeding, selection_state, watching
+from tamis.engine.persistent.watching import Watcher, look
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -119,7 +120,7 @@ class Stop(BaseException):
 def test_a_watcher_that_ends_in_the_middle_of_a_file_goes_on_there(tmp_path, incoming, monkeypatch):
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
     expected = expected_log(table())
-    real = archive.write_head
+    real = selection_state.writing
     put(incoming, "a.parquet", 0, 60)
     for end in range(1, 9):
         place = tmp_path / str(end)
@@ -127,15 +128,18 @@ def test_a_watcher_that_ends_in_the_middle_of_a_file_goes_on_there(tmp_path, inc
         fresh(place)
         heads = iter(range(10**6))
 
+        @contextlib.contextmanager
         def ends(*given, heads=heads, end=end):
-            if next(heads) == end // 2:
-                if end % 2:
-                    real(*given)
+            last = next(heads) == end // 2
+            with real(*given) as opened:
+                yield opened
+                if last and not end % 2:
+                    raise Stop
+            if last:
                 raise Stop
-            return real(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(archive, "write_head", ends)
+            patch.setattr(selection_state, "writing", ends)
             watcher = Watcher(Selection.open(place / "run"), incoming, settle=0.0)
             patch.setattr(watcher.selection, "feed", _narrow(watcher.selection.feed))
             with pytest.raises(Stop):
@@ -160,7 +164,7 @@ def test_a_folder_that_cannot_be_written_stops_the_watcher(tmp_path, incoming, m
         raise OSError(28, os.strerror(28))
 
     with monkeypatch.context() as patch:
-        patch.setattr(archive, "write_file", full)
+        patch.setattr(selection_state, "put", full)
         with pytest.raises(OutputError, match="No space left on device"):
             watcher.once()
     assert watcher.once() == 1

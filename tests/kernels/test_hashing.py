@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.names import Names
-from tamis.engine.living.ledger import hashes_of, name_hashes
+from tamis.engine.seen_columns import hashes_of, name_hashes
 from tamis.kernels import hashing
 
 MASK = 2**64 - 1

@@ -317,7 +317,7 @@ def test_it_runs_from_a_file(tmp_path: Path) -> None:
 
     X, y = load_digits(return_X_y=True)
     dump_svmlight_file(X, y, str(tmp_path / "digits.svm"), zero_based=False)
-    run = tamis.select(tmp_path / "digits.svm", "fcbf", width=5, n_threads=2)
+    run = tamis.select(tmp_path / "digits.svm", "fcbf", width=5, n_jobs=2)
     assert run.log.replay() == FCBF().fit(X, y).kept_.tolist()
     assert run.method == "fcbf"
     tamis.save_run(run, tmp_path / "run")

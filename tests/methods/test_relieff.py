@@ -165,7 +165,7 @@ def test_it_runs_from_a_file(tmp_path) -> None:
 
     X, y = (of[:300] for of in load_digits(return_X_y=True))
     dump_svmlight_file(X, y, str(tmp_path / "digits.svm"), zero_based=False)
-    run = tamis.select(tmp_path / "digits.svm", ReliefF(5), width=7, n_threads=2)
+    run = tamis.select(tmp_path / "digits.svm", ReliefF(5), width=7, n_jobs=2)
     assert run.log.replay()[-1] < 64
     assert "the last that is kept" in run.why(1) or "same value" in run.why(1)
     whole = ReliefF(5).fit(X, y)

@@ -9,7 +9,7 @@ import pytest
 from sample_pages import a_run, an_odd_run
 
 from tamis.core.errors import OutputError
-from tamis.engine.files.record import open_run, save_run
+from tamis.engine.runs import open_run, save_run
 from tamis.engine.select import select
 from tamis.report.markdown import MOST, as_markdown, cell, code
 from tamis.report.stream_run import page_of_run
@@ -29,7 +29,7 @@ def test_a_page_says_what_was_kept_where_the_rest_went_and_at_what_cost():
     text = text_of(run)
     counts = run.log.counts()
     assert text.startswith("# tamis: memory data\n\nsaola kept ")
-    for row in run.kept():
+    for row in run.kept_rows():
         assert f"| {row['name']} | {row['relevance']:.4g} |" in part(text, "Kept features")
     assert f"| redundant | {counts['redundant']} |" in part(text, "Where features went")
     sentences = part(text, "Who made whom redundant")
@@ -51,7 +51,7 @@ def test_kept_features_stand_by_relevance():
 
 def test_a_long_list_is_cut_and_says_so():
     run = a_run(400, measure="mutual_information", bound="max")
-    kept = len(run.kept())
+    kept = len(run.kept_rows())
     assert kept > MOST
     table = part(text_of(run), "Kept features")
     assert f"The first {MOST} of {kept}." in table
@@ -68,7 +68,7 @@ def test_a_curve_is_told_from_its_beginning_to_its_end():
 def test_nothing_kept_is_said():
     rng = np.random.default_rng(0)
     run = select(rng.normal(size=(50, 3)), "saola", np.arange(50) % 2)
-    assert run.kept() == []
+    assert run.kept_rows() == []
     text = text_of(run)
     assert "None." in part(text, "Kept features")
     assert "made in Python" in part(text, "How to reproduce")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -88,7 +90,8 @@ def test_a_living_selection_tells_what_it_was_fed(tmp_path):
         ["feed", "tuesday.parquet", 1, 2],
         ["drop", "monday", None, 2],
     ]
-    (tmp_path / "run" / "state" / "history.jsonl").write_text("{")
+    with contextlib.closing(sqlite3.connect(tmp_path / "run" / "state.sqlite")) as state, state:
+        state.execute("UPDATE part SET data = x'00' WHERE kind = 'history' AND number = 2")
     assert "What was fed" not in [s.title for s in page_of_folder(tmp_path / "run").sections]
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import tamis
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import SourceError
-from tamis.engine.living.resuming import begin, resume
+from tamis.engine.persistent.resuming import begin, resume
 from tamis.methods import BY_METHOD
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource

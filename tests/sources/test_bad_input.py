@@ -130,7 +130,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what
         assert str(path) in str(told.value)
         assert "\n" not in str(told.value)
     before, after = tamis.Selection.open(selection), tamis.Selection.open(tmp_path / "run")
-    assert after.kept == before.kept
+    assert after.kept_names == before.kept_names
     assert after.status() | {"folder": ""} == before.status() | {"folder": ""}
     assert after.feed(table(1).drop(columns="y")).taken == 1  # and it goes on
 
@@ -150,4 +150,4 @@ def test_odd_names_go_in_and_come_out_again(tmp_path, selection, suffix):
     assert living.feed(tamis.open(path, target="y", key="id")).taken == len(odd)
     again = tamis.Selection.open(tmp_path / "run")
     assert again.feed(made.drop(columns="y")).skipped == len(odd)
-    assert set(again.kept) <= {*odd, "old0", "old1"}
+    assert set(again.kept_names) <= {*odd, "old0", "old1"}

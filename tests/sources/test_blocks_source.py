@@ -48,7 +48,7 @@ def test_blocks_give_the_selection_of_the_whole(tmp_path, sparse, kind, how, mem
     source = tamis.open(given(X, y, kind, how), memory=memory, work=tmp_path, **target)
     assert (source.format, source.axis) == ("blocks", kind)
     run = tamis.select(source, "saola")
-    assert run.kept() == whole.kept()
+    assert run.kept_rows() == whole.kept_rows()
     found = source.load()[0]
     dense = X.toarray() if sparse else X
     assert np.array_equal(found.toarray() if sp.issparse(found) else found, dense)
@@ -61,9 +61,9 @@ def test_blocks_give_the_selection_of_the_whole(tmp_path, sparse, kind, how, mem
 def test_select_takes_an_iterator_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = data(sparse=False)
-    whole = tamis.select(X, "saola", y).kept()
-    assert tamis.select((X[:, j : j + 5] for j in range(0, 23, 5)), "saola", y).kept() == whole
-    assert tamis.select((X[i : i + 9], y[i : i + 9]) for i in range(0, 60, 9)).kept() == whole
+    whole = tamis.select(X, "saola", y).kept_rows()
+    assert tamis.select((X[:, j : j + 5] for j in range(0, 23, 5)), "saola", y).kept_rows() == whole
+    assert tamis.select((X[i : i + 9], y[i : i + 9]) for i in range(0, 60, 9)).kept_rows() == whole
 
 
 def test_blocks_are_numbered_as_they_come_and_keep_names_groups_and_words():

@@ -183,5 +183,5 @@ def test_days_that_are_fed_are_groups_too(tmp_path):
     expected = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)).start(source.target())
     for block in source.columns(2):
         expected.feed(block)  # the last day stays open: more of it may come
-    assert again.kept == expected.get_feature_names_out().tolist()
-    assert len({name[:2] for name in again.kept}) > 1
+    assert again.kept_names == expected.get_feature_names_out().tolist()
+    assert len({name[:2] for name in again.kept_names}) > 1

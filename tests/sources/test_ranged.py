@@ -111,4 +111,4 @@ def test_workers_read_what_we_read(source):
     here = tamis.select(source, "saola", width=33)
     there = tamis.select(source, "saola", cluster="local:1", width=70)
     assert_same_log(there.log, here.log, source.format)
-    assert sum(1 for _ in here.kept()) > 1
+    assert sum(1 for _ in here.kept_rows()) > 1

@@ -341,7 +341,7 @@ def test_the_same_features_from_every_file(tmp_path, name):
         X = X.astype(np.int8)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
-    kept = [row["feature"] for row in tamis.select(tmp_path / "X.npy").kept()]
+    kept = [row["feature"] for row in tamis.select(tmp_path / "X.npy").kept_rows()]
     assert kept
     table = pd.DataFrame(X, columns=[f"g{j}" for j in range(X.shape[1])]).assign(outcome=y)
     table.to_csv(tmp_path / "a.csv.gz", index=False)
@@ -349,8 +349,8 @@ def test_the_same_features_from_every_file(tmp_path, name):
     table.to_feather(tmp_path / "a.feather")
     for file in ("a.csv.gz", "a.parquet", "a.feather"):
         run = tamis.select(tamis.open(tmp_path / file, target="outcome"))
-        assert [row["feature"] for row in run.kept()] == kept, file
-        assert [row["name"] for row in run.kept()] == [f"g{j}" for j in kept], file
+        assert [row["feature"] for row in run.kept_rows()] == kept, file
+        assert run.kept_names == [f"g{j}" for j in kept], file
 
 
 def test_row_labels_of_pandas_are_no_feature(tmp_path):

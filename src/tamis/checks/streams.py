@@ -17,7 +17,7 @@ from tamis.checks.columns import fitted
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import TamisError
-from tamis.engine.living.selection import Selection
+from tamis.engine.persistent.selection import Selection
 from tamis.estimators import StreamEstimator
 
 

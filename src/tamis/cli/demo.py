@@ -12,7 +12,7 @@ from tamis.cli.progress import progress
 from tamis.core.errors import OutputError
 
 if TYPE_CHECKING:
-    from tamis.engine.run import Run
+    from tamis.engine.runs import Run
 
 
 @click.command("demo")
@@ -29,7 +29,7 @@ def command(out: str, columns: int) -> None:
       tamis demo
       tamis demo --columns 100000 --out small
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.files.record import save_run
+    from tamis.engine.runs import save_run
     from tamis.report.stream_run import page_of_run
     from tamis.report.write import write_page
 
@@ -101,7 +101,7 @@ def _generated(columns: int) -> tuple[Run, str]:
     with progress() as report:
         select(SparseStream(n_columns=10_000), SAOLA(measure))  # compiled outside the clock
         run = select(
-            source, SAOLA(measure), report=report, command=f"tamis demo --columns {columns}"
+            source, SAOLA(measure), progress=report, command=f"tamis demo --columns {columns}"
         )
     run.source["name"] = f"a generated stream of {columns:,} features"
     kept, planted = set(run.log.replay()), set(source.planted.tolist())

@@ -10,7 +10,7 @@ from tamis.cli.text import one_line
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
-from tamis.engine.living.record import read_record
+from tamis.engine.persistent.saved_selection import read_saved
 
 #: Names that a sentence lists.
 LISTED = 10
@@ -31,11 +31,11 @@ def command(run: str, features: tuple[str, ...], own_class: str | None, no_wait:
     Example:
       tamis drop run/ age
     """  # noqa: D301  (click wants the backspace itself)
-    log = read_record(run).log
+    log = read_saved(run).log
     unknown = log.unknown(features)
     if unknown:  # told before any is withdrawn
         raise InputError(no_such_feature(log.names, unknown))
-    from tamis.engine.living.selection import Selection
+    from tamis.engine.persistent.selection import Selection
 
     selection = Selection.open(run, own_class_of(own_class))
     for feature in features:

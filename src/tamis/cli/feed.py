@@ -25,13 +25,13 @@ from tamis.core.sentences import counted
 )  # fmt: skip
 @click.option(
     "--allow-target", is_flag=True,
-    help="Take a column that says the same as the target in every row.",
+    help="Take a column that equals the target in every row.",
 )  # fmt: skip
 @click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
 @own_class_option
 @groups_option
 @source_options
-@click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
+@click.option("--n-jobs", type=click.IntRange(1), help="Threads that compute; default: all cores.")
 @click.option(
     "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
 )
@@ -46,7 +46,7 @@ def command(
     own_class: str | None,
     groups: str | None,
     reading: dict[str, Any],
-    n_threads: int | None,
+    n_jobs: int | None,
     width: int | None,
     quiet: bool,
     live: bool,
@@ -69,7 +69,7 @@ def command(
       tamis feed run/ tuesday.parquet --replace
       tamis feed run/ genes.parquet --groups pathways.csv
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.living.selection import Selection
+    from tamis.engine.persistent.selection import Selection
     from tamis.engine.wrappers.groups import read_groups
     from tamis.kernels.threads import threads
     from tamis.report.stream_run import page_of_run
@@ -81,8 +81,8 @@ def command(
     selection = Selection.open(run, own_class_of(own_class))
     table = None if groups is None else read_groups(groups)
     with contextlib.ExitStack() as stack:
-        if n_threads is not None:
-            stack.enter_context(threads(n_threads))
+        if n_jobs is not None:
+            stack.enter_context(threads(n_jobs))
         report = stack.enter_context(progress(quiet))
         page = stack.enter_context(followed(live, f"tamis: {run}"))
         if page is not None:
@@ -90,12 +90,12 @@ def command(
         for file in files:
             fed = selection.feed(
                 file, groups=table, replace=replace, allow_target=allow_target, wait=not no_wait,
-                width=width, report=report, say=say, **reading,
+                width=width, progress=report, say=say, **reading,
             )  # fmt: skip
             if not quiet:
                 click.echo(one_line(str(fed)))
         if page is not None:
             page.show(page_of_run(selection.run, run))
     if not quiet:
-        kept = counted(len(selection.kept), "feature is", "features are")
+        kept = counted(len(selection.kept_names), "feature is", "features are")
         click.echo(one_line(f"{kept} kept; see {run}/selected.csv"))

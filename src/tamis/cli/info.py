@@ -52,7 +52,7 @@ def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, An
 
 
 def _of_run(data: str) -> dict[str, Any]:
-    from tamis.engine.files.record import open_run
+    from tamis.engine.runs import open_run
 
     run = open_run(data)
     return {

@@ -7,7 +7,7 @@ import json
 import click
 
 from tamis.cli.text import one_line
-from tamis.engine.living.record import read_record
+from tamis.engine.persistent.saved_selection import read_saved
 
 
 @click.command("log")
@@ -28,7 +28,7 @@ def command(run: str, since: str | None, as_json: bool) -> None:
       tamis log run/ --since last
       tamis log run/ --since 2026-11-01 --json
     """  # noqa: D301  (click wants the backspace itself)
-    found = read_record(run).decisions(since)
+    found = read_saved(run).decisions(since)
     if not found and not as_json:
         when = "yet" if since is None else f"since {since}"
         click.echo(one_line(f"no feature has met the rule {when}"), err=True)

@@ -19,7 +19,7 @@ from tamis.cli.text import one_line
     help="Where the data is now. Only if it has moved, or its address has a password: passwords "
     "are not recorded.",
 )  # fmt: skip
-@click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
+@click.option("--n-jobs", type=click.IntRange(1), help="Threads that compute; default: all cores.")
 @click.option(
     "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
 )
@@ -36,7 +36,7 @@ from tamis.cli.text import one_line
 def command(
     run: str,
     data: str | None,
-    n_threads: int | None,
+    n_jobs: int | None,
     width: int | None,
     cluster: str | None,
     checkpoint: float,
@@ -53,7 +53,7 @@ def command(
       tamis resume run/
       tamis resume run/ --cluster local:2
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.living.resuming import resume
+    from tamis.engine.persistent.resuming import resume
 
     def say(sentence: str) -> None:
         if not quiet:
@@ -61,8 +61,8 @@ def command(
 
     with progress(quiet) as report:
         done = resume(
-            run, data, cluster=cluster, width=width, n_threads=n_threads, every=checkpoint,
-            report=report, say=say, selector=own_class_of(own_class),
+            run, data, cluster=cluster, width=width, n_jobs=n_jobs, every=checkpoint,
+            progress=report, say=say, selector=own_class_of(own_class),
         )  # fmt: skip
     if not quiet:
         for line in summary(done, run):

@@ -30,7 +30,7 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
-    from tamis.engine.run import Run
+    from tamis.engine.runs import Run
     from tamis.methods import ColumnSelector
     from tamis.sources import Source
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "--memory", default="2GB", show_default=True, type=Size(),
     help="Memory for turning rows into columns.",
 )  # fmt: skip
-@click.option("--threads", "n_threads", type=click.IntRange(1), help="Default: all cores.")
+@click.option("--n-jobs", type=click.IntRange(1), help="Threads that compute; default: all cores.")
 @click.option(
     "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
 )
@@ -93,7 +93,7 @@ def command(
     groups: str | None,
     reading: dict[str, Any],
     memory: int,
-    n_threads: int | None,
+    n_jobs: int | None,
     width: int | None,
     cluster: str | None,
     checkpoint: float | None,
@@ -129,7 +129,7 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.core.files import check_folder
     from tamis.encode import resolve as resolve_encoder
-    from tamis.engine.living.resuming import begin, refuse_unfinished, resume
+    from tamis.engine.persistent.resuming import begin, refuse_unfinished, resume
     from tamis.engine.wrappers.groups import read_groups
     from tamis.report.stream_run import page_of_run
     from tamis.sources.axis import to_columns
@@ -165,7 +165,7 @@ def command(
             raise InputError(f"{data} has no target, so there is nothing to select for")
         every = _commits_every(checkpoint, cluster, selector, columns)
         how: Any = {
-            "cluster": cluster, "width": width, "n_threads": n_threads, "report": report,
+            "cluster": cluster, "width": width, "n_jobs": n_jobs, "progress": report,
             "watch": watch,
         }  # fmt: skip
         asked: Any = {
@@ -206,12 +206,12 @@ def _at_once(
     force: bool,
 ) -> Run:
     """Select, and write everything at the end."""
-    from tamis.engine.files.record import save_run
+    from tamis.engine.runs import save_run
     from tamis.engine.select import select
 
-    run = _named(select(columns, selector, command=command, **how), name)
-    if run.stock is not None:
-        run.stock.know_rows(rows)  # a column store forgets what they are called
+    run = _named(select(columns, selector, command=command, keep_state=True, **how), name)
+    if run.state is not None:
+        run.state.know_rows(rows)  # a column store forgets what they are called
     run.seconds = {**seconds, **run.seconds}
     save_run(run, out, force=force)
     return run
@@ -223,9 +223,9 @@ def _commits_every(
     """Seconds between commits; None where all is written at the end."""
     if checkpoint is not None or cluster is None:
         return checkpoint
-    from tamis.engine.living.resuming import can_resume
+    from tamis.engine.persistent.selection_state import can_be_saved
 
-    return COMMIT_EVERY if can_resume(selector) and columns.path is not None else None
+    return COMMIT_EVERY if can_be_saved(selector) and columns.path is not None else None
 
 
 def _named(run: Run, name: str) -> Run:

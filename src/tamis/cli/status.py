@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tamis.cli.text import one_line
-from tamis.engine.living.record import read_record
+from tamis.engine.persistent.saved_selection import read_saved
 
 
 @click.command("status")
@@ -22,9 +22,9 @@ def command(run: str, as_json: bool) -> None:
       tamis status run/
       tamis status run/ --json
     """  # noqa: D301  (click wants the backspace itself)
-    facts = read_record(run).status()
+    facts = read_saved(run).status()
     if not facts["shown"]:
-        from tamis.engine.living.selection import Selection
+        from tamis.engine.persistent.selection import Selection
 
         facts = Selection.open(run).status()  # which mends what a crash left behind
     if as_json:

@@ -26,7 +26,7 @@ from tamis.cli.text import one_line
 )  # fmt: skip
 @click.option(
     "--allow-target", is_flag=True,
-    help="Take a column that says the same as the target in every row.",
+    help="Take a column that equals the target in every row.",
 )  # fmt: skip
 @own_class_option
 @source_options
@@ -55,8 +55,8 @@ def command(
       tamis watch run/ incoming/
       tamis watch run/ incoming/ --once
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.engine.living.selection import Selection
-    from tamis.engine.living.watching import Watcher
+    from tamis.engine.persistent.selection import Selection
+    from tamis.engine.persistent.watching import Watcher
 
     def say(sentence: str) -> None:
         if not quiet:

@@ -7,7 +7,7 @@ import click
 from tamis.cli.text import one_line
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
-from tamis.engine.files.record import open_run
+from tamis.engine.runs import open_run
 
 
 @click.command("why")

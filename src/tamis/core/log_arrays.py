@@ -132,13 +132,23 @@ def _refuse_nonsense(log: DecisionLog, arrays: Mapping[str, npt.NDArray[Any]]) -
         raise SourceError("the log holds numbers that point nowhere")
 
 
-def names_since(log: DecisionLog, first: int) -> Arrays:
-    """Names of features from `first` on that have one: where each piece starts, and its bytes."""
-    pieces = log.names.pieces(first)
-    sizes = [len(names) for _, names in pieces]
+def names_between(log: DecisionLog, lo: int, hi: int) -> Arrays:
+    """Return the names of features lo to hi - 1 that have one: where runs of them start, and bytes.
+
+    Names that follow each other become one run, however they arrived.
+    """
+    pieces = list(log.names.pieces_between(lo, hi))
+    starts: list[int] = []
+    sizes: list[int] = []
+    for start, names in pieces:
+        if starts and starts[-1] + sizes[-1] == start:
+            sizes[-1] += len(names)
+        else:
+            starts.append(start)
+            sizes.append(len(names))
     lengths = [np.diff(names.offsets) for _, names in pieces]
     return {
-        "name_starts": np.array([start for start, _ in pieces], dtype=np.int64),
+        "name_starts": np.array(starts, dtype=np.int64),
         "name_sizes": np.array(sizes, dtype=np.int64),
         "name_lengths": np.concatenate([np.zeros(0, np.int64), *lengths]),
         "name_bytes": np.frombuffer(b"".join(names.blob for _, names in pieces), dtype=np.uint8),
@@ -146,14 +156,23 @@ def names_since(log: DecisionLog, first: int) -> Arrays:
 
 
 def append_names(log: DecisionLog, arrays: Mapping[str, npt.NDArray[Any]], width: int) -> None:
-    """Give the next `width` features the names that `names_since` gave."""
+    """Give the next `width` features the names that `names_between` returned."""
     book, last = log.names, len(log.names) + width
-    offsets = np.concatenate([[0], np.cumsum(arrays["name_lengths"])]).astype(np.int64)
+    starts, sizes, lengths = (arrays[f"name_{key}"] for key in ("starts", "sizes", "lengths"))
+    ends = np.concatenate([[len(book)], starts + sizes])
+    if (
+        np.any(lengths < 0)
+        or lengths.sum() != len(arrays["name_bytes"])
+        or np.any(sizes < 0)
+        or sizes.sum() != len(lengths)
+        or np.any(starts < ends[:-1])
+        or ends[-1] > last
+    ):
+        raise SourceError("the names of the log do not fit together")
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     whole = Names(arrays["name_bytes"].tobytes(), offsets)
     at = 0
-    for start, size in zip(
-        arrays["name_starts"].tolist(), arrays["name_sizes"].tolist(), strict=True
-    ):
+    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
         book.append(start - len(book), None)
         book.append(size, whole.part(at, at + size))
         at += size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -94,6 +94,10 @@ class Names(Sequence[str]):
         return None
 
 
+#: Names that follow each other are joined up to this many: features may arrive one at a time.
+JOINED = 4096
+
+
 class NameBook:
     """The names of all features seen so far, in arrival order.
 
@@ -111,17 +115,17 @@ class NameBook:
     def append(self, width: int, names: Names | None) -> None:
         """Take the names of the next `width` features."""
         if names is not None and len(names):
-            self._starts.append(self.count)
-            self._named.append(names)
+            last = len(self._named[-1]) if self._named else 0
+            if last and self._starts[-1] + last == self.count and last + len(names) <= JOINED:
+                self._named[-1] = Names.joined([self._named[-1], names])
+            else:
+                self._starts.append(self.count)
+                self._named.append(names)
         self.count += width
 
-    def pieces(self, first: int = 0) -> list[tuple[int, Names]]:
-        """Stretches of names from feature `first` on, and the feature that each begins with.
-
-        `first` must not lie inside a stretch.
-        """
-        at = bisect_left(self._starts, first)
-        return list(zip(self._starts[at:], self._named[at:], strict=True))
+    def pieces(self) -> list[tuple[int, Names]]:
+        """Return stretches of names, and the feature that each begins with."""
+        return list(zip(self._starts, self._named, strict=True))
 
     def pieces_between(self, lo: int, hi: int) -> Iterator[tuple[int, Names]]:
         """The same for features lo to hi - 1, stretches cut where they begin and end."""

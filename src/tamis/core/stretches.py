@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+#: Stretches are joined up to this many features.
+JOINED = 4096
+
 
 class Stretches:
     """A float32 for every feature, NaN where none was given; memory is what the stretches hold.
@@ -33,7 +36,18 @@ class Stretches:
         """Give `width` features from `first` on one number, or one each; stretches must rise."""
         if isinstance(numbers, np.ndarray):
             numbers = numbers.astype(np.float32)
-        self._parts.append((first, first + width, numbers))
+        last = first + width
+        start, stop, before = self._parts[-1] if self._parts else (0, -1, np.nan)
+        if stop == first:  # short stretches are joined: features may arrive one at a time
+            arrays = isinstance(numbers, np.ndarray) or isinstance(before, np.ndarray)
+            if not arrays and numbers == before:
+                self._parts[-1] = (start, last, before)
+                return
+            if last - start <= JOINED:
+                self._parts[-1] = (start, last, self.between(start, last))
+                self._parts[-1][2][first - start :] = numbers  # type: ignore[index]
+                return
+        self._parts.append((first, last, numbers))
 
     def between(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
         """The numbers of features lo to hi - 1."""

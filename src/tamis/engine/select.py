@@ -17,9 +17,10 @@ from tamis.core.params import Nothing, Number, check
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.living.stock import Stock, stock_for
-from tamis.engine.run import Run
-from tamis.engine.workers.executors import examiner
+from tamis.engine.loop import Scorer, advance
+from tamis.engine.persistent.selection_state import SelectionState, state_for, warn_of_leak
+from tamis.engine.runs import Run
+from tamis.engine.workers.executors import executor
 from tamis.engine.wrappers.encoded import EncodedSource, Encoding
 from tamis.engine.wrappers.groups import grouped, refuse_groups
 from tamis.kernels.threads import threads
@@ -29,7 +30,7 @@ from tamis.sources import open_source
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (
     ColumnSource,
-    Report,
+    Progress,
     Source,
     describe_target,
     refuse_without_target,
@@ -48,9 +49,10 @@ def select(
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
     groups: Any = None,
+    keep_state: bool = False,
     width: int | None = None,
-    n_threads: int | None = None,
-    report: Report = silent,
+    n_jobs: int | None = None,
+    progress: Progress = silent,
     watch: Watch | None = None,
     cluster: Any = None,
     command: str = "",
@@ -75,12 +77,15 @@ def select(
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by place or by name, or one label for all. The
         columns of a group stand side by side; a folder of daily tables brings its own groups.
+    keep_state : bool, default=False
+        Remember the kept columns and the names seen, so that more columns can be fed to the folder
+        that `save_run` writes.
     width : int, optional
         Columns in a block. A prefetch: it cannot change the answer.
-    n_threads : int, optional
+    n_jobs : int, optional
         Threads that compute; default: all cores. They cannot change the answer either.
     report : callable, optional
-        Called as ``report(what, done, total)`` while the run goes on.
+        Called as ``progress(what, done, total)`` while the run goes on.
     watch : callable, optional
         Called a few times a second with a function that gives the run as it stands so far.
     cluster : str or dask.distributed.Client, optional
@@ -97,11 +102,11 @@ def select(
     >>> X = rng.normal(size=(300, 50))
     >>> X[:, 7] += y
     >>> run = select(X, "saola", y)
-    >>> [row["name"] for row in run.kept()]
+    >>> run.kept_names
     ['x7']
     """
     check("select", "width", width, (Number(1, integer=True), Nothing()))
-    check("select", "n_threads", n_threads, (Number(1, integer=True), Nothing()))
+    check("select", "n_jobs", n_jobs, (Number(1, integer=True), Nothing()))
     begun = time.perf_counter()
     source = open_source(data)
     target = _target(source, y)
@@ -110,80 +115,73 @@ def select(
         refuse_groups(chosen)
     encoding = Encoding(encode, missing)
     reason = "" if encoding.idle else encoding.prepare(chosen, target)
-    encoded: EncodedSource | None = None
+    state = state_for(chosen, source, target, encoding) if keep_state else None
 
     def so_far() -> Run:
-        """The run as it stands; the fingerprint of the data is left for the end."""
+        """Return the run as it is now; the fingerprint of the data is left for the end."""
         facts = {"format": source.format, "n_rows": target.n_rows, "n_columns": source.n_columns}
         seconds = {"select": time.perf_counter() - begun}
-        return _run(chosen, facts | {"fingerprint": ""}, target, seconds, command)
+        return describe_run(
+            chosen, chosen.log_, facts | {"fingerprint": ""}, target, seconds, command
+        )
 
     with contextlib.ExitStack() as stack:
-        if n_threads is not None:
-            stack.enter_context(threads(n_threads))
-
-        by_columns = stack.enter_context(temporary_columns(source, report))
+        if n_jobs is not None:
+            stack.enter_context(threads(n_jobs))
+        by_columns = stack.enter_context(temporary_columns(source, progress))
         columns: ColumnSource = grouped(by_columns, groups)
         if not encoding.idle:
-            columns = encoded = EncodedSource(columns, encoding, target)
-        scoring = stack.enter_context(examiner(cluster))
-        stock = stock_for(chosen, source, target, encoding)
+            columns = EncodedSource(columns, encoding, target)
+        execute = stack.enter_context(executor(cluster))
+        chosen.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
+        chosen.prepare(columns.columns(), columns.n_columns)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
         at_hand = cluster is None or not columns.portable
-        if stock is not None:
-            scoring = stock.filled(chosen, scoring, at_hand=at_hand)
-        chosen.run(columns, target, scoring, width, watched(report, watch, so_far))
-        if stock is not None and not at_hand:
-            stock.fetch(chosen, columns)
-        if stock is not None:
-            stock.tell_of_leaks(chosen.log_.names)
+        scorer = Scorer(chosen, target, state is not None, state is not None and at_hand)
+        leak = advance(
+            chosen, execute(scorer, columns, width, progress, 0), state, total=columns.n_columns,
+            whole=True, progress=watched(progress, watch, so_far),
+        )  # fmt: skip
         if reason:
             chosen.measure_reason_ = reason
-        done = _encoded(encoding, encoded, stock, chosen)
+        if state is not None:
+            if not at_hand:
+                state.fetch(columns)
+            state.warn_of_leak()
+        elif leak is not None:
+            warn_of_leak(leak)
+        encoded = _encoded(encoding, columns, state, chosen)
     selected = time.perf_counter()
     info = source.info()
-    finished = time.perf_counter()
-    seconds = {"select": selected - begun, "fingerprint": finished - selected}
-    run = _run(chosen, info.record() | done, target, seconds, command)
-    run.stock = stock
+    seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
+    run = describe_run(chosen, chosen.log_, info.record() | encoded, target, seconds, command)
+    run.state = state
     return run
 
 
 def _encoded(
-    encoding: Encoding, source: EncodedSource | None, stock: Stock | None, chosen: ColumnSelector
+    encoding: Encoding, columns: ColumnSource, state: SelectionState | None, chosen: ColumnSelector
 ) -> dict[str, Any]:
-    """What was done to the columns: noted on the way, or found out in one more pass."""
-    if stock is not None and stock.encoded is not None:
-        return stock.encoded.record(chosen.kept_)
-    done: dict[str, Any] = (
-        encoding.record()
-        if source is None
-        else encoding.record(source.gaps, source.gap_columns, source.facts_of(chosen.kept_))
-    )
-    return done
+    """Return what was done to the columns: noted on the way, or found in one more pass."""
+    if state is not None and state.encoded is not None:
+        return state.encoded.record(chosen.kept_)
+    if not isinstance(columns, EncodedSource):
+        return dict(encoding.record())
+    facts = columns.facts_of(chosen.kept_)
+    return dict(encoding.record(columns.gaps, columns.gap_columns, facts))
 
 
-def watched(report: Report, watch: Watch | None, so_far: Callable[[], Run]) -> Report:
+def watched(progress: Progress, watch: Watch | None, so_far: Callable[[], Run]) -> Progress:
     """Let somebody look at the run whenever the rule says how far it is."""
     if watch is None:
-        return report
+        return progress
 
     def both(what: str, done: int, total: int | None) -> None:
-        report(what, done, total)
+        progress(what, done, total)
         if what == SETTLED:  # told by the thread that decides, between two decisions
             watch(so_far)
 
     return both
-
-
-def _run(
-    chosen: ColumnSelector,
-    source: dict[str, Any],
-    target: Target,
-    seconds: dict[str, float],
-    command: str,
-) -> Run:
-    return describe_run(chosen, chosen.log_, source, target, seconds, command)
 
 
 def describe_run(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.core.errors import TamisError
-from tamis.engine.files.durable import HEAD, read_head, read_lines
+from tamis.engine.persistent.saved_selection import is_persistent, read_saved
 from tamis.report.page import Column, Section, Table
 
 #: Lines of the table; what came before is in the log.
@@ -16,12 +16,11 @@ MOST = 200
 
 def history_of(folder: str | os.PathLike[str]) -> Section | None:
     """Every feed, drop and refused file of a run; None for a run that was never fed."""
-    state = Path(folder) / "state"
-    if not (state / HEAD).is_file():
+    if not is_persistent(Path(folder)):
         return None
     try:
-        lines = read_lines(state, read_head(state)["history"])
-    except (OSError, ValueError, KeyError, TypeError, TamisError):
+        lines = read_saved(folder).history
+    except TamisError:
         return None  # the run itself is whole; tamis status says what is wrong with its state
     steps: dict[Any, dict[str, Any]] = {}
     for line in lines:  # a long feed has many commits, and the last one tells all

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tamis.core.errors import SourceError
 from tamis.core.files import kind_of
-from tamis.engine.files.record import open_run
+from tamis.engine.runs import open_run
 from tamis.report.history import history_of
 from tamis.report.page import Page
 from tamis.report.stream_run import page_of_run

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tamis.core.decisions import Decision, DecisionLog, Verdict
 from tamis.core.overview import displaced, growth, passage, strengths
 from tamis.core.sentences import counted, show
-from tamis.engine.run import Run
+from tamis.engine.runs import Run
 from tamis.report.page import (
     Bars,
     Code,
@@ -77,7 +77,7 @@ def _facts(run: Run) -> Section:
 
 def _kept(run: Run) -> Section:
     made_go = displaced(run.log)
-    kept = sorted(run.kept(), key=lambda row: -row["relevance"])
+    kept = sorted(run.kept_rows(), key=lambda row: -row["relevance"])
     rows = [
         [r["name"], r["relevance"], r["arrival"] + 1, made_go.get(r["feature"], 0)]
         for r in kept[:MOST_KEPT]

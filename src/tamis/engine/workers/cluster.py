@@ -18,8 +18,8 @@ from typing import Any
 
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
+from tamis.engine.loop import Executor, Scorer
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources.base import ColumnSource, Progress
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
@@ -29,31 +29,27 @@ LOOK = 2.0
 
 
 @contextlib.contextmanager
-def on_cluster(cluster: Any) -> Iterator[Scoring]:
+def on_cluster(cluster: Any) -> Iterator[Executor]:
     """Give what examines blocks on a cluster: an address, or a client of it."""
     with _client(cluster) as client, contextlib.ExitStack() as stack:
         check_workers(client)
 
-        def scoring(
-            selector: ColumnSelector,
-            source: ColumnSource,
-            width: int | None,
-            report: Progress,
-            start: int = 0,
+        def execute(
+            scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
         ) -> Generator[Any]:
             # A task, not scattered data: what is lost with a worker is made again. Workers pass it
             # on to each other packed, as each of them has to open the source itself.
-            told = client.submit(bytes, packed(selector, source), pure=False)
-            news, ours = News(selector, lambda what: _broadcast(client, what)), versions()
+            told = client.submit(bytes, packed(scorer, source), pure=False)
+            news, ours = News(scorer, lambda what: _broadcast(client, what)), versions()
             done = in_order(
-                tasks(source, width, report, start),
+                tasks(source, width, progress, start),
                 lambda task: _Answer(client, _examine, task, told, news.latest(), ours),
                 2 * sum(client.nthreads().values()) + 2,
-                lambda task: report("examining columns", task.last, source.n_columns),
+                lambda task: progress("examining columns", task.last, source.n_columns),
             )
             return stack.enter_context(contextlib.closing(one_by_one(_told(done))))
 
-        yield scoring
+        yield execute
 
 
 @contextlib.contextmanager

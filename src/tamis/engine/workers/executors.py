@@ -1,26 +1,28 @@
-"""Who examines blocks: this thread, a thread ahead of it, processes, or a cluster.
+"""Executors: who scores blocks. This thread, a thread ahead of it, processes, or a cluster.
 
-All are one thing to the selector: a function that gives the examined blocks of a source in order
-(`tamis.methods.base.Scoring`). Examining is a pure function of the block, so who does it, how
-many do it, and how columns are cut into blocks change nothing; decisions are taken here, in order.
+All are one thing to the loop: a function that gives the scored blocks of a source in order
+(`tamis.engine.loop.Executor`).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar
 
 from tamis.core.errors import ParameterError
+from tamis.engine.loop import Executor, ScoredColumns, Scorer
 from tamis.engine.workers.prefetch import ahead
 from tamis.kernels.threads import thread_count
-from tamis.methods.selector import ColumnSelector, Scoring, in_turn
 from tamis.sources.base import ColumnSource, Progress
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 @contextlib.contextmanager
-def examiner(cluster: Any = None) -> Iterator[Scoring]:
-    """Give what examines blocks, and end whatever it has begun, also when something goes wrong.
+def executor(cluster: Any = None) -> Iterator[Executor]:
+    """Give what scores blocks, and end whatever it has begun, also when something goes wrong.
 
     `cluster` is None for this process, ``"local:2"`` for two processes on this machine, or the
     address or client of a Dask cluster.
@@ -55,22 +57,22 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
             yield run
 
 
-def _here(stack: contextlib.ExitStack) -> Scoring:
-    """Examine a little ahead of the rule where there are threads for it."""
+def _here(stack: contextlib.ExitStack) -> Executor:
+    """Score blocks in this process."""
 
-    def scoring(
-        selector: ColumnSelector,
-        source: ColumnSource,
-        width: int | None,
-        report: Progress,
-        start: int = 0,
-    ) -> Any:
-        if thread_count() == 1:
-            return in_turn(selector, source, width, report, start)
-        blocks = ahead(selector.score, source.columns(width, start, progress=report))
-        return stack.enter_context(contextlib.closing(blocks))
+    def execute(
+        scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
+    ) -> Iterator[ScoredColumns]:
+        return stack.enter_context(
+            contextlib.closing(score_ahead(scorer, source.columns(width, start, progress=progress)))
+        )
 
-    return scoring
+    return execute
+
+
+def score_ahead(score: Callable[[A], B], blocks: Iterable[A]) -> Generator[B]:
+    """Score blocks a little ahead of the rule, where there are threads for it."""
+    return ahead(score, blocks) if thread_count() > 1 else (score(block) for block in blocks)
 
 
 def process_count(cluster: str) -> int:

@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tamis.core.errors import ClusterError
+from tamis.engine.loop import Executor, Scorer
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources.base import ColumnSource, Progress
 
 #: Processes are begun anew so many times without a result in between.
@@ -32,30 +32,26 @@ _mine: dict[str, Any] = {}
 
 
 @contextlib.contextmanager
-def processes(count: int) -> Iterator[Scoring]:
+def processes(count: int) -> Iterator[Executor]:
     """Give what examines blocks with so many processes."""
     with contextlib.ExitStack() as stack:
 
-        def scoring(
-            selector: ColumnSelector,
-            source: ColumnSource,
-            width: int | None,
-            report: Progress,
-            start: int = 0,
+        def execute(
+            scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
         ) -> Generator[Any]:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="tamis-")))
-            crew = _Crew(count, packed(selector, source), folder)
+            crew = _Crew(count, packed(scorer, source), folder)
             stack.enter_context(contextlib.closing(crew))
-            news = News(selector, _Files(folder))
+            news = News(scorer, _Files(folder))
             done = in_order(
-                tasks(source, width, report, start),
+                tasks(source, width, progress, start),
                 lambda task: crew.submit(_examine, task, news.latest()),
                 2 * count + 2,
-                lambda task: report("examining columns", task.last, source.n_columns),
+                lambda task: progress("examining columns", task.last, source.n_columns),
             )
             return stack.enter_context(contextlib.closing(one_by_one(done)))
 
-        yield scoring
+        yield execute
 
 
 @contextlib.contextmanager

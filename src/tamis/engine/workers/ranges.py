@@ -19,8 +19,8 @@ import numpy as np
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
+from tamis.engine.loop import Scorer
 from tamis.kernels.threads import threads
-from tamis.methods.selector import ColumnSelector
 from tamis.sources.base import ColumnSource, Progress
 
 #: Columns in the first task.
@@ -65,27 +65,22 @@ class Task:
     def done_by(self, who: str, what: bytes, kept: Any) -> Any:
         """Work a block out on a worker, with what it was told; its troubles are one sentence."""
         try:
-            selector, source = opened(what)
+            scorer, source = opened(what)
         except (SourceError, OSError) as error:
             raise ClusterError(
                 f"{who} cannot open the data ({error}); every worker must see it under the same "
                 "path"
             ) from error
         with _telling(who, self):
-            return self.score(selector, source, kept)
+            return self.score(scorer, source, kept)
 
-    def score(
-        self, selector: ColumnSelector, source: ColumnSource | None, kept: Any = None
-    ) -> list[Any]:
-        """Work the blocks out; one thread, as there are as many workers as there should be.
+    def score(self, scorer: Scorer, source: ColumnSource | None, kept: Any = None) -> list[Any]:
+        """Score the blocks; one thread, as there are as many workers as there should be.
 
-        `kept` is what the selector had to tell about what it keeps, when the task was given out.
+        `kept` is the snapshot of what the selector kept when the task was given out.
         """
         with threads(1):
-            return [
-                selector.score(block) if kept is None else selector.score_knowing(block, kept)
-                for block in self._blocks(source)
-            ]
+            return [scorer(block, kept) for block in self._blocks(source)]
 
     def _blocks(self, source: ColumnSource | None) -> Iterator[ColumnBlock]:
         if self.block is not None:
@@ -102,15 +97,15 @@ class News:
     one when its turn comes. `send` hands packed news to where workers find them.
     """
 
-    def __init__(self, selector: ColumnSelector, send: Callable[[bytes], Any]) -> None:
-        self._selector, self._send = selector, send
+    def __init__(self, scorer: Scorer, send: Callable[[bytes], Any]) -> None:
+        self._scorer, self._send = scorer, send
         self._features = np.zeros(0, dtype=np.int64)
         self._sent: Any = None
         self._age = 0
 
     def latest(self) -> Any:
         """What goes along with a task: where the last news are, or None."""
-        kept = self._selector.snapshot()
+        kept = self._scorer.snapshot()
         if kept is None:
             return None
         changed = len(np.setxor1d(kept.features, self._features, assume_unique=True))
@@ -121,10 +116,10 @@ class News:
         return self._sent
 
 
-def packed(selector: ColumnSelector, source: ColumnSource) -> bytes:
+def packed(scorer: Scorer, source: ColumnSource) -> bytes:
     """What a worker needs to know: who examines, and where columns are, if it can read them."""
     try:
-        return pickle.dumps((selector, source if source.portable else None))
+        return pickle.dumps((scorer, source if source.portable else None))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InputError(
             f"the selector cannot be sent to workers ({error}); run it without cluster="
@@ -132,9 +127,9 @@ def packed(selector: ColumnSelector, source: ColumnSource) -> bytes:
 
 
 @functools.lru_cache(maxsize=2)
-def opened(what: bytes) -> tuple[ColumnSelector, ColumnSource | None]:
+def opened(what: bytes) -> tuple[Scorer, ColumnSource | None]:
     """What was packed, opened once for many tasks; a worker may serve two runs in turn."""
-    found: tuple[ColumnSelector, ColumnSource | None] = pickle.loads(what)
+    found: tuple[Scorer, ColumnSource | None] = pickle.loads(what)
     return found
 
 

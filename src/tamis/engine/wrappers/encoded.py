@@ -21,7 +21,7 @@ from tamis.core.target import Target
 from tamis.encode import BY_NAME, Encoder, Missing, resolve
 from tamis.encode.base import Cuts, NameOf
 from tamis.encode.plain import PlainEncoder
-from tamis.engine.living.ledger import Hashes, hashes_of
+from tamis.engine.seen_columns import Hashes, hashes_of
 from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.measures.auto import at_alpha
 from tamis.measures.auto import resolve as resolve_measure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,8 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError, SourceError, warn
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import join
-from tamis.engine.files.durable import digest
-from tamis.engine.files.log_files import numbered_names
-from tamis.engine.living.ledger import Ledger
+from tamis.engine.log_tables import numbered_names
+from tamis.engine.seen_columns import SeenColumns
 from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.methods import ColumnSelector
 from tamis.sources.base import ColumnSource, Progress, silent
@@ -55,7 +55,7 @@ class GroupTable:
 
         With `exact`, a name that is none of theirs is told too.
         """
-        known = Ledger()
+        known = SeenColumns()
         known.add(0, self.names, np.zeros(len(self.names), np.uint64))
         found, _ = known.find(names)
         without = np.flatnonzero(found < 0)
@@ -83,7 +83,7 @@ def read_groups(path: str | os.PathLike[str]) -> GroupTable:
     types = {FEATURE: pa.large_string(), GROUP: pa.large_string()}
     try:
         with open(where, "rb") as file:
-            fingerprint = digest(file.read())
+            fingerprint = hashlib.blake2b(file.read(), digest_size=16).hexdigest()
         table = csv.read_csv(
             where,
             parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),

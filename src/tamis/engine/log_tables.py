@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,9 @@ NAMED_UP_TO = 5_000_000
 CHUNK = 1_000_000
 
 
-def write_log(log: DecisionLog, path: Path, *, first: int = 0, also: Sequence[int] = ()) -> None:
+def write_log(
+    log: DecisionLog, file: IO[bytes], *, first: int = 0, also: Sequence[int] = ()
+) -> None:
     """Write one row a feature: what became of it. From feature `first` on, `also` some before."""
     named = not log.names.numbered or len(log) <= NAMED_UP_TO
     schema = pa.schema(
@@ -43,13 +44,9 @@ def write_log(log: DecisionLog, path: Path, *, first: int = 0, also: Sequence[in
     # Feature numbers rise by one, so their differences pack to nothing; the rest repeats itself.
     packed = dict.fromkeys(("feature", "at"), "DELTA_BINARY_PACKED")
     repeats = ["verdict", "reason", "relevance", "level"]
-    # A file of our own: Arrow does not close the one it opened when the disk is full.
-    with (
-        path.open("wb") as file,
-        pq.ParquetWriter(
-            file, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
-        ) as writer,
-    ):
+    with pq.ParquetWriter(
+        file, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
+    ) as writer:
         older = np.asarray(also, dtype=np.int64)
         for lo in np.unique(older // CHUNK * CHUNK).tolist():
             inside = older[(older >= lo) & (older < lo + CHUNK)] - lo
@@ -126,7 +123,7 @@ def _plain(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def write_events(log: DecisionLog, path: Path) -> None:
+def write_events(log: DecisionLog, file: IO[bytes]) -> None:
     """Write one row a decision, in order."""
     state = log.state()
     ends = state["event_because_end"]
@@ -149,8 +146,7 @@ def write_events(log: DecisionLog, path: Path) -> None:
     columns["bulk_level"] = pa.array(raw_levels(log)[features])
     value = state["value"][features] if "value" in state else np.full(len(ends), np.nan, np.float32)
     columns["bulk_value"] = pa.array(value)
-    with path.open("wb") as file:
-        pq.write_table(pa.table(columns), file, compression="zstd")
+    pq.write_table(pa.table(columns), file, compression="zstd")
 
 
 def describe_log(log: DecisionLog) -> dict[str, Any]:
@@ -169,12 +165,17 @@ def describe_log(log: DecisionLog) -> dict[str, Any]:
     }
 
 
-def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> DecisionLog:
-    """The log in two files (paths, or files that are open), as `describe_log` told of it."""
-    reasons = {
+def reasons_from(record: Mapping[str, Any]) -> dict[str, Reason]:
+    """Return the reasons that `describe_log` described."""
+    return {
         key: Reason(Verdict[r["verdict"].upper()], r["sentence"])
         for key, r in record["reasons"].items()
     }
+
+
+def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> DecisionLog:
+    """The log in two files (paths, or files that are open), as `describe_log` told of it."""
+    reasons = reasons_from(record)
     file = pq.ParquetFile(log_file)
     # Names that came later are told elsewhere.
     named = not record["names"]["numbered"] and "name" in file.schema_arrow.names

@@ -1,51 +1,44 @@
-"""What a living selection says of itself: its log and its history, without what it takes to go on.
+"""What a persistent selection says of itself: its log and its history, without its selector.
 
-Reading this needs no selector, so whoever only asks does not wait for the numeric libraries.
+Reading this needs no selector, so `tamis why`, `log` and `status` do not wait for the numeric
+libraries.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
-
-import pyarrow as pa
+from typing import Any
 
 from tamis._registry import BATCH_METHODS, STREAM_METHODS
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import ParameterError, SourceError, TamisError
-from tamis.core.files import reason
-from tamis.core.log_arrays import append_names, extend
+from tamis.core.files import reason, recover_missing
+from tamis.core.log_arrays import Mark, append_names, extend
+from tamis.core.names import NameBook
 from tamis.core.sentences import counted
-from tamis.engine.files.durable import (
+from tamis.engine.log_tables import reasons_from
+from tamis.engine.persistent.state_file import (
     DAMAGE,
-    HEAD,
+    STATE,
     Record,
-    read_file,
-    read_head,
-    read_lines,
+    read_all,
+    read_one,
+    reading,
+    rows,
     unpack,
 )
-from tamis.engine.files.log_files import read_log
-from tamis.engine.files.views import RUN_FIELDS
-from tamis.engine.run import Run, encoded_how
-
-#: Version 2 says how columns are encoded: who does not know that must not feed any.
-FORMAT, VERSION, ENCODED_VERSION = "tamis-selection", 1, 2
-STATE = "state"
-
-T = TypeVar("T")
+from tamis.engine.runs import RUN_FIELDS, Run, encoded_how
 
 
 @dataclass(frozen=True)
-class LivingRecord:
-    """The last commit of a selection, to be asked about: nothing in it changes."""
+class SavedSelection:
+    """The last commit of a selection, for reading only."""
 
     folder: Path
     head: Record
@@ -108,82 +101,76 @@ class LivingRecord:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def is_living(folder: Path) -> bool:
-    """Tell whether a run can go on."""
-    return os.path.isfile(folder / STATE / HEAD)  # False also for a name that cannot be
+def is_persistent(folder: Path) -> bool:
+    """Tell whether a run has a state to resume from."""
+    return os.path.isfile(folder / STATE)  # False also for a name that cannot be
 
 
-def read_record(folder: str | os.PathLike[str]) -> LivingRecord:
-    """Read what a selection says of itself; one sentence where there is none."""
+def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> SavedSelection:
+    """Read what a selection says of itself; raise a one-sentence error where there is none."""
     path = Path(folder)
-    if not is_living(path):
-        raise SourceError(no_selection(path))
-
-    def read(path: Path) -> LivingRecord:
-        with told_as_damage(path):
-            head = checked_head(path)
-            return LivingRecord(
-                path, head, read_whole_log(path, head), read_lines(path / STATE, head["history"])
-            )
-
-    return read_steadily(path, read)
+    recover_missing(path)
+    if not is_persistent(path):
+        raise SourceError(not_persistent(path))
+    with damage_as_one_sentence(path), reading(path) as opened:
+        head = read_one(opened, "head")
+        log = read_log(opened, head).log
+        return SavedSelection(path, head, log, read_history(opened, head) if history else [])
 
 
-def read_living_run(folder: Path) -> Run:
-    """A selection as a run."""
-    head = checked_head(folder)
-    return LivingRecord(folder, head, read_whole_log(folder, head), []).run()
+@dataclass(frozen=True)
+class Piece:
+    """One stored piece of the log: its number and size, where it begins, and what it forgets."""
+
+    number: int
+    size: int
+    begin: Mark
+    forgotten: list[int]
 
 
-def checked_head(folder: Path) -> Record:
-    """The head, if this tamis understands it."""
-    head = read_head(folder / STATE)
-    if head["format"] != FORMAT or head["version"] not in (VERSION, ENCODED_VERSION):
-        raise TamisError(
-            f"{folder} was written in format {head['version']!r} and this tamis reads formats "
-            f"{VERSION} and {ENCODED_VERSION}; use the tamis that wrote it"
-        )
-    return head
+@dataclass(frozen=True)
+class StoredLog:
+    """The log, the pieces that it is stored in, and the columns seen in each."""
+
+    log: DecisionLog
+    pieces: list[Piece]
+    seen: list[Record]
 
 
-def read_whole_log(folder: Path, head: Record) -> DecisionLog:
-    """The log file, and what was committed since it was written."""
-    state = folder / STATE
-    files = [io.BytesIO(read_file(state, head[key])) for key in ("log", "events")]
-    log = read_log(files[0], files[1], head)
-    for record in head["segments"]:
-        segment = unpack(read_file(state, record))
-        width = len(segment["log"]["reason"])
-        extend(log, segment["log"])
-        append_names(log, segment["names"], width)
-    return log
+def read_log(opened: Any, head: Record) -> StoredLog:
+    """Read all pieces of the log in order."""
+    names = NameBook(head["names"]["prefix"], head["names"]["base"])
+    stored = StoredLog(DecisionLog(reasons_from(head), names, head["words"]), [], [])
+    log = stored.log
+    for number, data in rows(opened, "log"):
+        piece, begin = unpack(data), Mark.of(log)
+        width = len(piece["log"]["reason"])
+        if len(piece["log"].get("value", piece["log"]["reason"])) != width:
+            raise SourceError("the numbers of the log do not fit together")
+        extend(log, piece["log"])
+        append_names(log, piece["names"], width)
+        stored.pieces.append(Piece(number, len(data), begin, list(piece["forgotten"])))
+        stored.seen.append(piece["seen"])
+    if (len(log), log.n_events) != (head["features"], head["events"]):
+        raise SourceError("a piece of the log is missing")
+    return stored
 
 
-def read_steadily(folder: Path, read: Callable[[Path], T]) -> T:
-    """Read a folder, and once more if another process wrote to it meanwhile."""
-    for _ in range(5):
-        try:
-            return read(folder)
-        except SourceError:
-            before = commit_in(folder)
-            if before is None or before == commit_in(folder):
-                break
-    return read(folder)
-
-
-def commit_in(folder: Path) -> int | None:
-    """The number of the last commit, or None where it cannot be read."""
-    with contextlib.suppress(Exception):
-        return int(read_head(folder / STATE)["commit"])
-    return None
+def read_history(opened: Any, head: Record) -> list[Record]:
+    """Read what happened, one entry per commit."""
+    history = read_all(opened, "history")
+    whole = list(history) == list(range(1, head["commit"] + 1))
+    if not whole or not all(0 <= line["events"] <= head["events"] for line in history.values()):
+        raise SourceError("a piece of the history is missing")
+    return list(history.values())
 
 
 @contextlib.contextmanager
-def told_as_damage(folder: Path) -> Iterator[None]:
+def damage_as_one_sentence(folder: Path) -> Iterator[None]:
     """Say what is wrong with a folder that cannot be read."""
     try:
         yield
-    except (*DAMAGE, SourceError, pa.ArrowException) as error:
+    except DAMAGE as error:
         if isinstance(error, TamisError) and not isinstance(error, SourceError):
             raise
         raise SourceError(
@@ -234,7 +221,7 @@ def must_be_resumed(history: list[Record]) -> bool:
     return bool(lines) and not lines[-1]["done"]
 
 
-def cannot_go_on(method: str) -> str:
+def cannot_be_fed(method: str) -> str:
     """Say why columns cannot be fed to a method."""
     if method in BATCH_METHODS:
         return (
@@ -243,23 +230,27 @@ def cannot_go_on(method: str) -> str:
             "them"
         )
     return (
-        f"{method} is no method whose feature stream can be put away and go on; use one such as "
+        f"{method} is not a method whose feature stream can be saved and resumed; use one such as "
         "saola"
     )
 
 
-def no_selection(path: Path) -> str:
-    """Say why a folder is no living selection."""
+def not_persistent(path: Path) -> str:
+    """Say why columns cannot be fed to a folder."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        method, encoded = str(record["method"]), "encode" in record["source"]
+        method, command = str(record["method"]), str(record["command"]).strip()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return f"{path} is no selection; make one with tamis select or tamis.Selection.create"
+        return f"{path} is not a selection; make one with tamis select or tamis.Selection.create"
     if method not in STREAM_METHODS:
-        return f"{path} cannot go on: {cannot_go_on(method)}"
-    if encoded:
+        return f"{path} cannot be fed: {cannot_be_fed(method)}"
+    again = f"select again with: {command}" if command else "select again with tamis select"
+    if os.path.isfile(path / "state" / "HEAD.json"):
         return (
-            f"{path} was selected with an encoder that is none of tamis, or by an older tamis, so "
-            "it does not say how columns that come later are encoded; run tamis select again"
+            f"{path} was written by an older tamis, whose state this one does not read (its log "
+            f"can still be read); {again}, and feed what was fed"
         )
-    return f"{path} holds no state to go on from (an older tamis wrote it); run tamis select again"
+    return (
+        f"{path} holds no state to resume from (it was saved without keep_state=True, with an "
+        f"encoder that no file can name, or by an older tamis); {again}"
+    )

@@ -1,8 +1,8 @@
-"""A selection that survives the death of its driver: begun in a folder, committed as it goes on.
+"""Runs that survive the death of their driver: begun in a folder, committed every few seconds.
 
-The folder is that of a living selection from the first moment on. Its history says what is being
-selected from; whoever opens it later goes on behind the last committed block, here or on a cluster,
-and ends with the log of a run that was never stopped.
+The folder is that of a persistent selection from the start. Its history says what is being selected
+from; another process resumes after the last committed block, here or on a cluster, and ends with
+the log of a run that was never stopped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,34 +28,25 @@ from tamis.core.masking import MASK
 from tamis.core.memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.files.durable import Record
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.living.archive import Archive, new_archive
-from tamis.engine.living.archive_reader import Given
-from tamis.engine.living.opening import known_encoding
-from tamis.engine.living.record import cannot_go_on, is_living, read_record
-from tamis.engine.living.selection import Selection
-from tamis.engine.living.stock import can_be_saved, stock_for
-from tamis.engine.run import Run
+from tamis.engine.loop import Executor, Scorer, advance
+from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
+from tamis.engine.persistent.selection import Selection, known_encoding
+from tamis.engine.persistent.selection_state import Given, SelectionState, can_be_saved, state_for
+from tamis.engine.persistent.state_file import Record
+from tamis.engine.runs import Run
 from tamis.engine.select import Watch, describe_run, watched
-from tamis.engine.workers.executors import examiner
+from tamis.engine.workers.executors import executor
 from tamis.engine.wrappers.encoded import EncodedSource
 from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.kernels.threads import threads
-from tamis.methods import FeatureStreamSelector
-from tamis.methods.selector import ColumnSelector, Scoring
 from tamis.sources import open_source
 from tamis.sources.addresses import from_here
 from tamis.sources.axis import to_columns
-from tamis.sources.base import ColumnSource, Report, silent
+from tamis.sources.base import ColumnSource, Progress, silent
 
 #: Seconds between two commits.
 EVERY = 2.0
-
-
-def can_resume(selector: ColumnSelector) -> bool:
-    """Tell whether a method decides as columns come, and can be put away in between."""
-    return isinstance(selector, FeatureStreamSelector) and can_be_saved(selector)
 
 
 def begin(
@@ -79,7 +70,7 @@ def begin(
     ----------
     folder : path
         Where the run will be.
-    source : Source
+    source : ColumnSource
         Columns on disk, at the place that `tamis.open` was given.
     selector : str, rule, estimator or selector
         What decides (a copy of it): one for feature streams.
@@ -89,7 +80,7 @@ def begin(
         As for `tamis.select`.
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
-    rows : Source, optional
+    rows : ColumnSource, optional
         What the columns were made from, which may know more about its rows.
     name, command, seconds : str, str, dict
         What the data is called, how the run was asked for, and the time that went before.
@@ -97,23 +88,23 @@ def begin(
         Replace a run that is there.
     """
     selector = as_selector(selector)
-    if not isinstance(selector, FeatureStreamSelector) or not can_be_saved(selector):
+    if not can_be_saved(selector):
         raise ParameterError(
-            f"{cannot_go_on(selector.method)}; without --checkpoint it runs, and begins again "
+            f"{cannot_be_fed(selector.method)}; without --checkpoint it runs, and begins again "
             "when it is stopped"
         )
     target = Target.of(source.target())
     target.refuse_constant()
     encoding = known_encoding(encode, missing)
     chosen = encoding.begun(selector, target, source.name_prefix, source.name_base)
-    stock = stock_for(chosen, source, target, encoding)
-    if stock is None:
+    state = state_for(chosen, source, target, encoding)
+    if state is None:
         raise InputError(
             "the classes of the target cannot be written to a file, so the run cannot be resumed; "
             "make words of them, or leave --checkpoint out"
         )
     if rows is not None:
-        stock.know_rows(rows)
+        state.know_rows(rows)
     info = source.info()
     asked = _asked(source, reading or {})
     if groups is not None:
@@ -126,11 +117,9 @@ def begin(
         # The log begins with the first column; until then there is nothing in it.
         facts = info.record() | encoding.record() | {"name": name}
         empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
-        archive = new_archive(
-            work, chosen, stock, describe_run(chosen, empty, facts, target, seconds, command)
-        )
-        archive.commit(line, last=True)
-        archive.refresh()
+        state.create(work, describe_run(chosen, empty, facts, target, seconds, command))
+        state.commit(line)
+        state.export()
 
 
 def _asked(source: ColumnSource, reading: dict[str, Any]) -> dict[str, Any]:
@@ -160,14 +149,14 @@ def resume(
     *,
     cluster: Any = None,
     width: int | None = None,
-    n_threads: int | None = None,
+    n_jobs: int | None = None,
     every: float = EVERY,
-    report: Report = silent,
+    progress: Progress = silent,
     watch: Watch | None = None,
     say: Callable[[str], object] = lambda sentence: None,
     selector: Given = None,
 ) -> Run:
-    """Go on with a run that was stopped, behind the last block that it committed.
+    """Resume a run that was stopped, after the last block that it committed.
 
     Parameters
     ----------
@@ -175,7 +164,7 @@ def resume(
         What ``tamis select --checkpoint`` or ``--cluster`` left.
     data : path, optional
         Where the data is now: it has moved, or its address has a password, which is not recorded.
-    cluster, width, n_threads, report, watch
+    cluster, width, n_jobs, report, watch
         As for `tamis.select`; they may differ from those the run began with, and cannot change the
         answer.
     every : float
@@ -202,29 +191,70 @@ def resume(
         )
     columns = grouped(to_columns(source), _groups_again(asked.get("groups"), folder))
     with contextlib.ExitStack() as stack:
-        if n_threads is not None:
-            stack.enter_context(threads(n_threads))
-        scoring = stack.enter_context(examiner(cluster))
+        if n_jobs is not None:
+            stack.enter_context(threads(n_jobs))
+        execute = stack.enter_context(executor(cluster))
         stack.enter_context(selection._writing(False, say))
-        archive = selection._archive
-        line, _ = _last_line(archive.history, folder)
-        if archive.selector.n_features_in_ != line["columns"]:
+        state = selection._state
+        line, _ = _last_line(state.history, folder)
+        if state.selector.n_features_in_ != line["columns"]:
             raise SourceError(
-                f"{folder} holds columns of something else behind those of {line['source']}; run "
+                f"{folder} holds columns of something else after those of {line['source']}; run "
                 "tamis select again"
             )
         if line["columns"]:
-            say(f"going on behind column {line['columns']:,} of {line['source']}")
-        going = _Going(archive, columns, line, every)
-        going(scoring, width, report, watch, elsewhere=cluster is not None)
-        archive.head["run"]["seconds"]["select"] += time.perf_counter() - begun
-        archive.head["run"]["peak_megabytes"] = peak_megabytes()
-        archive.commit(going.line(done=True), last=True)
-        archive.refresh()
-        archive.stock.tell_of_leaks(archive.log.names)
-        run = archive.run()
-        run.selector = archive.selector
+            say(f"resuming after column {line['columns']:,} of {line['source']}")
+        elsewhere = cluster is not None
+        progress = watched(progress, watch, state.run)
+        _take_rest(state, columns, execute, line, width, progress, every, elsewhere=elsewhere)
+        facts = state.head["run"]
+        facts["seconds"]["select"] = (
+            facts["seconds"].get("select", 0.0) + time.perf_counter() - begun
+        )
+        facts["peak_megabytes"] = peak_megabytes()
+        state.commit(_line(line["source"], line["fingerprint"], len(state.log), done=True))
+        state.export()
+        state.warn_of_leak()
+        run = state.run()
+        run.selector = state.selector
     return run
+
+
+def _take_rest(
+    state: SelectionState,
+    source: ColumnSource,
+    execute: Executor,
+    line: Record,
+    width: int | None,
+    progress: Progress,
+    every: float,
+    *,
+    elsewhere: bool,
+) -> None:
+    """Take all columns that are left of a source."""
+    if state.encoded is not None:
+        source = EncodedSource(source, state.encoded.encoding, state.target)
+    selector = state.selector
+    # Workers get a selector that has seen nothing, which is small: scoring needs no more.
+    blank = selector.clone().start(
+        state.target, name_prefix=source.name_prefix, name_base=source.name_base
+    )
+    for one in (blank, selector):
+        one.prepare(source.columns(), source.n_columns)
+    at_hand = not (elsewhere and source.portable)
+
+    def commit(end: int) -> None:
+        if not at_hand:
+            state.fetch(source)
+        state.commit(_line(line["source"], line["fingerprint"], end))
+
+    scorer = Scorer(blank, state.target, True, at_hand, selector)
+    advance(
+        selector, execute(scorer, source, width, progress, line["columns"]), state, commit,
+        every=every, total=source.n_columns, whole=True, progress=progress,
+    )  # fmt: skip
+    if not at_hand:
+        state.fetch(source)
 
 
 def _groups_again(asked: dict[str, str] | None, folder: Any) -> GroupTable | None:
@@ -241,15 +271,15 @@ def _groups_again(asked: dict[str, str] | None, folder: Any) -> GroupTable | Non
 
 def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise one sentence if a folder holds a run that `resume` would go on with."""
-    if force or not is_living(Path(folder)):
+    if force or not is_persistent(Path(folder)):
         return
     try:
-        line, _ = _last_line(read_record(folder).history, folder)
+        line, _ = _last_line(read_saved(folder).history, folder)
     except TamisError:  # nothing that could be resumed
         return
     if not line["done"]:
         raise OutputError(
-            f"{folder} holds a run that is not finished; go on with it: tamis resume "
+            f"{folder} holds a run that is not finished; resume it: tamis resume "
             f"{shlex.quote(os.fspath(folder))}; or choose another folder, or use --force"
         )
 
@@ -263,76 +293,3 @@ def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, An
             "nothing to resume; feed it with tamis feed"
         )
     return lines[-1], history[0]["asked"]
-
-
-class _Going:
-    """One process on the way through what is left of a source."""
-
-    def __init__(self, archive: Archive, source: ColumnSource, line: Record, every: float) -> None:
-        self._archive, self._source, self._last, self._every = archive, source, line, every
-        self._begun = time.perf_counter()
-        archive.head["run"]["seconds"].setdefault("select", 0.0)
-
-    def __call__(
-        self,
-        scoring: Scoring,
-        width: int | None,
-        report: Report,
-        watch: Watch | None,
-        *,
-        elsewhere: bool,
-    ) -> None:
-        """Take all columns that are left."""
-        archive, done = self._archive, self._last["columns"]
-        selector, stock = archive.selector, archive.stock
-        source = self._encoded(self._source)
-        # Workers get a selector that has seen nothing: examining depends on no more than that.
-        blank = selector.clone().start(
-            stock.target, name_prefix=source.name_prefix, name_base=source.name_base
-        )
-        blank.prepare(source.columns(), source.n_columns)
-        selector.prepare(source.columns(), source.n_columns)
-        at_hand = not (elsewhere and source.portable)
-        noted = stock.filled(
-            selector, self._committing(scoring, at_hand), blank=blank, at_hand=at_hand
-        )
-        selector.go_on(source, noted, width, watched(report, watch, archive.run), done)
-        self._fetch(at_hand)
-
-    def _encoded(self, source: ColumnSource) -> ColumnSource:
-        """The source as the selector sees it."""
-        stock = self._archive.stock
-        if stock.encoded is None:
-            return source
-        return EncodedSource(source, stock.encoded.encoding, stock.target)
-
-    def _committing(self, scoring: Scoring, at_hand: bool) -> Scoring:
-        """The same examining; what was taken of it is committed now and then."""
-
-        def committed(
-            selector: ColumnSelector,
-            source: ColumnSource,
-            width: int | None,
-            report: Report,
-            start: int = 0,
-        ) -> Iterator[Any]:
-            last = time.monotonic()
-            for scored in scoring(selector, source, width, report, start):
-                yield scored
-                # The reader comes back for the next one when it has taken this one in.
-                if time.monotonic() - last >= self._every:
-                    self._fetch(at_hand)
-                    self._archive.commit(self.line(), last=False)
-                    last = time.monotonic()
-
-        return committed
-
-    def _fetch(self, at_hand: bool) -> None:
-        """Have the values of what is kept, which workers have read and not sent."""
-        if not at_hand:
-            self._archive.stock.fetch(self._archive.selector, self._source)
-
-    def line(self, *, done: bool = False) -> Record:
-        """What the history says now."""
-        columns = self._archive.selector.n_features_in_
-        return _line(self._last["source"], self._last["fingerprint"], columns, done=done)

@@ -1,56 +1,59 @@
-"""A living selection: a run that goes on when new columns come, days later, in another process."""
+"""A persistent selection: a run that resumes when new columns come, days later."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+import shlex
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.files import atomic_folder, reason, recover_missing
+from tamis.core.masking import masked
+from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.files.durable import Record, clear_others, locked, read_head
 from tamis.engine.known_selectors import as_selector, own_place
-from tamis.engine.living.archive import Archive, names_in, new_archive
-from tamis.engine.living.archive_reader import Given
-from tamis.engine.living.feeding import Fed, Feeding
-from tamis.engine.living.opening import (
-    Say,
-    known_encoding,
-    name_of,
-    read,
-    refuse_feed,
-    say_nothing,
-    source_of,
+from tamis.engine.persistent.feeding import Fed, Feeding
+from tamis.engine.persistent.saved_selection import (
+    cannot_be_fed,
+    is_persistent,
+    not_persistent,
 )
-from tamis.engine.living.record import STATE, cannot_go_on, commit_in, is_living, no_selection
-from tamis.engine.living.rows import as_keys
-from tamis.engine.living.stock import Stock, can_be_saved
-from tamis.engine.living.withdrawal import WITHDRAWN, withdraw
-from tamis.engine.run import Run
+from tamis.engine.persistent.selection_state import Given, SelectionState, as_keys, can_be_saved
+from tamis.engine.persistent.state_file import Record, last_commit, only_writer
+from tamis.engine.persistent.withdrawal import WITHDRAWN, withdraw
+from tamis.engine.runs import Run
 from tamis.engine.select import describe_run
+from tamis.engine.wrappers.encoded import Encoding
 from tamis.engine.wrappers.groups import refuse_groups
-from tamis.methods import FeatureStreamSelector
-from tamis.sources import Source
-from tamis.sources.arrays.in_memory import is_series
+from tamis.sources import Source, open_source
+from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.axis import temporary_columns
-from tamis.sources.base import Report, silent
+from tamis.sources.base import Progress, silent
+
+#: Told a sentence that a person should know.
+Say = Callable[[str], object]
+
+
+def say_nothing(sentence: str) -> None:
+    """Say nothing."""
 
 
 class Selection:
     """A selection that lives in a folder and takes new columns whenever they come.
 
-    The folder holds what `tamis select` writes, and beside it the state that it takes to go on:
-    plain files (JSON, Parquet, NumPy arrays) with lengths and hashes, no pickle. Feeding the same
-    columns in one go or over a year, in one process or in many that were killed half-way, gives the
-    same decisions and the same log, to the bit.
+    The folder holds what `tamis select` writes, and beside it the state that resuming takes: one
+    SQLite file, no pickle. Feeding the same columns at once or over a year, in one process or in
+    many that were killed half-way, gives the same decisions and the same log, to the bit.
 
     Columns that have names are known by them: one that comes again with the same values is
     skipped, one that comes with other values is refused unless it is to replace the old one.
@@ -63,7 +66,7 @@ class Selection:
     ----------
     folder : Path
         Where it lives.
-    kept : list of str
+    kept_names : list of str
         Names of the kept features, in order of arrival.
 
     Examples
@@ -76,20 +79,20 @@ class Selection:
     >>> monday = pd.DataFrame({"age": rng.normal(size=200) + y, "height": rng.normal(size=200)})
     >>> print(selection.feed(monday))
     the data: 2 columns taken, 1 of them kept
-    >>> Selection.open(folder).kept
+    >>> Selection.open(folder).kept_names
     ['age']
     >>> print(Selection.open(folder).feed(monday))
     the data: 0 columns taken, 0 of them kept; 2 were fed before and were skipped
     """
 
-    def __init__(self, archive: Archive, selector: Given = None) -> None:
-        self._archive, self._given = archive, selector
+    def __init__(self, state: SelectionState, selector: Given = None) -> None:
+        self._state, self._given = state, selector
         self._stale = False
 
     @property
     def folder(self) -> Path:
         """Where it lives."""
-        return self._archive.folder
+        return self._state.folder
 
     # --- making and opening ----------------------------------------------------------------
 
@@ -131,27 +134,28 @@ class Selection:
         force : bool, default=False
             Replace a run that is there.
         """
-        chosen = as_selector(selector)
-        if not isinstance(chosen, FeatureStreamSelector) or not can_be_saved(chosen):
-            raise ParameterError(cannot_go_on(chosen.method))
+        chosen: Any = as_selector(selector)
+        if not can_be_saved(chosen):
+            raise ParameterError(cannot_be_fed(chosen.method))
         target = Target.of(np.asarray(y) if is_series(y) else y)
         encoding = known_encoding(encode, missing)
         chosen = encoding.begun(chosen, target, name_prefix, name_base)
         if key is not None:
             key_name = key_name or str(getattr(key, "name", None) or "key")
             key = as_keys(key, target.n_rows, "key")
-        stock = Stock.of(target, key, key_name, encoding)
+        state = SelectionState.of(chosen, target, encoding)
+        state.keys, state.key = key, key_name
         if is_series(y) and y.name:
-            stock.target_name = str(y.name)
+            state.target_name = str(y.name)
 
         with atomic_folder(folder, "run", force=force) as work:
             log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
             source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                       "name": "columns that are fed", "fingerprint": "",
                       **encoding.record()}  # fmt: skip
-            archive = new_archive(work, chosen, stock, describe_run(chosen, log, source, target))
-            archive.commit({"action": "create"}, last=True)
-            archive.refresh()
+            state.create(work, describe_run(chosen, log, source, target))
+            state.commit({"action": "create"})
+            state.export()
         return cls.open(folder, None if own_place(chosen) is None else chosen)
 
     @classmethod
@@ -163,18 +167,19 @@ class Selection:
         """
         path = Path(folder)
         recover_missing(path)
-        if not is_living(path):
-            raise SourceError(no_selection(path))
-        found = cls(read(path, selector), selector)
-        if not found._archive.record().shown():
+        if not is_persistent(path):
+            raise SourceError(not_persistent(path))
+        found = cls(SelectionState.read(path, selector), selector)
+        if not found._state.saved().shown():
             found._repair()
         return found
 
     def _repair(self) -> None:
         """Show the last commit in the files that people read, if a crash came in between."""
-        with contextlib.suppress(OSError), locked(self.folder / STATE, wait=False):
+        with contextlib.suppress(OSError, sqlite3.Error), only_writer(self.folder, wait=False):
             self._catch_up()
-            self._archive.refresh()
+            self._state.exported = 0, 0
+            self._state.export()
 
     # --- going on --------------------------------------------------------------------------
 
@@ -189,7 +194,7 @@ class Selection:
         allow_target: bool = False,
         width: int | None = None,
         wait: bool = True,
-        report: Report = silent,
+        progress: Progress = silent,
         say: Say = say_nothing,
         facts: dict[str, Any] | None = None,
         **reading: Any,
@@ -210,7 +215,7 @@ class Selection:
         replace : bool, default=False
             A column of a known name with other values replaces the old one, which is withdrawn.
         allow_target : bool, default=False
-            Take a column that says the same as the target in every row, which is refused otherwise.
+            Take a column that equals the target in every row, which is refused otherwise.
         width : int, optional
             Columns in a block. A prefetch: it cannot change the answer.
         wait : bool, default=True
@@ -224,12 +229,12 @@ class Selection:
         """
         facts = dict(facts or {}) if keys is None else {**(facts or {}), "keys": keys}
         name = name_of(columns)
-        key = self._archive.stock.key
+        key = self._state.key
         source, facts = source_of(columns, names, key, facts, reading)
         if groups is not None:
-            refuse_groups(self._archive.selector)
+            refuse_groups(self._state.selector)
         leave = {"replace": replace, "allow_target": allow_target, "groups": groups}
-        return self._feed(source, name, facts, leave, width, wait, report, say)
+        return self._feed(source, name, facts, leave, width, wait, progress, say)
 
     def _feed(
         self,
@@ -239,18 +244,22 @@ class Selection:
         leave: dict[str, Any],
         width: int | None,
         wait: bool,
-        report: Report,
+        progress: Progress,
         say: Say,
     ) -> Fed:
         """Feed a source that is open."""
-        with self._writing(wait, say), temporary_columns(source, report) as by_columns:
+        with self._writing(wait, say), temporary_columns(source, progress) as by_columns:
             if by_columns is not source:
-                facts = {"fingerprint": source.fingerprint(), **facts}
-            archive = self._archive
-            refuse_feed(self.folder, archive.history)
-            how: Any = {"width": width, "report": report, "facts": facts, **leave}
-            fed = Feeding(archive, by_columns, name, **how)()
-            archive.refresh()
+                facts = {"fingerprint": source.info().fingerprint, **facts}
+            state = self._state
+            if state.must_be_resumed:  # what is fed would come before columns of the run itself
+                raise InputError(
+                    f"{self.folder} holds a run that is not finished; resume it first: tamis "
+                    f"resume {shlex.quote(os.fspath(self.folder))}"
+                )
+            how: Any = {"width": width, "progress": progress, "facts": facts, **leave}
+            fed = Feeding(state, by_columns, name, **how)()
+            state.export()
         return fed
 
     def drop(self, name: str, *, wait: bool = True, say: Say = say_nothing) -> list[str]:
@@ -260,28 +269,27 @@ class Selection:
         displaced: they may be fed again, and are then decided about as new arrivals.
         """
         with self._writing(wait, say):
-            log = self._archive.log
+            log = self._state.log
             feature = log.number(name)
             if log.reason_of(feature).startswith(WITHDRAWN):
                 raise InputError(f"{name} was withdrawn before")
-            back = withdraw(self._archive, [feature], WITHDRAWN)
-            self._archive.commit({"action": "drop", "feature": log.names[feature]}, last=True)
-            self._archive.refresh()
+            back = withdraw(self._state, [feature], WITHDRAWN)
+            self._state.commit({"action": "drop", "feature": log.names[feature]})
+            self._state.export()
         return [log.names[f] for f in back]
 
     def note(self, line: Record) -> None:
         """Write a line to the history, such as a file that could not be fed."""
         with self._writing(True, say_nothing):
-            self._archive.commit(line, last=True)
-            self._archive.refresh()
+            self._state.commit(line)
+            self._state.export()
 
     # --- asking ----------------------------------------------------------------------------
 
     @property
-    def kept(self) -> list[str]:
+    def kept_names(self) -> list[str]:
         """Names of the kept features, in order of arrival."""
-        log = self._now().log
-        return [log.names[f] for f in log.replay()]
+        return self.run.kept_names
 
     @property
     def run(self) -> Run:
@@ -299,7 +307,7 @@ class Selection:
 
     def status(self) -> dict[str, Any]:
         """Where the selection stands, as a dict of plain values."""
-        return self._now().record().status()
+        return self._now().saved().status()
 
     def log(self, since: str | int | None = None) -> list[dict[str, Any]]:
         """The decisions of the rule in order, each with the time of its commit.
@@ -310,7 +318,7 @@ class Selection:
             A date or a time such as "2026-11-01" (UTC unless it says otherwise), a number of
             commits from the end, or "last" for the last commit that decided anything.
         """
-        return self._now().record().decisions(since)
+        return self._now().saved().decisions(since)
 
     def __repr__(self) -> str:
         counts = self._now().log.counts()
@@ -322,17 +330,14 @@ class Selection:
     def _writing(self, wait: bool, say: Say) -> Iterator[None]:
         """Be the only writer, know what others wrote, and forget what could not be written."""
         try:
-            with locked(self.folder / STATE, wait=wait, say=say):
+            with only_writer(self.folder, wait=wait, say=say):
                 self._catch_up()
-                clear_others(self.folder / STATE, names_in(self._archive.head))
                 yield
         except TamisError:
             self._stale = True
             raise
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, sqlite3.Error) as error:
             self._stale = True
-            with contextlib.suppress(Exception):  # a full disk needs the room
-                clear_others(self.folder / STATE, names_in(read_head(self.folder / STATE)))
             raise OutputError(
                 f"{self.folder} cannot be written ({reason(error)}); the selection is as it was "
                 "when it was last committed"
@@ -341,13 +346,73 @@ class Selection:
             self._stale = True
             raise
 
-    def _now(self) -> Archive:
-        """What the folder holds now, also if another process wrote to it since."""
+    def _now(self) -> SelectionState:
+        """Return what the folder holds now, also if another process wrote to it since."""
         self._catch_up()
-        return self._archive
+        return self._state
 
     def _catch_up(self) -> None:
         """Read the folder again if another process has written to it, or we failed to."""
-        if self._stale or commit_in(self.folder) != self._archive.head["commit"]:
-            self._archive = read(self.folder, self._given)
+        if self._stale or last_commit(self.folder) != self._state.head["commit"]:
+            self._state = SelectionState.read(self.folder, self._given)
             self._stale = False
+
+
+# --- what is fed -----------------------------------------------------------------------------
+
+
+def source_of(
+    data: Any,
+    names: Sequence[str] | None,
+    key: str | None,
+    facts: dict[str, Any],
+    reading: dict[str, Any],
+) -> tuple[Source, dict[str, Any]]:
+    """Open what is to be fed; the key column of a table is no feature."""
+    given = None if names is None else Names.of(names)
+    if isinstance(data, Source):
+        return data, facts
+    if isinstance(data, str | os.PathLike):
+        if key is not None and "keys" not in facts:
+            reading = {"key": key, **reading}
+        return open_source(data, **reading), facts
+    if is_series(data):
+        data, given = one_column(data, given)
+    elif is_frame(data) and key is not None and "keys" not in facts:
+        data, keys = _split_key(data, key)
+        facts = {"keys": keys, **facts}
+    elif getattr(data, "ndim", 2) == 1:
+        data = np.asarray(data).reshape(-1, 1)
+    return MemorySource(data, names=given), facts
+
+
+def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
+    """A table without its key column, and the keys."""
+    table = nw.from_native(frame, eager_only=True)
+    if key not in table.columns:
+        raise InputError(
+            f"the table has no column {key!r} to tell which row is which, and this selection goes "
+            "by it; add that column"
+        )
+    return table.drop(key).to_native(), table.get_column(key).to_numpy()
+
+
+def name_of(data: Any) -> str:
+    """What to call what is fed."""
+    path = data if isinstance(data, str | os.PathLike) else getattr(data, "path", None)
+    if path is None:
+        return "the data"
+    name = masked(os.fspath(path), whole=True)
+    return name if "://" in name else os.path.basename(os.path.normpath(name))
+
+
+def known_encoding(encode: Encoder | str | None, missing: Missing | str) -> Encoding:
+    """How columns are encoded, also those that come later: only by what a file can name."""
+    encoding = Encoding(encode, missing)
+    if not encoding.known_by_name:
+        raise ParameterError(
+            f"{type(encoding.encoder).__name__} is not an encoder of tamis, so a file cannot name "
+            "it and later columns could not be encoded by it; use one such as 'mdlp', or "
+            "select from all columns at once"
+        )
+    return encoding

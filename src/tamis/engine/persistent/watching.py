@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis.core.errors import OutputError, SourceError, TamisError
-from tamis.engine.living.selection import Selection
-from tamis.sources.base import Report, silent
+from tamis.engine.persistent.selection import Selection
+from tamis.sources.base import Progress, silent
 
 #: Endings of files that somebody is still writing.
 UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".crdownload", ".download", ".swp", "~")
@@ -103,13 +103,13 @@ class Watcher:
         replace: bool = False,
         allow_target: bool = False,
         say: Callable[[str], object] = lambda sentence: None,
-        report: Report = silent,
+        progress: Progress = silent,
         **reading: Any,
     ) -> None:
         self.selection, self.folder = selection, Path(folder)
         self._settle, self._say = settle, say
         self._leave: dict[str, Any] = {"replace": replace, "allow_target": allow_target}
-        self._report, self._reading = report, reading
+        self._progress, self._reading = progress, reading
         self._before: set[Seen] = set()
 
     def once(self) -> int:
@@ -150,7 +150,7 @@ class Watcher:
         facts = {"size": file.size, "mtime_ns": file.mtime_ns}
         try:
             fed = self.selection.feed(
-                self.folder / file.name, report=self._report, say=self._say, facts=facts,
+                self.folder / file.name, progress=self._progress, say=self._say, facts=facts,
                 **self._leave, **self._reading,
             )  # fmt: skip
         except OutputError:  # not the file's fault: there is no room, or no right to write

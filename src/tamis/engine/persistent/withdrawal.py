@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.log_arrays import Mark, arrays_since
-from tamis.engine.living.archive import Archive
+from tamis.engine.persistent.selection_state import SelectionState
 
 WITHDRAWN, REPLACED = "withdrawn", "replaced"
 
@@ -32,12 +32,12 @@ REASONS = {
 }
 
 
-def withdraw(archive: Archive, features: Sequence[int], why: str) -> list[int]:
+def withdraw(state: SelectionState, features: Sequence[int], why: str) -> list[int]:
     """Take features away; give those that they had displaced, which may be fed again.
 
     Nothing is decided anew: what a feature drove out is told, and not brought back.
     """
-    log, stock, selector = archive.log, archive.stock, archive.selector
+    log, selector = state.log, state.selector
     back = [f for f in displaced(log, features) if f not in features]
     kept = selector.kept_.tolist()
     log.declare(REASONS)
@@ -46,10 +46,9 @@ def withdraw(archive: Archive, features: Sequence[int], why: str) -> list[int]:
         log.append_withdrawal(Decision(feature, reason, log.relevance_of(feature)))
     stays = [f for f in kept if f not in features]
     if len(stays) < len(kept):
-        archive.selector = selector.without(features, stock.columns.block(stays))
-        stock.columns.keep_only(stays)
-    archive.forgotten += [*features, *back]
-    stock.ledger.forget(archive.forgotten)
+        state.selector = selector.without(features, state.kept_block(stays))
+        state.columns = {f: state.columns[f] for f in stays}
+    state.forget([*features, *back])
     return back
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,21 +18,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import counted
 from tamis.core.target import Target
-from tamis.engine.files.log_files import arrow_names, numbered_names
-from tamis.engine.living.archive import Archive
-from tamis.engine.living.ledger import Hashes, hashes_of, name_hashes
-from tamis.engine.living.rows import Places, aligned, as_keys, rearranged
-from tamis.engine.living.withdrawal import REPLACED, withdraw
-from tamis.engine.workers.prefetch import ahead
+from tamis.engine.log_tables import arrow_names, numbered_names
+from tamis.engine.loop import ScoredColumns, Scorer, advance
+from tamis.engine.persistent.selection_state import (
+    SelectionState,
+    as_keys,
+    first_duplicate,
+    shown_key,
+)
+from tamis.engine.persistent.withdrawal import REPLACED, withdraw
+from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
+from tamis.engine.workers.executors import score_ahead
 from tamis.engine.wrappers.groups import Labels, labels_of
-from tamis.kernels.threads import thread_count
-from tamis.methods.telling import SETTLED
-from tamis.sources.base import ColumnSource, Report, silent
+from tamis.sources.base import ColumnSource, Progress, silent
+
+Indices = npt.NDArray[np.intp]
 
 #: Seconds between two commits.
 COMMIT_EVERY = 1.0
@@ -81,57 +85,64 @@ class Fed:
         return said
 
 
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """New columns of a block, where they end in the source, and what their hashes should be."""
+
+    block: ColumnBlock
+    end: int
+    marks: Hashes
+
+
 @dataclass
 class Feeding:
     """One source on its way into a selection."""
 
-    archive: Archive
+    state: SelectionState
     source: ColumnSource
     name: str
     replace: bool
     width: int | None
-    report: Report
+    progress: Progress
     facts: dict[str, Any]
     allow_target: bool = False
     groups: Any = None
 
     def __post_init__(self) -> None:
         self.fed = Fed(self.name)
-        self.indices: Places | None = None
+        self.leaks = target_hashes(self.state.target)
+        self.indices: Indices | None = None
         self.labels: Labels | None = None
         #: A hash of each column, its name and its values, as it was when it was looked at.
         self.looked_at: list[Hashes] = []
-        self.fingerprint = self.facts.get("fingerprint") or self.source.fingerprint()
-        mine = [line for line in self.archive.history if line.get("source") == self.name
-                and line.get("fingerprint") == self.fingerprint and "columns" in line]  # fmt: skip
+        self.fingerprint = self.facts.get("fingerprint") or self.source.info().fingerprint
+        same = self.state.fed.get(self.fingerprint, [])
+        mine = [line for line in same if line["source"] == self.name]
         #: Columns of this very source that an earlier feed, which was stopped, had taken.
         self.done = 0 if not mine or mine[-1]["done"] else mine[-1]["columns"]
-        self.before = any(
-            line["done"] for line in self.archive.history
-            if line.get("fingerprint") == self.fingerprint and "columns" in line
-        )  # fmt: skip
+        self.before = any(line["done"] for line in same)
 
     def __call__(self) -> Fed:
         """Look at everything, then take it."""
         self._check_rows()
-        archive = self.archive
+        state = self.state
         if self.source.n_columns != 0:  # from nothing no measure could be picked
-            archive.selector.prepare(map(self._ready, self._blocks()), self.source.n_columns)
+            state.selector.prepare(map(self._ready, self._blocks()), self.source.n_columns)
         take, replaced = self._survey()
         if self.fed.again:
             return self.fed
-        first, n_events = archive.log.names.count, archive.log.n_events
+        first, n_events = state.log.names.count, state.log.n_events
         if replaced:
-            self.fed.replaced = [archive.log.names[f] for f in replaced]
-            withdraw(archive, replaced, REPLACED)
-            archive.commit(self._line(self.done, done=False), last=False)
-            n_events = archive.log.n_events
+            self.fed.replaced = [state.log.names[f] for f in replaced]
+            withdraw(state, replaced, REPLACED)
+            state.commit(self._line(self.done, done=False))
+            n_events = state.log.n_events
         self._take(take)
-        archive.commit(self._line(len(take), done=True), last=True)
-        names = archive.log.names
-        kept = set(archive.selector.kept_.tolist())
+        state.commit(self._line(len(take), done=True))
+        names = state.log.names
+        kept = set(state.selector.kept_.tolist())
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
-        left = archive.log.event_features[n_events:].tolist()
+        left = state.log.event_features[n_events:].tolist()
         self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
         return self.fed
 
@@ -139,19 +150,19 @@ class Feeding:
 
     def _check_rows(self) -> None:
         """Raise one sentence if the rows are not those of the selection."""
-        stock, source = self.archive.stock, self.source
-        ours = stock.target
+        state, source = self.state, self.source
+        ours = state.target
         keys = self.facts.get("keys")
         if keys is None and (found := source.keys()) is not None:
             keys = found[1]
-        if stock.keys is not None:
+        if state.keys is not None:
             if keys is None:
                 raise InputError(
-                    f"{self.name} has no column {stock.key!r} to tell which row is which, and this "
+                    f"{self.name} has no column {state.key!r} to tell which row is which, and this "
                     "selection goes by it; add that column"
                 )
             theirs = as_keys(keys, source.n_rows, self.name)
-            self.indices = aligned(stock.keys, theirs, self.name)
+            self.indices = aligned(state.keys, theirs, self.name)
         elif source.n_rows != ours.n_rows:
             raise InputError(
                 f"{self.name} has {source.n_rows} rows but the selection has {ours.n_rows}; feed "
@@ -167,23 +178,23 @@ class Feeding:
                     "same order"
                 )
 
-    def _blocks(self, report: Report | None = None) -> Iterator[ColumnBlock]:
+    def _blocks(self, progress: Progress | None = None) -> Iterator[ColumnBlock]:
         """The blocks of the source with our rows."""
-        for block in self.source.columns(self.width, progress=report or silent):
+        for block in self.source.columns(self.width, progress=progress or silent):
             yield rearranged(block, self.indices)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
         """The block as the selector sees it."""
-        encoded, selector = self.archive.stock.encoded, self.archive.selector
+        encoded, selector = self.state.encoded, self.state.selector
         if encoded is None:
             return block
-        return encoded.encoding.encode(block, self.archive.stock.target, selector.name_of)
+        return encoded.encoding.encode(block, self.state.target, selector.name_of)
 
     # --- looking ---------------------------------------------------------------------------
 
     def _survey(self) -> tuple[npt.NDArray[np.bool_], list[int]]:
         """Which columns are to be taken, and which older ones they replace."""
-        archive, fed = self.archive, self.fed
+        state, fed = self.state, self.fed
         takes: list[npt.NDArray[np.bool_]] = []
         names: list[Names] = []
         replaced: list[int] = []
@@ -200,9 +211,9 @@ class Feeding:
                 take[known] = False
                 fed.skipped += len(known)
                 replaced += changed
-            self._refuse_leak(block, take & np.isin(hashes, archive.stock.leaks), seen)
+            self._refuse_leak(block, take & np.isin(hashes, self.leaks), seen)
             if take.any():  # one that was fed before was looked at then
-                archive.selector.refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
+                state.selector.refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
             takes.append(take)
             seen += block.width
         _refuse_doubles(names, self.name)
@@ -214,19 +225,19 @@ class Feeding:
         """Names of the columns, as the selection calls them."""
         if names:
             return Names.joined(names)
-        first = self.archive.selector.n_features_in_ - self.done
-        return numbered_names(self.archive.log.names, first, first + width)
+        first = self.state.selector.n_features_in_ - self.done
+        return numbered_names(self.state.log.names, first, first + width)
 
     def _known(
         self, block: ColumnBlock, take: npt.NDArray[np.bool_], hashes: Hashes
     ) -> tuple[npt.NDArray[np.intp], list[int]]:
         """Columns that were fed before, and older ones whose name came with other values."""
         assert block.names is not None
-        archive = self.archive
-        features, values = archive.stock.ledger.find(block.names)
+        state = self.state
+        features, values = state.seen.find(block.names)
         same = values == hashes
         found = take & (features >= 0)
-        book = archive.log.names
+        book = state.log.names
         changed = [
             int(i) for i in np.flatnonzero(found & ~same)
             if book[int(features[i])] == block.names[int(i)]
@@ -238,7 +249,7 @@ class Feeding:
                 "one"
             )
         self._refuse_numbered(block.names)
-        goal = archive.stock.target_name
+        goal = state.target_name
         if goal is not None and block.names.find(goal) is not None:
             raise InputError(
                 f"{self.name}: the column {goal!r} is the target of the selection, not a feature; "
@@ -252,20 +263,20 @@ class Feeding:
             at = int(np.argmax(leaks))
             name = f"number {before + at}" if block.names is None else repr(block.names[at])
             raise InputError(
-                f"{self.name}: the column {name} says the same as the target of the selection in "
-                "every row; leave it out, or use --allow-target (allow_target=True) if it is a "
-                "feature all the same"
+                f"{self.name}: the column {name} equals the target of the selection in every row; "
+                "leave it out, or use --allow-target (allow_target=True) if it is a feature all "
+                "the same"
             )
 
     def _refuse_numbered(self, names: Names) -> None:
         """Raise one sentence for a name that a column without one goes by."""
-        book = self.archive.log.names
-        if len(self.archive.stock.ledger) >= len(book):
+        book = self.state.log.names
+        if len(self.state.seen) >= len(book):
             return
         pattern = f"^{re.escape(book.prefix)}[0-9]{{1,19}}$"
         for i in pc.indices_nonzero(pc.match_substring_regex(arrow_names(names), pattern)):
             feature = book.find_numbered(names[i.as_py()])
-            if feature is not None and not self.archive.stock.ledger.has(feature):
+            if feature is not None and not self.state.seen.has(feature):
                 raise InputError(
                     f"{self.name}: the column {names[i.as_py()]!r} has the name by which a column "
                     "that came without one is called; rename it"
@@ -275,56 +286,41 @@ class Feeding:
 
     def _take(self, take: npt.NDArray[np.bool_]) -> None:
         """Take the columns block by block; commit what was taken about once a second."""
-        archive, committed = self.archive, time.monotonic()
-        for end, block, hashes, scored in self._examined(take):
-            if block is not None:
-                archive.selector.update(scored)
-                archive.stock.take(block, hashes, archive.selector)
-                self.fed.taken += block.width
-            self.report(SETTLED, end, len(take))
-            if time.monotonic() - committed >= COMMIT_EVERY and end < len(take):
-                archive.commit(self._line(end, done=False), last=False)
-                committed = time.monotonic()
+        state = self.state
+        scorer = Scorer(state.selector, state.target, remember=True, send_blocks=True)
 
-    def _examined(
-        self, take: npt.NDArray[np.bool_]
-    ) -> Iterator[tuple[int, ColumnBlock | None, Hashes | None, Any]]:
-        """Blocks of what is to be taken, examined a little ahead where there are threads."""
-        selector, stock = self.archive.selector, self.archive.stock
-
-        def score(item: tuple[int, ColumnBlock | None, Hashes]) -> Any:
-            end, block, marks = item
-            if block is None:
-                return end, None, None, None
-            if not np.array_equal(_marks(block, hashes_of(block)), marks):
+        def score(picked: Picked) -> ScoredColumns:
+            if not np.array_equal(_marks(picked.block, hashes_of(picked.block)), picked.marks):
                 raise self._changed()
-            block = self._ready(block)
-            return end, block, stock.hashes(block), selector.score(block)
+            return replace(scorer(self._ready(picked.block)), end=picked.end)
 
-        if thread_count() == 1:
-            yield from map(score, self._picked(take))
-            return
-        with contextlib.closing(ahead(score, self._picked(take))) as results:
-            yield from results
+        def commit(end: int) -> None:
+            self.fed.taken = state.selector.n_features_in_ - first
+            state.commit(self._line(end, done=False))
 
-    def _picked(
-        self, take: npt.NDArray[np.bool_]
-    ) -> Iterator[tuple[int, ColumnBlock | None, Hashes]]:
-        """What is to be taken of each block, numbered on; where it ends, and what it should be."""
-        number, at = self.archive.selector.n_features_in_, 0
+        first = state.selector.n_features_in_
+        with contextlib.closing(score_ahead(score, self._picked(take))) as scored:
+            advance(
+                state.selector, scored, state, commit,
+                every=COMMIT_EVERY, total=len(take), progress=self.progress,
+            )  # fmt: skip
+        self.fed.taken = state.selector.n_features_in_ - first
+
+    def _picked(self, take: npt.NDArray[np.bool_]) -> Iterator[Picked]:
+        """What is to be taken of each block, numbered on."""
+        number, at = self.state.selector.n_features_in_, 0
         looked_at = np.concatenate([np.zeros(0, np.uint64), *self.looked_at])
-        for block in self._blocks(self.report):
+        for block in self._blocks(self.progress):
             begin, at = at, at + block.width
             if at > len(take):
                 raise self._changed()
             picks = np.flatnonzero(take[begin:at])
             if self.labels is not None:
                 block = replace(block, group=self.labels[begin:at])
-            if len(picks) == 0:
-                yield at, None, looked_at[:0]
-                continue
-            yield at, replace(block.pick(picks), first=number), looked_at[begin + picks]
-            number += len(picks)
+            if len(picks):
+                picked = replace(block.pick(picks), first=number)
+                yield Picked(picked, at, looked_at[begin + picks])
+                number += len(picks)
         if at < len(take):
             raise self._changed()
 
@@ -361,3 +357,54 @@ def _refuse_doubles(names: list[Names], where: str) -> None:
                     f"{where} has two columns named {some[place]!r}; rename one of them"
                 )
             place -= len(some)
+
+
+# --- rows --------------------------------------------------------------------------------
+
+
+def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Indices | None:
+    """For each of our rows the row of theirs that has its key; None if they are in order already.
+
+    A key that is missing, unknown or there twice is told in one sentence.
+    """
+    if ours.dtype.kind != theirs.dtype.kind:
+        ours, theirs = ours.astype(str), theirs.astype(str)
+    if len(ours) == len(theirs) and bool(np.all(ours == theirs)):
+        return None
+    order = np.argsort(theirs, kind="stable")
+    in_order = theirs[order]
+    again = first_duplicate(in_order)
+    if again is not None:
+        raise InputError(f"{where}: the key {again} names two rows; keys must be different")
+    indices = np.searchsorted(in_order, ours)
+    there = np.zeros(len(ours), np.bool_)
+    inside = indices < len(in_order)
+    there[inside] = in_order[indices[inside]] == ours[inside]
+    if not there.all():
+        lacking = ours[np.argmin(there)]
+        raise InputError(f"{where} has no row with the key {shown_key(lacking)}, which is in the "
+                         "selection; give all of its rows")  # fmt: skip
+    if len(theirs) > len(ours):
+        unknown = in_order[~np.isin(np.arange(len(theirs)), indices)][0]
+        raise InputError(
+            f"{where} has a row with the key {shown_key(unknown)}, which is not in the selection; "
+            "leave it out"
+        )
+    return order[indices]
+
+
+def rearranged(block: ColumnBlock, indices: Indices | None) -> ColumnBlock:
+    """A block with its rows in our order."""
+    if indices is None:
+        return block
+    if not isinstance(block.values, Compressed):
+        return replace(block, values=np.asfortranarray(block.values[indices]), n_rows=len(indices))
+    import scipy.sparse as sp
+
+    v, new_place = block.values, np.empty(len(indices), dtype=np.int32)
+    new_place[indices] = np.arange(len(indices), dtype=np.int32)
+    shape = (len(indices), block.width)
+    moved = sp.csc_matrix((v.data.copy(), new_place[v.indices], v.indptr), shape=shape)
+    moved.sort_indices()
+    values = Compressed(moved.indptr, moved.indices, moved.data).widened()
+    return replace(block, values=values, n_rows=len(indices))

@@ -1,0 +1,163 @@
+"""The loop of every selection: score blocks ahead, update the selector in order, remember, commit.
+
+`select` is the loop without a state, `feed` the loop on an opened state, `resume` the same after
+the last committed column; a cluster is another executor. Scoring is a pure function of a block, so
+who scores, how many do, and how columns are cut into blocks cannot change a decision.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.names import Names
+from tamis.core.target import Target
+from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of, target_hashes
+from tamis.engine.wrappers.encoded import EncodedBlock
+from tamis.methods.selector import ColumnSelector
+from tamis.methods.telling import Telling
+from tamis.sources.base import ColumnSource, Progress
+
+if TYPE_CHECKING:
+    from tamis.engine.persistent.selection_state import SelectionState
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredColumns:
+    """Columns `first` to `first + width - 1` after scoring, with what a state remembers of them.
+
+    `end` is where they end in the source. The block itself is None where it stays with the worker
+    that read it, and where nothing is remembered. `leak` is the name of a column that equals the
+    target.
+    """
+
+    first: int
+    end: int
+    names: Names | None
+    scores: Any
+    block: ColumnBlock | None = None
+    hashes: Hashes | None = None
+    leak: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Scores blocks, here or on a worker, and notes what the loop has to know of each.
+
+    Parameters
+    ----------
+    selector : ColumnSelector
+        What scores; it need not have seen anything.
+    target : Target
+        What no column should be equal to.
+    remember : bool
+        Hash columns that have names, for a state; otherwise they are compared with the target.
+    send_blocks : bool
+        Hand the block on with its scores, for a state.
+    deciding : ColumnSelector, optional
+        What is updated, if that is another one; it is not sent to workers.
+    """
+
+    selector: ColumnSelector
+    target: Target
+    remember: bool = False
+    send_blocks: bool = False
+    deciding: ColumnSelector | None = None
+
+    def __call__(self, block: ColumnBlock, kept: Any = None) -> ScoredColumns:
+        """Score a block; `kept` is what a worker knows of the kept features."""
+        hashes = self._hashes(block)
+        known = block.names is not None and not self.remember
+        return ScoredColumns(
+            block.first, block.first + block.width, block.names,
+            self.selector.score(block) if kept is None
+            else self.selector.score_knowing(block, kept),
+            block if self.send_blocks else None, hashes,
+            self._leak(block, hashes) if known else None,
+        )  # fmt: skip
+
+    def _hashes(self, block: ColumnBlock) -> Hashes | None:
+        if isinstance(block, EncodedBlock):
+            return block.hashes  # of the values before they were encoded
+        return hashes_of(block) if self.remember and block.names is not None else None
+
+    def _leak(self, block: ColumnBlock, hashes: Hashes | None) -> str | None:
+        if hashes is None:
+            column = equal_to_target(block, self.target)
+        else:
+            same = np.flatnonzero(np.isin(hashes, target_hashes(self.target)))
+            column = int(same[0]) if len(same) else None
+        return None if column is None or block.names is None else block.names[column]
+
+    def snapshot(self) -> Any:
+        """Return what is kept now, for workers that can make use of it, or None."""
+        return (self.deciding or self.selector).snapshot()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"deciding": None}
+
+
+#: Scores the blocks of a source in order, so wide, from a column on: in this thread, in one ahead
+#: of it, in processes, or on a cluster.
+Executor = Callable[[Scorer, ColumnSource, int | None, Progress, int], Iterable[ScoredColumns]]
+
+
+def advance(
+    selector: ColumnSelector,
+    scored: Iterable[ScoredColumns],
+    state: SelectionState | None = None,
+    commit: Callable[[int], None] | None = None,
+    *,
+    every: float = 0.0,
+    total: int | None = None,
+    whole: bool = False,
+    progress: Progress,
+) -> str | None:
+    """Update a selector with scored columns; return the name of one that equals the target, if any.
+
+    Parameters
+    ----------
+    selector : ColumnSelector
+        What decides.
+    scored : iterable of ScoredColumns
+        All that is to be taken, in order.
+    state : SelectionState, optional
+        Remembers what resuming takes; a one-shot run has none.
+    commit : callable, optional
+        Called with the number of columns done, every so many seconds, before the last ones.
+    every : float
+        Seconds between two commits.
+    total : int, optional
+        Columns in the source, where that is known.
+    whole : bool
+        These are all columns of a run: settle what waits for the last one.
+    report : callable
+        Told how many columns are done.
+    """
+    tell, committed, leak = Telling(progress, total), time.monotonic(), None
+    if whole:
+        if total is not None:
+            selector.log_.reserve(total)
+        selector._tell = tell
+    try:
+        for columns in scored:
+            selector.update(columns.scores)
+            leak = leak or columns.leak
+            if state is not None:
+                state.remember(columns)
+            tell(columns.end)
+            due = commit is not None and time.monotonic() - committed >= every
+            if commit is not None and due and columns.end != total:
+                commit(columns.end)
+                committed = time.monotonic()
+        if whole:
+            selector.finish()
+    finally:
+        if whole:
+            del selector._tell
+    return leak

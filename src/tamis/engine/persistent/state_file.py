@@ -1,0 +1,278 @@
+"""The state of a persistent selection on disk: one SQLite file, ``run/state.sqlite``.
+
+SQLite gives atomic commits that survive a kill and a power loss, and readers that see the last
+commit while another process writes. Everything is a row of one table: a kind, a number, and bytes
+with a checksum, because SQLite does not notice a flipped bit inside a value.
+
+========  =======  ======================================================================
+kind      number   data
+========  =======  ======================================================================
+head      0        method, parameters, encoding, reasons, counts and facts of the run
+rows      0        the target and the keys of the rows
+selector  0        the few numbers of the selector that do not follow from the rest
+log       0, 1, …  consecutive pieces of the log, with names and hashes of the columns seen
+column    feature  values of a kept column
+history   commit   what happened: one row per commit
+========  =======  ======================================================================
+
+A folder may come from a stranger. Nothing in the file is executed: the schema must be exactly ours,
+values are JSON and plain arrays (no pickle), and their types, lengths and index ranges are checked
+before compiled code sees them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.errors import OutputError, ParameterError, SourceError, TamisError
+
+STATE, LOCK = "state.sqlite", "state.lock"
+
+#: Formats 1 and 2 were folders of files. Every change of the tables or their content counts up.
+VERSION = 3
+
+SCHEMA = (
+    "CREATE TABLE part (kind TEXT NOT NULL, number INTEGER NOT NULL, checksum BLOB NOT NULL, "
+    "data BLOB NOT NULL, PRIMARY KEY (kind, number)) WITHOUT ROWID"
+)
+
+#: A rollback journal that is deleted by the commit, not WAL: between two commits the folder holds
+#: one plain file, which can be copied and may lie on a network share, where WAL does not work.
+#: EXTRA forces the file, the journal and the removal of the journal to the disk.
+JOURNAL, SYNCHRONOUS = "DELETE", "EXTRA"
+
+#: Seconds for which a commit waits for readers, and readers for a commit.
+PATIENCE = 60.0
+
+#: Packed arrays are compressed from so many bytes on.
+COMPRESSED_FROM = 4096
+
+#: No packed data is larger; SQLite takes no more than a thousand million bytes.
+LARGEST = 2**33
+
+Record = dict[str, Any]
+
+#: What reading a damaged folder can raise.
+DAMAGE = (
+    LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, MemoryError,
+    NotImplementedError, AssertionError, sqlite3.Error, pa.ArrowException,
+)  # fmt: skip
+
+
+# --- values ---------------------------------------------------------------------------------
+
+
+def pack(facts: Any) -> bytes:
+    """Turn nested dicts and lists of numbers, text and arrays into bytes: JSON, then the arrays."""
+    arrays: list[np.ndarray[Any, Any]] = []
+
+    def plain(thing: Any) -> Any:
+        if isinstance(thing, np.ndarray):
+            arrays.append(np.ascontiguousarray(thing))
+            return {"array": [len(arrays) - 1, thing.dtype.str, list(thing.shape)]}
+        if isinstance(thing, np.generic):
+            return thing.item()
+        if isinstance(thing, Mapping):
+            return {"map": {key: plain(value) for key, value in thing.items()}}
+        if isinstance(thing, list | tuple):
+            return {"list": [plain(value) for value in thing]}
+        if thing is None or isinstance(thing, bool | int | float | str):
+            return thing
+        raise ParameterError(f"{thing!r} cannot be written to a file of numbers and text")
+
+    text = json.dumps(plain(facts)).encode()
+    data = b"".join([len(text).to_bytes(8, "little"), text, *(a.tobytes() for a in arrays)])
+    size = len(data).to_bytes(8, "little")
+    if not arrays or len(data) < COMPRESSED_FROM:  # text stays legible
+        return b"\0" + size + data
+    return b"\1" + size + bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+def unpack(packed: bytes) -> Any:
+    """Return what `pack` was given, in arrays of their own; tuples come back as lists."""
+    size, data = int.from_bytes(packed[1:9], "little"), packed[9:]
+    if size > LARGEST:
+        raise ValueError("a value is too large")
+    if packed[:1] == b"\1":
+        data = pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True)
+    if len(data) != size:
+        raise ValueError("a value has another length than it says")
+    end = 8 + int.from_bytes(data[:8], "little")
+    arrays: dict[int, np.ndarray[Any, Any]] = {}
+
+    def full(thing: Any) -> Any:
+        nonlocal end
+        if not isinstance(thing, dict):
+            return thing
+        ((kind, inner),) = thing.items()
+        if kind == "map":
+            return {key: full(value) for key, value in inner.items()}
+        if kind == "list":
+            return [full(value) for value in inner]
+        number, dtype, shape = inner[0], np.dtype(str(inner[1])), [int(n) for n in inner[2]]
+        if number != len(arrays) or dtype.kind not in "biufUS" or min(shape, default=1) < 0:
+            raise ValueError("a value holds an array of an unknown kind")
+        length = dtype.itemsize * math.prod(shape)
+        if len(data) - end < length:
+            raise ValueError("a value holds an array that is cut off")
+        found = np.empty(shape, dtype)  # aligned, and writable
+        found.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, length, end)
+        arrays[number] = found
+        end += length
+        return arrays[number]
+
+    return full(json.loads(data[8:end].decode()))
+
+
+def checksum(kind: str, number: int, data: bytes) -> bytes:
+    """Return a hash of a row, so that neither its data nor its key can change unnoticed."""
+    return hashlib.blake2b(f"{kind} {number} ".encode() + data, digest_size=16).digest()
+
+
+# --- connections ----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def connection(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the state of a folder, which must exist, and close it afterwards."""
+    # Also for reading: what a killed writer left half-way is rolled back by the next who opens.
+    address = f"{(folder / STATE).absolute().as_uri()}?mode=rw"
+    with contextlib.closing(
+        sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, uri=True)
+    ) as opened:
+        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+            opened.execute(f"PRAGMA {pragma}")
+        yield opened
+
+
+def create(folder: Path) -> None:
+    """Make an empty state in a folder."""
+    (folder / STATE).touch()
+    (folder / LOCK).touch()
+    with connection(folder) as opened:
+        opened.execute(f"PRAGMA user_version={VERSION}")
+        opened.execute(SCHEMA)
+
+
+@contextlib.contextmanager
+def reading(folder: Path, *, whole: bool = True) -> Iterator[sqlite3.Connection]:
+    """Open the state at one moment, for as long as it is read; `whole`: check all of the file."""
+    with connection(folder) as opened:
+        opened.execute("BEGIN")
+        ((version,),) = opened.execute("PRAGMA user_version")
+        tables = opened.execute("SELECT type, sql FROM sqlite_master").fetchall()
+        if version != VERSION and tables:
+            raise TamisError(
+                f"{folder} was written in format {version} and this tamis reads format {VERSION}; "
+                "use the tamis that wrote it"
+            )
+        if tables != [("table", SCHEMA)]:
+            raise SourceError(f"{STATE} does not hold the tables of a selection")
+        if whole:
+            found = opened.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise SourceError(f"{STATE}: {found}")
+        yield opened
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the state for one commit: all of it happens, or nothing."""
+    with connection(folder) as opened:
+        opened.execute(f"PRAGMA journal_mode={JOURNAL}")
+        opened.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+        opened.execute("BEGIN IMMEDIATE")
+        yield opened
+        opened.execute("COMMIT")  # closing without it rolls back
+
+
+def put(opened: sqlite3.Connection, kind: str, number: int, facts: Any) -> int:
+    """Write a row in place of the one that has its key; return how many bytes it holds."""
+    data = pack(facts)
+    row = kind, number, checksum(kind, number, data), data
+    opened.execute("INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?)", row)
+    return len(data)
+
+
+def remove(opened: sqlite3.Connection, kind: str, numbers: list[int]) -> None:
+    """Remove rows."""
+    opened.executemany(
+        "DELETE FROM part WHERE kind = ? AND number = ?", [(kind, number) for number in numbers]
+    )
+
+
+def rows(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, bytes]]:
+    """Iterate over the rows of a kind in order: number and packed data, if it is unchanged."""
+    wanted = "SELECT number, checksum, data FROM part WHERE kind = ? ORDER BY number"
+    for number, stored, data in opened.execute(wanted, (kind,)):
+        if not isinstance(data, bytes) or stored != checksum(kind, number, data):
+            raise SourceError(f"the checksum of {kind} {number} in {STATE} is wrong")
+        yield number, data
+
+
+def read_all(opened: sqlite3.Connection, kind: str) -> dict[int, Any]:
+    """Return all rows of a kind by number."""
+    return {number: unpack(data) for number, data in rows(opened, kind)}
+
+
+def read_one(opened: sqlite3.Connection, kind: str) -> Any:
+    """Return the only row of a kind."""
+    ((_, data),) = rows(opened, kind)
+    return unpack(data)
+
+
+def last_commit(folder: Path) -> int | None:
+    """Return the number of the last commit, or None where it cannot be read."""
+    with contextlib.suppress(sqlite3.Error, ValueError, OSError), connection(folder) as opened:
+        wanted = "SELECT max(number) FROM part WHERE kind = 'history'"
+        return int(opened.execute(wanted).fetchone()[0] or 0)
+    return None
+
+
+# --- one writer at a time -------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def only_writer(
+    folder: Path, *, wait: bool = True, say: Callable[[str], object] = lambda sentence: None
+) -> Iterator[None]:
+    """Be the only one who writes to a folder; wait for another process, or refuse.
+
+    The lock is a transaction on an empty database of its own. One on the state would end with each
+    commit, and a process that waits could slip in between two commits of the same feed.
+    """
+    address = f"{(folder / LOCK).absolute().as_uri()}?mode=rwc"
+    with contextlib.closing(
+        sqlite3.connect(address, timeout=0.0, isolation_level=None, uri=True)
+    ) as lock:
+        if not _try_lock(lock):
+            if not wait:
+                raise OutputError(
+                    f"another process is feeding {folder}; wait for it, or leave out --no-wait "
+                    "(wait=False)"
+                )
+            say(f"another process is feeding {folder}; waiting for it")
+            while not _try_lock(lock):
+                time.sleep(0.05)
+        yield
+
+
+def _try_lock(lock: sqlite3.Connection) -> bool:
+    try:
+        lock.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True

@@ -1,0 +1,209 @@
+"""Runs: what was requested, on what data, what came out; and the folder that holds it.
+
+``selected.csv``    feature, name, relevance, arrival of each kept feature
+``log.parquet``     one row per feature: verdict, reason, numbers, what decided
+``events.parquet``  every decision of the rule, in order, exactly
+``run.json``        parameters, data, versions, cost
+``state.sqlite``    what it takes to resume (see `tamis.engine.persistent`), where the method can
+
+Reading a run needs no selector, and no pickle: a folder from someone else can run no code.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.core.decisions import DecisionLog
+from tamis.core.errors import SourceError
+from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
+from tamis.core.masking import without_secrets
+from tamis.core.sentences import counted
+from tamis.engine.log_tables import describe_log, read_log, write_events, write_log
+
+FORMAT_VERSION = 1
+
+RUN_FIELDS = (
+    "method", "parameters", "measure", "measure_reason", "source", "work", "seconds",
+    "peak_megabytes", "versions", "command", "seed",
+)  # fmt: skip
+
+#: Columns of selected.csv.
+SELECTED = ("feature", "name", "relevance", "arrival")
+
+
+@dataclass(repr=False)
+class Run:
+    """What was asked, on what data, what came out, and what it cost. Reports read only this.
+
+    Attributes
+    ----------
+    log : DecisionLog
+        What happened to every feature, and why.
+    method, parameters, measure, measure_reason : str, dict, str, str
+        The selector, as it was set up, and the measure it used, with the reason for it;
+        both empty for methods without one.
+    source : dict
+        Format, shape, target and fingerprint of the data.
+    work, seconds, peak_megabytes : dict, dict, float
+        Counted work, times by stage, and the most memory the process held.
+    versions : dict
+        tamis, Python and the libraries that computed.
+    command, seed : str, int or None
+        How the run was asked for; the seed, for selectors that draw.
+    selector : selector or None
+        The fitted selector; None for a run read from a folder.
+    state : SelectionState or None
+        What feeding more columns takes; only with ``tamis.select(..., keep_state=True)``.
+    """
+
+    log: DecisionLog
+    method: str
+    parameters: dict[str, str]
+    measure: str
+    measure_reason: str
+    source: dict[str, Any]
+    work: dict[str, int]
+    seconds: dict[str, float]
+    peak_megabytes: float
+    versions: dict[str, str]
+    command: str = ""
+    seed: int | None = None
+    selector: Any = field(default=None, compare=False)
+    state: Any = field(default=None, compare=False)
+
+    @property
+    def kept_names(self) -> list[str]:
+        """Names of the kept features, in order of arrival."""
+        return [self.log.names[feature] for feature in self.log.replay()]
+
+    def kept_rows(self) -> list[dict[str, Any]]:
+        """Return feature number, name, relevance and arrival of each kept feature."""
+        log = self.log
+        kept = log.replay()
+        relevance = log.relevances_of(np.array(kept, dtype=np.int64)).tolist()
+        return [
+            {"feature": f, "name": log.names[f], "relevance": r, "arrival": f}
+            for f, r in zip(kept, relevance, strict=True)
+        ]
+
+    def to_frame(self) -> Any:
+        """Return the kept features as a pandas data frame: feature, name, relevance, arrival."""
+        import pandas as pd
+
+        return pd.DataFrame(self.kept_rows(), columns=list(SELECTED))
+
+    def __repr__(self) -> str:
+        about = f" on {self.source['name']}" if self.source.get("name") else ""
+        counts = ", ".join(f"{n:,} {word}" for word, n in self.log.counts().items() if n)
+        of = counted(len(self.log), "feature")
+        return f"<Run of {self.method}{about}, {of}: {counts or 'none yet'}>"
+
+    def why(self, feature: int | str) -> str:
+        """Say in one sentence what became of a feature."""
+        sentence = self.log.why(feature)
+        facts = self.source.get("encoded", {}).get(str(self.log.number(feature)))
+        added = "" if facts is None else encoded_words(facts, self.source["missing"])
+        return f"{sentence}; {added}" if added else sentence
+
+
+def encoded_how(source: dict[str, Any]) -> dict[str, str]:
+    """How columns are encoded, in a word each; nothing where they stay as they are."""
+    missing = source.get("missing", {"policy": "error"})
+    told = {"encode": source.get("encode", ""), "missing": missing["policy"]}
+    return {key: str(word) for key, word in told.items() if word not in ("", "error")}
+
+
+def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
+    """What was done to one feature, as the end of a sentence; empty if nothing was.
+
+    >>> encoded_words({"cuts": [2.45, 4.75], "gaps": 3}, {"policy": "category"})
+    'its values were cut at 2.45 and 4.75, and 3 missing values are a category of their own'
+    """
+    parts = []
+    if facts["cuts"]:
+        numbers = [f"{cut:.6g}" for cut in facts["cuts"]]
+        listed = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
+        parts.append(f"its values were cut at {listed}")
+    if facts["gaps"]:
+        owner = "its" if facts["gaps"] == 1 else "their"
+        became = {
+            "category": f"a category of {owner} own", "delete": "left out of each comparison",
+        }[missing["policy"]]  # fmt: skip
+        gaps = counted(facts["gaps"], "missing value is", "missing values are")
+        parts.append(f"{gaps} {became}")
+    return ", and ".join(parts)
+
+
+# --- the folder ------------------------------------------------------------------------------
+
+
+def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a run to a folder, completely or not at all.
+
+    Columns can be fed later to a run of ``tamis.select(..., keep_state=True)``.
+    """
+    with atomic_folder(folder, "run", force=force) as work:
+        if run.state is not None:
+            run.state.save(work, run)
+        else:
+            with (work / "log.parquet").open("wb") as file:
+                write_log(run.log, file)
+            with (work / "events.parquet").open("wb") as file:
+                write_events(run.log, file)
+            (work / "selected.csv").write_bytes(selected_csv(run))
+            (work / "run.json").write_bytes(run_json(run))
+    return Path(folder)
+
+
+def run_json(run: Run, **more: Any) -> bytes:
+    """Return parameters, data, versions and cost of a run as JSON."""
+    record: dict[str, Any] = {"format_version": FORMAT_VERSION}
+    record |= {key: getattr(run, key) for key in RUN_FIELDS}
+    record["verdicts"] = run.log.counts()
+    record |= describe_log(run.log) | more
+    text = json.dumps(without_secrets(record), indent=1, ensure_ascii=False) + "\n"
+    # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def selected_csv(run: Run) -> bytes:
+    """Return feature, name, relevance and arrival of each kept feature as CSV."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, SELECTED)
+    writer.writeheader()
+    writer.writerows(run.kept_rows())
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def open_run(folder: str | os.PathLike[str]) -> Run:
+    """Read a run that `save_run` wrote."""
+    path = Path(folder)
+    recover_missing(path)
+    if not (path / MARKERS["run"]).is_file():
+        raise SourceError(f"{path} is not a run folder; it has no run.json written by tamis select")
+    if os.path.isfile(path / "state.sqlite"):
+        from tamis.engine.persistent.saved_selection import read_saved  # which knows what a run is
+
+        return read_saved(path, history=False).run()
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        if record["format_version"] == FORMAT_VERSION:
+            log = read_log(path / "log.parquet", path / "events.parquet", record)
+            if log.counts() != record["verdicts"] or len(log.replay()) != log.counts()["kept"]:
+                raise ValueError("its files do not belong together")
+            return Run(log=log, **{key: record[key] for key in RUN_FIELDS})
+    except (LookupError, ValueError, TypeError, AttributeError, OSError, pa.ArrowException) as e:
+        raise SourceError(f"{path} is damaged ({reason(e)}); run tamis select again") from e
+    raise SourceError(
+        f"{path} was written in format {record['format_version']!r} and this tamis reads format "
+        f"{FORMAT_VERSION}; use the tamis that wrote it"
+    )
