@@ -11,7 +11,6 @@ import hashlib
 import os
 from typing import Any, Protocol
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +37,11 @@ def without_scheme(path: str) -> str:
     >>> without_scheme("file:///data/a%20b.csv"), without_scheme("s3://data/b.parquet")
     ('/data/a b.csv', 's3://data/b.parquet')
     """
-    return url2pathname(urlsplit(path).path) if path.startswith("file://") else path
+    if not path.startswith("file://"):
+        return path
+    from urllib.request import url2pathname  # which imports what speaks HTTP
+
+    return url2pathname(urlsplit(path).path)
 
 
 class Place(Protocol):

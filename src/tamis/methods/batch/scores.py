@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog, Reason, Verdict
@@ -185,10 +184,14 @@ class Table:
                 "take; select some of the columns with another method first"
             )
         indptr, shape = c.indptr.astype(np.int32), (self.target.n_rows, self.width)
+        import scipy.sparse as sp
+
         return sp.csc_array((c.values[:end], c.rows[:end], indptr), shape=shape)
 
     def scaled(self) -> Any:
         """The columns with standard deviation 1."""
+        import scipy.sparse as sp
+
         size = np.sqrt(self.target.n_rows / self.columns.squares)
         lengths = np.diff(self.columns.indptr)
         m = self.matrix

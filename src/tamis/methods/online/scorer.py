@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
@@ -151,8 +150,10 @@ class LinearScorer:
             rows = self.check(row_input.block_rows(X), first=X.first)
             expect(rows, X.n_columns)
             return iter([(0, self.prepare(rows))])
+        from scipy.sparse import issparse
+
         X = self.as_matrix(X)
-        if sp.issparse(X):
+        if issparse(X):
             rows = self.check(row_input.sparse_rows(X), in_order=lambda: row_input.sorted_rows(X))
             expect(rows, X.shape[1])
             return iter([(0, self.prepare(rows))])
@@ -166,10 +167,12 @@ class LinearScorer:
 
     def as_matrix(self, X: Any) -> Any:
         """Return a scipy CSR matrix or a table of float64 of the expected width."""
+        from scipy.sparse import issparse
+
         try:
             table = (
                 X.tocsr().astype(np.float64, copy=False)
-                if sp.issparse(X)
+                if issparse(X)
                 else np.asarray(X, np.float64)
             )
         except (TypeError, ValueError) as error:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any, ClassVar
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
 from tamis.core.errors import InputError
@@ -20,6 +18,8 @@ from tamis.sources.tables.roles import row_labels
 
 def is_frame(data: Any) -> bool:
     """True for pandas, polars (lazy too) and Arrow tables, and whatever streams Arrow."""
+    import narwhals as nw
+
     if bool(nw.dependencies.is_polars_lazyframe(data)):
         return True
     return bool(nw.dependencies.is_into_dataframe(data)) or (
@@ -31,11 +31,15 @@ def is_frame(data: Any) -> bool:
 
 def is_series(data: Any) -> bool:
     """True for a pandas or polars series."""
+    import narwhals as nw
+
     return bool(nw.dependencies.is_into_series(data))
 
 
 def one_column(series: Any, names: Names | None) -> tuple[Any, Names | None]:
     """A series as a table of one column, with its name unless another is given."""
+    import narwhals as nw
+
     column = nw.from_native(series, series_only=True)
     if names is None and column.name:
         names = Names.of([column.name])
@@ -64,6 +68,8 @@ class MemorySource(ColumnSource):
     def __init__(
         self, X: Any, y: Any = None, *, names: Names | None = None, first: int = 0
     ) -> None:
+        import scipy.sparse as sp
+
         self._first = first
         self._y = None if y is None else np.asarray(y)
         self._frame = _as_frame(X) if is_frame(X) else None
@@ -117,6 +123,8 @@ class MemorySource(ColumnSource):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return a scipy CSC matrix or an array, and the target."""
+        import scipy.sparse as sp
+
         if isinstance(self._matrix, Compressed):
             m = self._matrix
             return sp.csc_matrix((m.data, m.indices, m.indptr), shape=self._shape), self._y
@@ -162,6 +170,8 @@ class MemorySource(ColumnSource):
 
 def _as_frame(data: Any) -> Any:
     """A narwhals frame; what is lazy, or only streams Arrow, is read into a table first."""
+    import narwhals as nw
+
     if nw.dependencies.is_polars_lazyframe(data):
         data = data.collect()
     if not nw.dependencies.is_into_dataframe(data):
@@ -179,6 +189,8 @@ def _as_frame(data: Any) -> Any:
 
 def without_row_labels(data: Any) -> Any:
     """An Arrow table without what was the index of a pandas table; anything else as it is."""
+    import narwhals as nw
+
     if not nw.dependencies.is_pyarrow_table(data):
         return data
     labels = row_labels(data.schema.names, data.schema.metadata)
@@ -199,6 +211,8 @@ def _frame_values(
     frame: Any, lo: int, hi: int
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_]]:
     """Columns lo..hi-1 as numbers, whether all are categories, and which are words."""
+    import narwhals as nw
+
     words = np.zeros(hi - lo, dtype=np.bool_)
     values = np.empty((len(frame), hi - lo), dtype=np.float64, order="F")
     all_categories = True
@@ -225,6 +239,7 @@ def _frame_values(
 
 def _codes(series: Any) -> npt.NDArray[np.float64]:
     """Codes of words or categories, by sorted value; a gap is NaN."""
+    import narwhals as nw
     import pyarrow as pa
 
     if series.dtype == nw.Object:

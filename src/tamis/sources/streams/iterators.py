@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError
@@ -385,11 +384,15 @@ def _dense(block: RowBlock, n_columns: int) -> Any:
     v = block.values
     if not isinstance(v, Compressed):
         return v
-    return sp.csr_matrix((v.data, v.indices, v.indptr), (len(v), n_columns)).toarray()
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix((v.data, v.indices, v.indptr), (len(v), n_columns)).toarray()
 
 
 def _compressed(block: RowBlock) -> Compressed:
     if isinstance(block.values, Compressed):
         return block.values
-    rows = sp.csr_matrix(block.values)
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix(block.values)
     return Compressed(rows.indptr.astype(np.int64), rows.indices, rows.data)
