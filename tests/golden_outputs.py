@@ -60,7 +60,7 @@ def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
         example = manual["ofs_a3m_paper_worked_example"]
         return np.array(example["X"], dtype=np.float64), np.array(example["y"])
     if not BESIDE.is_dir():
-        pytest.skip(f"{name} is not in the repository, and no shared folder is beside this clone")
+        pytest.skip("a set that is not in the repository; it is in the folder `shared` beside it")
     folder = SHARED / "data" / name.lower()
     if not (BESIDE / "data" / f"{name}.mat").is_file():  # a set of the shared data
         return np.load(folder / "X.npy").astype(float), np.load(folder / "y.npy").ravel()

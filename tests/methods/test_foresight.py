@@ -32,9 +32,9 @@ MEASURES = [
 
 
 def lagging(table, cuts, lag):
-    """Examine as workers do: each block knows what was kept when it was given out, `lag` ago."""
+    """Score as workers do: each block knows what was kept when it was given out, `lag` ago."""
 
-    def scoring(selector, source, width, report):
+    def scoring(selector, source, width, progress, start=0):
         old = deque([None] * lag)
         for lo, hi in pairwise(cuts):
             kept = selector.snapshot()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--method", default="sofs", show_default=True, type=click.Choice(LEARNERS),
     help="Which learner; ogd and arow keep every feature.",
 )  # fmt: skip
-@click.option("-k", "--features", "n_features", metavar="N",
+@click.option("-k", "--n-features", metavar="N",
               help="How many features to keep, or auto. Default: 500.")  # fmt: skip
 @click.option("--gamma", type=float, help="Of sofs and arow: the smaller, the larger the steps.")
 @click.option("--eta", type=float, help="Learning rate of pet, fofs and ogd.")
