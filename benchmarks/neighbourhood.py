@@ -12,7 +12,7 @@ from benchmarks.growth import slope
 from tamis import OFSA3M, OFSDensity
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
-from tamis.measures.neighbourhood import Neighbourhoods
+from tamis.measures.dependency import Neighbourhoods
 
 ROUNDS = 10
 KEPT = (2, 4, 8, 16, 32, 64)

@@ -19,7 +19,7 @@ from benchmarks._harness import Report, best_of
 from tamis.core.target import Target
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
-from tamis.measures.base import Measure, Strength
+from tamis.measures.measure import Measure, Strength
 from tamis.sources.arrays.in_memory import MemorySource
 
 ROUNDS = 5

@@ -21,7 +21,7 @@ from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.estimators import ColumnEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
-from tamis.measures.base import Measure
+from tamis.measures.measure import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
 from tamis.sources import FORMATS, MemorySource, Source, open_source

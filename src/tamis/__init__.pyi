@@ -53,8 +53,8 @@ from tamis.estimators.streaming import OFSDensity as OFSDensity
 from tamis.kernels.threads import threads as threads
 from tamis.measures.fisher_z import FisherZ as FisherZ
 from tamis.measures.g_squared import GSquared as GSquared
-from tamis.measures.information import MutualInformation as MutualInformation
-from tamis.measures.information import SymmetricUncertainty as SymmetricUncertainty
+from tamis.measures.mutual_information import MutualInformation as MutualInformation
+from tamis.measures.mutual_information import SymmetricUncertainty as SymmetricUncertainty
 from tamis.sources import open_source
 
 open = open_source

@@ -265,16 +265,16 @@ BATCH_METHODS = tuple(name for name, entry in METHODS.items() if entry.role == "
 
 #: Measures and encoders by the name that a parameter or an option takes.
 MEASURES = {
-    "mutual_information": "tamis.measures.information:MutualInformation",
-    "symmetric_uncertainty": "tamis.measures.information:SymmetricUncertainty",
+    "mutual_information": "tamis.measures.mutual_information:MutualInformation",
+    "symmetric_uncertainty": "tamis.measures.mutual_information:SymmetricUncertainty",
     "g_squared": "tamis.measures.g_squared:GSquared",
     "fisher_z": "tamis.measures.fisher_z:FisherZ",
 }
 ENCODERS = {
     "mdlp": "tamis.encode.mdlp:MDLPEncoder",
-    "equal-width": "tamis.encode.bins:EqualWidthEncoder",
-    "equal-frequency": "tamis.encode.bins:EqualFrequencyEncoder",
-    "kmeans": "tamis.encode.bins:KMeansBinsEncoder",
+    "equal-width": "tamis.encode.binning:EqualWidthEncoder",
+    "equal-frequency": "tamis.encode.binning:EqualFrequencyEncoder",
+    "kmeans": "tamis.encode.binning:KMeansBinsEncoder",
 }
 
 FORMATS = _by_name((

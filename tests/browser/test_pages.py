@@ -16,11 +16,11 @@ from sample_pages import ODD, a_run, an_odd_run
 import tamis
 from tamis import evaluate
 from tamis.engine.learning.model import save_model
-from tamis.report.live import LivePage
+from tamis.report.folder_page import page_of_folder
+from tamis.report.live_server import LivePage
 from tamis.report.page import Flow, Page, Ranks, Scatter
-from tamis.report.pages import page_of_folder
-from tamis.report.stream_run import page_of_run
-from tamis.report.write import write_page
+from tamis.report.page_writer import write_page
+from tamis.report.run_page import page_of_run
 
 SIZES = [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")]
 

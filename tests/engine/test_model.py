@@ -15,7 +15,7 @@ import tamis
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, OutputError, SourceError
 from tamis.engine.learning.predict import Tally, accuracy_on, predict_stream
-from tamis.kernels.rows import fill_table, score_listed
+from tamis.kernels.row_scoring import fill_table, score_listed
 
 
 @pytest.fixture

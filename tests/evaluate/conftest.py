@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from tamis.evaluate.data import read_one
+from tamis.evaluate.datasets import read_one
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from tamis.core.errors import ClusterError
 from tamis.evaluate import compare
 from tamis.evaluate.cells import Caps
-from tamis.evaluate.elsewhere import _do, _Noted
+from tamis.evaluate.pool import _RemoteCell, _run_cell
 
 pytest.importorskip("distributed")
 
@@ -45,11 +45,11 @@ def test_cells_come_back_as_they_would_here(data, client, tmp_path):
 
 def test_a_folder_that_a_worker_cannot_see_is_reported():
     with pytest.raises(ClusterError, match=r"a worker cannot see /nowhere.* that all hosts share"):
-        _do(({"folder": "/nowhere"}, Caps(None, None)))
+        _run_cell(({"folder": "/nowhere"}, Caps(None, None)))
 
 
 def test_what_was_kept_is_what_was_selected_there_or_reported():
-    cell = _Noted({"kept": [1]})
+    cell = _RemoteCell({"kept": [1]})
     assert cell.kept() == [1]
     cell.steps.append(("selection", {"kept": [2]}))
     assert cell.kept() == [2]

@@ -10,7 +10,7 @@ import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.evaluate import compare, open_results
 from tamis.evaluate.cells import select_features
-from tamis.evaluate.methods import make, named_method, parse_methods, settle_level
+from tamis.evaluate.compared_methods import make, named_method, parse_methods, settle_level
 
 
 def test_methods_by_words():

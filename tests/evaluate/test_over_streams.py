@@ -9,9 +9,9 @@ import tamis
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.evaluate import open_curves, over_orders, over_thresholds, over_time
 from tamis.evaluate.cells import select_features
-from tamis.evaluate.methods import named_method
+from tamis.evaluate.compared_methods import named_method
+from tamis.evaluate.curves import POINTS, threshold_variants
 from tamis.evaluate.protocol import make_folds, parse_cv
-from tamis.evaluate.streams import POINTS, threshold_variants
 from tamis.methods import BY_METHOD
 
 

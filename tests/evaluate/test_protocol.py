@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError, TamisError
 from tamis.evaluate import compare
-from tamis.evaluate.data import map_data, read_all, read_one
+from tamis.evaluate.datasets import map_data, read_all, read_one
 from tamis.evaluate.protocol import fold_seed, make_folds, parse_cv
 
 

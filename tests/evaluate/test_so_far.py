@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from tamis import evaluate
-from tamis.report.comparison import page_so_far
+from tamis.report.comparison_page import page_so_far
 
 
 def test_the_last_look_is_the_result():

@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from golden_outputs import cases, count, files, matrix, paths
-from tamis.measures.neighbourhood import dependency
+from tamis.measures.dependency import dependency
 
 SETTINGS = {
     "ofs_a3m": (tamis.OFSA3M, "gap"),

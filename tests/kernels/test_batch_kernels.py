@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tamis.kernels import consistency, relief, stumps
+from tamis.kernels import inconsistency, relief, stumps
 
 
 def forms(kernel):
@@ -78,7 +78,7 @@ def test_inconsistent_rows_and_new_patterns(form) -> None:
     pattern = rng.integers(-1, 4, 40)
     counts = np.array([[np.sum((pattern == p) & (y == c)) for c in (0, 1)] for p in range(4)])
     out, new = np.zeros(6, np.int64), np.zeros(6, np.int64)
-    forms(consistency.inconsistent_with)[form](
+    forms(inconsistency.inconsistent_with)[form](
         m.indptr, m.indices, m.data, y, pattern, counts, np.arange(6), 0, 6, out, new
     )
     for j in range(6):
@@ -93,13 +93,13 @@ def test_rows_alike_have_the_same_hash_and_others_do_not() -> None:
     X = np.random.default_rng(4).integers(0, 3, (200, 5))
     m = sp.csc_array(X)
     out = np.zeros(200, np.uint64)
-    consistency.row_hashes(m.indptr, m.indices, m.data, np.arange(5), out)
+    inconsistency.row_hashes(m.indptr, m.indices, m.data, np.arange(5), out)
     _, rows = np.unique(X, axis=0, return_inverse=True)
     _, hashes = np.unique(out, return_inverse=True)
     assert len(set(zip(rows.tolist(), hashes.tolist(), strict=True))) == rows.max() + 1
     assert hashes.max() == rows.max()
     backwards = np.zeros(200, np.uint64)
-    consistency.row_hashes(m.indptr, m.indices, m.data, np.arange(5)[::-1].copy(), backwards)
+    inconsistency.row_hashes(m.indptr, m.indices, m.data, np.arange(5)[::-1].copy(), backwards)
     np.testing.assert_array_equal(out, backwards)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.core.blocks import ColumnBlock
-from tamis.kernels import columns as kernels
+from tamis.kernels import column_entries as kernels
 from tamis.methods.modelled import Columns
 
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])

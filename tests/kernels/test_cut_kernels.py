@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns, equal_frequency, kmeans
 from tamis.kernels.cuts import between, code_entries, is_discrete, sort_column, survey_columns
 from tamis.kernels.information import entropy_table
-from tamis.kernels.mdlp import best_split, mdlp_columns, mdlp_items
+from tamis.kernels.mdl_cuts import best_split, mdlp_columns, mdlp_items
 
 NOTHING = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
 

@@ -13,8 +13,12 @@ from tamis import FisherZ, MutualInformation
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels import interaction
-from tamis.measures import interaction as panels
-from tamis.measures.interaction import CorrelationInteractions, GainForm, InformationInteractions
+from tamis.measures import interaction_gain as panels
+from tamis.measures.interaction_gain import (
+    CorrelationInteractions,
+    GainForm,
+    InformationInteractions,
+)
 
 
 def entropy(*columns) -> float:

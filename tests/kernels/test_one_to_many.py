@@ -12,8 +12,8 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels import one_to_many
 from tamis.kernels.threads import threads
-from tamis.measures import fisher_z, information
-from tamis.measures.base import Panel
+from tamis.measures import fisher_z, mutual_information
+from tamis.measures.measure import Panel
 
 MEASURES = [MutualInformation(), SymmetricUncertainty(), FisherZ()]
 
@@ -22,7 +22,7 @@ MEASURES = [MutualInformation(), SymmetricUncertainty(), FisherZ()]
 def _either(request, monkeypatch):
     """The kernels as they are compiled, and as they are written."""
     if request.param == "python":
-        for module, name in ((information, "information_with_one"),
+        for module, name in ((mutual_information, "information_with_one"),
                              (fisher_z, "correlation_with_one")):  # fmt: skip
             monkeypatch.setattr(module, name, getattr(one_to_many, name).py_func)
 

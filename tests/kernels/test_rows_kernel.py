@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels import rows as kernels
+from tamis.kernels import row_scoring as kernels
 
 modes = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 

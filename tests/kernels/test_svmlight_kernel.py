@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels import decimal
-from tamis.kernels import svmlight as kernel
-from tamis.kernels.transpose import (
+from tamis.kernels import decimal_parser
+from tamis.kernels import svmlight_parser as kernel
+from tamis.kernels.counting_sort import (
     begin_columns,
     count_places,
     merge_entries,
@@ -229,9 +229,9 @@ def test_plain_helpers_give_the_same_number():
         (1, 309),
         (9, -342),
     ]:
-        assert decimal.nearest_float.py_func(mantissa, power) == decimal.nearest_float(
+        assert decimal_parser.nearest_float.py_func(
             mantissa, power
-        )
+        ) == decimal_parser.nearest_float(mantissa, power)
     for token in ["12.5e-30", "-1e5", ".", "1e", "1e7", "123456789012345678901"]:
         text = np.frombuffer(token.encode() + b"\n", dtype=np.uint8)
         assert kernel.read_number.py_func(text, 0) == kernel.read_number(text, 0)

@@ -16,7 +16,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.measures import FisherZ, MutualInformation, SymmetricUncertainty
-from tamis.measures.auto import BY_NAME, LOOK_AT, choose, resolve
+from tamis.measures.auto import BY_NAME, SAMPLED, choose, resolve
 
 N = 400
 CLASSES = Target.of(np.arange(N) % 2)
@@ -103,7 +103,7 @@ def test_constant_and_empty_columns_do_not_hide_columns_of_many_levels():
     for layout in (np.asarray, sp.csc_matrix):
         assert picked(ColumnBlock.of(layout(X)), CLASSES)[0] == FisherZ(alpha=0.01)
     # Among many empty columns the few that hold something are looked at, wherever they are.
-    wide = sp.hstack([sp.csc_matrix((N, 40 * LOOK_AT + 1)), sp.csc_matrix(X[:, :1])])
+    wide = sp.hstack([sp.csc_matrix((N, 40 * SAMPLED + 1)), sp.csc_matrix(X[:, :1])])
     assert picked(ColumnBlock.of(wide), CLASSES)[0] == FisherZ(alpha=0.01)
 
 

@@ -16,8 +16,8 @@ import tamis
 from tamis import OFSA3M, OFSDensity
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
-from tamis.measures import neighbourhood
-from tamis.measures.neighbourhood import Neighbourhoods, dependency, sign
+from tamis.measures import dependency as neighbourhood
+from tamis.measures.dependency import Neighbourhoods, dependency, sign
 from tamis.methods import BY_METHOD
 from tamis.methods.streaming.ofs_density import OFSDensityRule
 

@@ -253,7 +253,7 @@ def test_numbers_that_meet_in_a_bucket_add_up() -> None:
     X = rng.normal(size=(60, 40)) * (rng.random((60, 40)) < 0.5)
     y = rng.integers(0, 2, 60)
     model = tamis.SOFS(3, n_bits=3).fit(X, y)
-    from tamis.kernels.rows import buckets_of
+    from tamis.kernels.row_scoring import buckets_of
 
     where = buckets_of(np.arange(40), 3)
     table = np.zeros((60, 8))

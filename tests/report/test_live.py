@@ -11,10 +11,10 @@ import pytest
 from sample_pages import a_run
 
 import tamis
-from tamis.report import live as module
-from tamis.report.live import LivePage
+from tamis.report import live_server as module
+from tamis.report.live_server import LivePage
 from tamis.report.page import Page
-from tamis.report.stream_run import page_of_run
+from tamis.report.run_page import page_of_run
 from tamis.sources.arrays.synthetic import SparseStream
 from waiting import PATIENCE, wait_until
 

@@ -11,9 +11,9 @@ from sample_pages import a_run, an_odd_run
 from tamis.core.errors import OutputError
 from tamis.engine.runs import open_run, save_run
 from tamis.engine.select import select
-from tamis.report.markdown import MOST, as_markdown, cell, code
-from tamis.report.stream_run import page_of_run
-from tamis.report.write import write_page
+from tamis.report.markdown_page import MOST, as_markdown, cell, code
+from tamis.report.page_writer import write_page
+from tamis.report.run_page import page_of_run
 
 
 def text_of(run):

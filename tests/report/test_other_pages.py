@@ -17,10 +17,10 @@ import tamis
 from tamis import evaluate
 from tamis.core.errors import InputError
 from tamis.engine.learning.model import save_model
-from tamis.report.html import as_html
+from tamis.report.folder_page import page_of_folder
+from tamis.report.html_page import as_html
 from tamis.report.page import Explorer, Ranks, Scatter
-from tamis.report.pages import page_of_folder
-from tamis.report.stream_run import page_of_run
+from tamis.report.run_page import page_of_run
 from tamis.sources.arrays.synthetic import SparseStream
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from tamis.checks import batch, instances, measures, sources, streams
 from tamis.estimators import BatchEstimator, StreamEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
-from tamis.measures.base import Measure
+from tamis.measures.measure import Measure
 from tamis.methods.rule import Rule
 from tamis.sources.base import Source
 

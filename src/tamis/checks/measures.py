@@ -11,7 +11,7 @@ from tamis.checks.data import cases
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels.threads import threads
-from tamis.measures.base import Measure
+from tamis.measures.measure import Measure
 
 Check = Callable[[Measure], None]
 

@@ -20,7 +20,7 @@ from tamis.core.errors import ParameterError
 
 if TYPE_CHECKING:
     from tamis.evaluate import Results
-    from tamis.evaluate.so_far import Line
+    from tamis.evaluate.interim import Line
 
 
 @click.command("compare")
@@ -127,8 +127,8 @@ def command(
       tamis compare --data genes.npz --methods saola --over-time 20 --orders 12 --out results/
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.evaluate import compare
-    from tamis.evaluate.streams import threshold_variants
-    from tamis.report.comparison import page_of, page_so_far
+    from tamis.evaluate.curves import threshold_variants
+    from tamis.report.comparison_page import page_of, page_so_far
 
     paths = [*data, *more]
     if not paths:

@@ -72,7 +72,7 @@ def command(
     from tamis.engine.persistent.selection import Selection
     from tamis.engine.wrappers.groups import read_groups
     from tamis.kernels.threads import threads
-    from tamis.report.stream_run import page_of_run
+    from tamis.report.run_page import page_of_run
 
     def say(sentence: str) -> None:
         if not quiet:

@@ -112,7 +112,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     from tamis.engine.learning.learn import Hooks, learn, make_learner
     from tamis.engine.learning.model import snapshot
     from tamis.engine.learning.tune import tune
-    from tamis.report.learned import page_of_model, page_so_far
+    from tamis.report.model_page import page_of_model, page_so_far
 
     options, command_line = _learn_options(given), command_text()
     learner = make_learner(given["method"], **_learner_params(given))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from tamis.report.live import LivePage
+    from tamis.report.live_server import LivePage
     from tamis.sources.base import Report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,7 +42,7 @@ def followed(live: bool, title: str) -> Iterator[LivePage | None]:
     if not live:
         yield None
         return
-    from tamis.report.live import LivePage
+    from tamis.report.live_server import LivePage
 
     with LivePage(title) as page:
         click.echo(f"follow the run at {page.url}", err=True)

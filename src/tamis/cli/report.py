@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from tamis.report.pages import page_of_folder
-from tamis.report.write import FORMS, write_page
+from tamis.report.folder_page import page_of_folder
+from tamis.report.page_writer import FORMS, write_page
 
 
 @click.command("report")

@@ -131,7 +131,7 @@ def command(
     from tamis.encode import resolve as resolve_encoder
     from tamis.engine.persistent.resuming import begin, refuse_unfinished, resume
     from tamis.engine.wrappers.groups import read_groups
-    from tamis.report.stream_run import page_of_run
+    from tamis.report.run_page import page_of_run
     from tamis.sources.axis import to_columns
     from tamis.sources.base import refuse_without_target
 

@@ -1,4 +1,4 @@
-"""Blocks: what flows from a source to a selector. A block is a prefetch, never a meaning."""
+"""Blocks: what flows from a source to a selector. Block boundaries never change a result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Kind = Literal["unknown", "discrete", "continuous"]
 class Compressed:
     """Compressed sparse vectors: `indptr[j]:indptr[j+1]` of `indices` and `data` is vector j.
 
-    Columns in a `ColumnBlock` (places are rows), rows in a `RowBlock` (places are features).
-    Places rise strictly inside a vector; a place that is not listed holds 0, which is a value.
+    As in SciPy's CSC and CSR matrices: columns in a `ColumnBlock` (indices are rows), rows in a
+    `RowBlock` (indices are features). Indices increase strictly inside a vector; an index that is
+    not listed holds 0, which is a value.
     """
 
     indptr: npt.NDArray[Any]
@@ -33,11 +34,11 @@ class Compressed:
 
     @property
     def stored(self) -> int:
-        """How many entries are stored."""
+        """Number of stored entries."""
         return int(self.indptr[-1] - self.indptr[0])
 
     def part(self, lo: int, hi: int) -> Compressed:
-        """Vectors lo to hi - 1, sharing memory."""
+        """Return vectors lo to hi - 1, sharing memory."""
         first, last = int(self.indptr[lo]), int(self.indptr[hi])
         return Compressed(
             (self.indptr[lo : hi + 1] - first).astype(np.int64, copy=False),
@@ -46,7 +47,7 @@ class Compressed:
         )
 
     def without_zeros(self) -> Compressed:
-        """The same without stored zeros; itself where there are none."""
+        """Return the same vectors without stored zeros; itself if there are none."""
         if np.count_nonzero(self.data) == len(self.data):
             return self
         filled = self.data != 0
@@ -54,7 +55,7 @@ class Compressed:
         return Compressed(kept_before[self.indptr], self.indices[filled], self.data[filled])
 
     def widened(self) -> Compressed:
-        """The same with the types that kernels take: int64 pointers, int32 places, float64."""
+        """Return the same vectors in the types of kernels: int64 indptr, int32 indices, float64."""
         return Compressed(
             self.indptr.astype(np.int64, copy=False),
             self.indices.astype(np.int32, copy=False),
@@ -62,7 +63,7 @@ class Compressed:
         )
 
     def pick(self, vectors: npt.NDArray[np.intp]) -> Compressed:
-        """The given vectors, copied, in the given order."""
+        """Return a copy of the given vectors, in the given order."""
         lengths = (self.indptr[1:] - self.indptr[:-1])[vectors]
         indptr = np.zeros(len(vectors) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
@@ -84,14 +85,13 @@ class ColumnBlock:
     values : ndarray of shape (n_rows, width) in Fortran order, or Compressed
         The numbers, float64.
     names : Names or None
-        Names of the columns; None means they are called by number.
+        Names of the columns; None if they are named by number.
     kind : {"unknown", "discrete", "continuous"}
-        What the source knows about the values.
+        Kind of the values, if the source knows it.
     group : label, ndarray of labels or None
-        The group the columns belong to, or of each column its group, for selectors that take
-        groups.
+        The group of all columns, or one group per column, for selectors that use groups.
     is_text : ndarray of bool or None
-        Which columns are codes of three or more words: numbers that have no order.
+        Which columns are coded text with three or more categories, whose codes have no order.
     """
 
     first: int
@@ -112,10 +112,10 @@ class ColumnBlock:
 
     @classmethod
     def of(cls, columns: Any, first: int = 0, names: Names | None = None) -> ColumnBlock:
-        """Make a block of a 2-d array, a 1-d array (one column) or a scipy sparse matrix.
+        """Make a block from a 2-d array, a 1-d array (one column) or a SciPy sparse matrix.
 
-        Stored zeros, duplicate entries and unsorted rows of a sparse matrix are put right in a
-        copy; the input is never changed.
+        Stored zeros, duplicate entries and unsorted indices of a sparse matrix are fixed in a copy;
+        the input is never changed.
         """
         if isinstance(columns, ColumnBlock):
             return columns
@@ -132,7 +132,7 @@ class ColumnBlock:
 
     @property
     def width(self) -> int:
-        """How many columns."""
+        """Number of columns."""
         return len(self.values) if isinstance(self.values, Compressed) else self.values.shape[1]
 
     @property
@@ -141,7 +141,7 @@ class ColumnBlock:
         return isinstance(self.values, Compressed)
 
     def part(self, lo: int, hi: int) -> ColumnBlock:
-        """Columns lo to hi - 1, sharing memory."""
+        """Return columns lo to hi - 1, sharing memory."""
         values = (
             self.values.part(lo, hi)
             if isinstance(self.values, Compressed)
@@ -154,7 +154,7 @@ class ColumnBlock:
         return ColumnBlock(first, self.n_rows, values, names, self.kind, group, is_text)
 
     def pick(self, columns: npt.NDArray[np.intp]) -> ColumnBlock:
-        """Some columns by their places, which rise, copied; itself for all of them."""
+        """Return a copy of some columns, given by increasing positions; itself for all of them."""
         if len(columns) == self.width:
             return self
         values = (
@@ -168,7 +168,7 @@ class ColumnBlock:
         return ColumnBlock(self.first, self.n_rows, values, names, self.kind, group, is_text)
 
     def without_zeros(self) -> ColumnBlock:
-        """The same with no zero stored, as measures expect; itself where there is none."""
+        """Return the same block without stored zeros, as measures expect; itself if it has none."""
         if not isinstance(self.values, Compressed):
             return self
         values = self.values.without_zeros()
@@ -176,13 +176,13 @@ class ColumnBlock:
 
     @property
     def entries(self) -> Floats:
-        """The stored numbers, flat, column after column."""
+        """The stored numbers, flat, column by column."""
         if isinstance(self.values, Compressed):
             return self.values.data
         return self.values.reshape(-1, order="F")
 
     def column_of_entry(self, entry: int) -> int:
-        """Arrival number of the column that holds stored number `entry`."""
+        """Return the arrival number of the column that holds stored number `entry`."""
         if isinstance(self.values, Compressed):
             inside = int(np.searchsorted(self.values.indptr, entry, side="right")) - 1
         else:
@@ -190,19 +190,19 @@ class ColumnBlock:
         return self.first + inside
 
     def row_of_entry(self, entry: int) -> int:
-        """The row that stored number `entry` is in, counted from 0."""
+        """Return the row that holds stored number `entry`, counted from 0."""
         if isinstance(self.values, Compressed):
             return int(self.values.indices[entry])
         return entry % max(self.n_rows, 1)
 
     def name_of(self, column: int, prefix: str = "x", base: int = 0) -> str:
-        """How the column with this arrival number is called, in quotes."""
+        """Return the name of the column with this arrival number, in quotes."""
         return repr(self.called(column, prefix, base))
 
     def called(self, column: int, prefix: str = "x", base: int = 0) -> str:
-        """How the column with this arrival number is called.
+        """Return the name of the column with this arrival number.
 
-        Without names it is called `prefix` + (number + `base`), as everywhere.
+        Without names it is `prefix` + (number + `base`), as everywhere.
         """
         if self.names is None:
             return f"{prefix}{column + base}"
@@ -218,15 +218,15 @@ class RowBlock:
     first : int
         Arrival number of the first row.
     n_columns : int or None
-        Columns of the data; None while the source does not know.
+        Columns of the data; None if the source does not know yet.
     values : ndarray of shape (rows, n_columns) in C order, or Compressed
         The numbers, float64.
     y : ndarray or None
         The targets of these rows.
     mark : str or None
-        Where the source stands after these rows, if it can resume from there.
+        Position of the source after these rows, if it can resume from there.
     place : callable or None
-        Says where a row of the block is, such as ``'train.svm, line 7'``, for a source that knows
+        Return where a row of the block is, such as ``'train.svm, line 7'``, for a source that knows
         more than the number of the row.
     """
 
@@ -243,7 +243,7 @@ class RowBlock:
 
     @property
     def height(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(self.values)
 
     @property
@@ -253,9 +253,9 @@ class RowBlock:
 
 
 def compressed_columns(matrix: Any) -> Compressed:
-    """Canonical compressed columns of a scipy matrix: rows rise, none twice, no zero stored.
+    """Return the canonical compressed columns of a SciPy matrix: sorted, no duplicates, no zeros.
 
-    Arrays keep their types and are shared with the matrix where it is canonical already.
+    Arrays keep their types and are shared with the matrix if it is canonical already.
     """
     csc = matrix.tocsc()
     if not csc.has_canonical_format or np.count_nonzero(csc.data) != csc.data.size:

@@ -1,34 +1,37 @@
-"""Decisions and their log: what happened to every feature, and why, in a few bytes each.
+"""The decision log: what happened to every feature, and why, in a few bytes each.
 
-A selector declares its reasons once, as sentences with gaps. The log stores numbers only: one byte
-and one float32 for a feature that never met the rule, a record for each one that did. So the log of
-thirty million columns fits in memory, replays to the kept set, and can still explain each of them
-without the selector that wrote it.
+A selector declares its reasons once, as template sentences. The log stores numbers only: one byte
+and one float32 for a feature that the rule never saw, one record for each feature that it did. So
+the log of thirty million columns fits in memory, replays to the kept set, and explains every
+feature without the selector that wrote it.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import InputError
-from tamis.core.growable import Growable
+from tamis.core.errors import InputError, need
+from tamis.core.growable import Growable, PiecewiseFloats
 from tamis.core.log_arrays import arrays_of, extend
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
+from tamis.core.overview import growth
 from tamis.core.sentences import fill, join, show
-from tamis.core.stretches import Stretches
 from tamis.core.verdicts import EVENT, Decision, Reason, Verdict
-from tamis.core.views import LogViews
 
 __all__ = ["Decision", "DecisionLog", "Reason", "Verdict"]
 
+#: Kept features listed in a notebook.
+LISTED = 12
 
-class DecisionLog(LogViews):
-    """The decision of every feature, columnar.
+
+class DecisionLog:
+    """The decision about every feature, stored by column.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ class DecisionLog(LogViews):
     names : NameBook, optional
         Names of the features.
     template_fields : mapping of str to str, optional
-        Fixed words for the sentences, e.g. ``{"target": "class"}``.
+        Fixed texts for the templates, for example ``{"target": "class"}``.
 
     Examples
     --------
@@ -67,8 +70,8 @@ class DecisionLog(LogViews):
         self._index_reasons()
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
-        self._levels = Stretches()
-        self._values = Stretches()
+        self._levels = PiecewiseFloats()
+        self._values = PiecewiseFloats()
         self._events = Growable(EVENT)
         self._because = Growable(np.int64)
         self._evidence: dict[str, tuple[Growable, Growable]] = {}
@@ -81,7 +84,7 @@ class DecisionLog(LogViews):
     # --- writing ---------------------------------------------------------------------------
 
     def declare(self, reasons: Mapping[str, Reason]) -> None:
-        """Take further reasons, behind those that are there."""
+        """Add reasons after those already declared."""
         self.reasons = self.reasons | {k: r for k, r in reasons.items() if k not in self.reasons}
         self._index_reasons()
 
@@ -92,11 +95,12 @@ class DecisionLog(LogViews):
         reason: str | npt.NDArray[np.uint8],
         names: Names | None = None,
     ) -> None:
-        """Take the next features; those that go on get events later.
+        """Append the next features; those that the rule sees get events later.
 
-        `reason` is one for all, or a code each: its place among the declared reasons.
+        `reason` is one key for all of them, or an array of codes: positions among the declared
+        reasons. Called by every selector, once per block.
         """
-        # One number for the whole block where all levels are the same, as they mostly are.
+        # One number for the whole block if all levels are the same, as they mostly are.
         self._levels.append(len(self), len(relevance), level)
         self._relevance.extend(relevance)
         if isinstance(reason, str):
@@ -106,15 +110,16 @@ class DecisionLog(LogViews):
         self.names.append(len(relevance), names)
 
     def append_values(self, first: int, value: npt.NDArray[Any]) -> None:
-        """Give features from `first` on the number that decided, where no event tells it (or NaN).
+        """Store the number that decided for features from `first` on; NaN where there is none.
 
-        Four bytes each, for rules that look at every feature; ranges must rise.
+        This costs four bytes per feature and is for rules that look at every feature. Ranges must
+        be appended in increasing order.
         """
         if not np.isnan(value).all():
             self._values.append(first, len(value), value)
 
     def reserve(self, n_features: int) -> None:
-        """Make room, when it is known how many features will come."""
+        """Allocate memory for `n_features` features."""
         self._relevance.reserve(n_features - len(self))
         self._reason.reserve(n_features - len(self))
 
@@ -127,9 +132,10 @@ class DecisionLog(LogViews):
         level: npt.NDArray[np.float64],
         because: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Record many decisions at once, of one reason, each with one feature that decided if any.
+        """Record many decisions with the same reason at once.
 
-        `because` is that feature; without it nothing but the numbers decided.
+        `because` holds, for each of them, the feature that decided; None if the numbers alone
+        decided.
         """
         events = np.zeros(len(features), dtype=EVENT)
         events["at"] = events["feature"] = features
@@ -143,11 +149,11 @@ class DecisionLog(LogViews):
         self._reason.view[features] = self._codes[reason]
 
     def append_withdrawal(self, decision: Decision) -> None:
-        """Record that a feature was taken away; that happened after the last arrival."""
+        """Record that a feature was withdrawn after the last arrival."""
         self._event(len(self) - 1, decision)
 
     def append(self, decision: Decision) -> None:
-        """Record a decision and the evictions that go with it, evictions first."""
+        """Record a decision and its evictions, evictions first."""
         for eviction in decision.evicts:
             self._event(decision.feature, eviction)
         self._event(decision.feature, decision)
@@ -168,7 +174,7 @@ class DecisionLog(LogViews):
         self._reason.view[d.feature] = code
 
     def keeps(self, decision: Decision) -> bool:
-        """Tell whether a decision keeps its feature."""
+        """Return True if a decision keeps its feature."""
         return self.reasons[decision.reason].verdict == Verdict.KEPT
 
     # --- reading ---------------------------------------------------------------------------
@@ -178,28 +184,28 @@ class DecisionLog(LogViews):
 
     @property
     def n_events(self) -> int:
-        """Recorded decisions, evictions included; bulk entries are not events."""
+        """Number of recorded decisions, evictions included; bulk entries are not events."""
         return len(self._events)
 
     @property
     def event_features(self) -> npt.NDArray[np.int64]:
-        """The feature of every recorded decision, in the order taken."""
+        """The feature of each recorded decision, in order."""
         features: npt.NDArray[np.int64] = self._events.view["feature"]
         return features
 
     @property
     def verdicts(self) -> npt.NDArray[np.uint8]:
-        """The final verdict of every feature, as `Verdict` numbers."""
+        """The final verdict on each feature, as `Verdict` numbers."""
         verdicts: npt.NDArray[np.uint8] = self._verdicts[self._reason.view]
         return verdicts
 
     def counts(self) -> dict[str, int]:
-        """How many features got each verdict."""
+        """Return the number of features per verdict."""
         found = np.bincount(self.verdicts, minlength=len(Verdict))
         return {v.name.lower(): int(found[v]) for v in Verdict}
 
     def replay(self) -> list[int]:
-        """Walk the events and return the features kept at the end, in order of arrival."""
+        """Replay the events and return the features kept at the end, in order of arrival."""
         kept: dict[int, None] = {}
         events = self._events.view
         verdicts = self._verdicts[events["reason"]]
@@ -214,27 +220,27 @@ class DecisionLog(LogViews):
         return sorted(kept)
 
     def events(self, lo: int = 0, hi: int | None = None) -> Iterator[Decision]:
-        """Recorded decisions lo to hi - 1 as they were taken; evictions stand before the cause."""
+        """Yield recorded decisions lo to hi - 1 in order; an eviction precedes its cause."""
         for i in range(lo, len(self._events) if hi is None else hi):
             yield self.decision(i)
 
     def number(self, feature: int | str) -> int:
-        """Return the arrival number of a feature given by number or name."""
+        """Return the arrival number of a feature, given by number or by name."""
         found = self.names.find(feature) if isinstance(feature, str) else int(feature)
         if found is None or not 0 <= found < len(self):
             raise InputError(no_such_feature(self.names, [feature]))
         return found
 
     def unknown(self, features: Iterable[str]) -> list[str]:
-        """Those of some names that no feature has, each once."""
+        """Return the given names that no feature has, without duplicates."""
         return [name for name in dict.fromkeys(features) if self.names.find(name) is None]
 
     def reason_of(self, feature: int) -> str:
-        """Key of the reason for the final verdict of a feature."""
+        """Return the key of the reason for the final verdict on a feature."""
         return self._keys[int(self._reason.view[feature])]
 
     def why(self, feature: int | str) -> str:
-        """Say in one sentence, with the numbers, what became of a feature."""
+        """Explain in one sentence, with the numbers, what happened to a feature."""
         number = self.number(feature)
         events = np.flatnonzero(self._events.view["feature"] == number)
         if len(events) == 0:
@@ -250,13 +256,13 @@ class DecisionLog(LogViews):
         return self.explain(self.decision(int(events[-1])))
 
     def relevance_of(self, feature: int) -> float:
-        """Strength of a feature towards the target, as exactly as the log holds it."""
+        """Return the strength of a feature towards the target, as exactly as the log holds it."""
         events = self._events.view
         at = np.flatnonzero(events["feature"] == feature)
         return float(events["relevance"][at[-1]] if len(at) else self._relevance.view[feature])
 
     def relevances_of(self, features: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """`relevance_of` for many features, given in rising order."""
+        """Return `relevance_of` for many features, given in increasing order."""
         values = self._relevance.view[features].astype(np.float64)
         events = self._events.view
         mine = np.flatnonzero(np.isin(events["feature"], features))
@@ -266,12 +272,13 @@ class DecisionLog(LogViews):
         return values
 
     def _bulk_levels(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
-        """The levels of features lo to hi - 1.
+        """Return the levels of features lo to hi - 1.
 
-        As float32, like the relevance: a sentence must not say that 0.80000001 is not above 0.8.
+        They are float32, like the relevance: a sentence must not say that 0.80000001 is not above
+        0.8.
         """
         levels = self._levels.between(lo, hi)
-        # A constant column, say, has no level, whatever the rest of its block shares.
+        # A constant column has no level, for example, even if the rest of its block shares one.
         silent = [
             code for code, r in enumerate(self.reasons.values()) if "{level" not in r.sentence
         ]
@@ -279,7 +286,7 @@ class DecisionLog(LogViews):
         return levels
 
     def decision(self, i: int) -> Decision:
-        """The recorded decision number i, in the order taken."""
+        """Return recorded decision number i."""
         record = self._events.view[i]
         start = int(self._events.view["because_end"][i - 1]) if i else 0
         evidence = {}
@@ -298,7 +305,7 @@ class DecisionLog(LogViews):
         )
 
     def explain(self, d: Decision) -> str:
-        """Say a recorded decision in one sentence, with the numbers."""
+        """Explain a recorded decision in one sentence, with the numbers."""
         numbers = {
             "relevance": d.relevance,
             "value": d.value,
@@ -319,7 +326,7 @@ class DecisionLog(LogViews):
     # --- tables ----------------------------------------------------------------------------
 
     def columns(self, lo: int = 0, hi: int | None = None) -> dict[str, npt.NDArray[Any]]:
-        """One row a feature, lo to hi - 1, as plain arrays: the table behind every other form.
+        """Return one row per feature, lo to hi - 1, as plain arrays.
 
         ``because`` is the feature that decided (-1: none), ``at`` the arrival that settled the
         verdict (for an evicted feature, the newcomer), ``value`` and ``level`` what was compared.
@@ -351,6 +358,63 @@ class DecisionLog(LogViews):
         table["because"][where] = first[mine]
         return table
 
+    def _named_columns(self) -> dict[str, Any]:
+        """Return `columns()` with names and verdicts as text, for a data frame."""
+        table, names, reasons = self.columns(), self.names, self._keys
+        verdicts = [verdict.name.lower() for verdict in Verdict]
+        return {
+            "feature": table["feature"],
+            "name": [names[i] for i in table["feature"].tolist()],
+            "verdict": [verdicts[code] for code in table["verdict"].tolist()],
+            "reason": [reasons[code] for code in table["reason"].tolist()],
+            "relevance": table["relevance"],
+            "value": table["value"],
+            "level": table["level"],
+            "because": [names[b] if b >= 0 else None for b in table["because"].tolist()],
+            "at": table["at"],
+        }
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame with one row per feature."""
+        pandas = need("pandas", extra="pandas", what_for="DecisionLog.to_pandas")
+        return pandas.DataFrame(self._named_columns())
+
+    def to_polars(self) -> Any:
+        """Return a polars DataFrame with one row per feature."""
+        polars = need("polars", extra="polars", what_for="DecisionLog.to_polars")
+        return polars.DataFrame(self._named_columns())
+
+    # --- for people ------------------------------------------------------------------------
+
+    @property
+    def is_in_order(self) -> bool:
+        """True if decisions were taken in order of arrival, as on a stream."""
+        return growth(self, points=1) is not None
+
+    def plot_flow(self) -> Any:
+        """Plot how many features were dropped or kept, and why; returns a matplotlib figure."""
+        return _plots().plot_flow(self)
+
+    def plot_growth(self) -> Any:
+        """Plot how the kept set grew over the stream; returns a matplotlib figure."""
+        return _plots().plot_growth(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        kept = self.replay()
+        names = ", ".join(escape(self.names[f]) for f in kept[:LISTED])
+        more = f" and {len(kept) - LISTED:,} more" if len(kept) > LISTED else ""
+        rows = "".join(
+            f"<tr><td>{word}</td><td style='text-align:right'>{n:,}</td></tr>"
+            for word, n in self.counts().items()
+        )
+        return (
+            f"<div><b>Decisions about {len(self):,} features</b><table>{rows}</table>"
+            + (f"<div>kept: {names}{more}</div>" if kept else "")
+            + "<div>ask <code>.why(name)</code> about any of them</div></div>"
+        )
+
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts().items() if n)
         return f"<DecisionLog of {len(self)} features: {counts or 'none yet'}>"
@@ -358,7 +422,7 @@ class DecisionLog(LogViews):
     # --- plain arrays, for files -----------------------------------------------------------
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything but names, reasons and words as plain arrays, for a writer of files."""
+        """Return everything except names, reasons and template fields, as plain arrays."""
         return arrays_of(self)
 
     @classmethod
@@ -373,3 +437,8 @@ class DecisionLog(LogViews):
         log = cls(reasons, names, template_fields)
         extend(log, state)
         return log
+
+
+def _plots() -> Any:
+    """Import the plots when one is wanted: they belong to the reports, a layer above this one."""
+    return importlib.import_module("tamis.report.log_plots")

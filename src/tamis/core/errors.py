@@ -1,4 +1,4 @@
-"""The few exceptions of tamis. Each message is one sentence that says what to do."""
+"""The exceptions of tamis. Each message is one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tamis.core.masking import masked
 
 
 class TamisError(Exception):
-    """Something a user can mend; the command line prints it without a traceback.
+    """An error that a user can fix; the command line prints it without a traceback.
 
-    The sentence holds no password, whatever it was made from.
+    Passwords in the message are masked.
     """
 
     def __init__(self, *said: object) -> None:
@@ -21,7 +21,7 @@ class TamisError(Exception):
 
 
 class InputError(TamisError, ValueError):
-    """The data cannot be used as it is; `column` is the one that is in the way, if one is."""
+    """The data cannot be used as it is; `column` names the column at fault, if there is one."""
 
     def __init__(self, *said: object, column: str | None = None) -> None:
         super().__init__(*said)
@@ -37,7 +37,7 @@ class NotStartedError(TamisError, ValueError, AttributeError):
 
 
 class SourceError(TamisError, ValueError):
-    """A file cannot be read; the message names file, line, byte and token where they are known."""
+    """A file cannot be read; the message names file, line, byte and token if they are known."""
 
 
 class OutputError(TamisError, OSError):
@@ -45,15 +45,15 @@ class OutputError(TamisError, OSError):
 
 
 class ClusterError(TamisError, RuntimeError):
-    """Workers elsewhere cannot do what is asked of them."""
+    """The workers of a cluster cannot do a task."""
 
 
 class MissingDependencyError(TamisError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed but not installed."""
 
 
 class DataWarning(UserWarning):
-    """The data can be used as it is, but the answer may not mean what was wanted."""
+    """The data can be used as it is, but the result may not mean what was intended."""
 
 
 class ConvergenceWarning(DataWarning):
@@ -61,7 +61,7 @@ class ConvergenceWarning(DataWarning):
 
 
 def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:
-    """Warn at the line that called tamis, however deep inside it the reason was found."""
+    """Warn at the line that called tamis, however deep inside tamis the cause was found."""
     frame: FrameType | None = sys._getframe()
     level = 1
     while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == "tamis":
@@ -70,7 +70,7 @@ def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:
 
 
 def need(module: str, *, extra: str, what_for: str) -> ModuleType:
-    """Import an optional package, or say which extra installs it."""
+    """Import an optional package, or raise an error that names the extra that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,7 +1,8 @@
-"""An array that grows at the end, for logs that do not know their length."""
+"""Arrays that grow at the end, for logs of unknown length."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 
 class Growable:
-    """A one-dimensional array with room to spare at the end.
+    """A one-dimensional array with spare capacity at the end.
 
     >>> g = Growable(np.int64)
     >>> g.extend(np.arange(3)); g.append(7); g.view.tolist()
@@ -29,32 +30,74 @@ class Growable:
         return self._array[: self._length]
 
     def append(self, value: Any) -> None:
-        """Add one value."""
+        """Append one value."""
         self.reserve(1)
         self._array[self._length] = value
         self._length += 1
 
     def extend(self, values: npt.NDArray[Any]) -> None:
-        """Add many values."""
+        """Append many values."""
         self.reserve(len(values))
         self._array[self._length : self._length + len(values)] = values
         self._length += len(values)
 
     def extend_with(self, value: Any, count: int) -> None:
-        """Add the same value `count` times."""
+        """Append the same value `count` times."""
         self.reserve(count)
         self._array[self._length : self._length + count] = value
         self._length += count
 
     def reserve(self, more: int) -> None:
-        """Make room for `more` values, and some to spare when the array must move."""
+        """Allocate memory for `more` values, and some spare capacity if the array must move."""
         needed = self._length + more
         if needed > len(self._array):
-            # Half as much again, not twice: thirty million entries should not leave thirty spare.
+            # Grow by half, not to twice the size: of thirty million entries few should be spare.
             bigger = np.empty(max(needed, len(self._array) * 3 // 2, 16), dtype=self._array.dtype)
             bigger[: self._length] = self.view
             self._array = bigger
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what is filled; room to spare may be gigabytes."""
+        """Pickle the filled part only; the spare capacity may be gigabytes."""
         return {"_array": self.view.copy(), "_length": self._length}
+
+
+class PiecewiseFloats:
+    """One float32 per position, stored by pieces: one number per piece, or one per position.
+
+    Positions without a number are NaN. Memory grows with the pieces only.
+
+    >>> s = PiecewiseFloats()
+    >>> s.append(0, 3, 0.5); s.append(4, 2, np.array([1.0, 2.0]))
+    >>> s.between(1, 6).tolist()
+    [0.5, 0.5, nan, 1.0, 2.0]
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, int, float | npt.NDArray[np.float32]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the numbers take."""
+        return sum(np.asarray(numbers).nbytes for _, _, numbers in self._parts)
+
+    def append(self, first: int, width: int, numbers: float | npt.NDArray[Any]) -> None:
+        """Set positions `first` to `first + width - 1`; pieces come in increasing order."""
+        if isinstance(numbers, np.ndarray):
+            numbers = numbers.astype(np.float32)
+        self._parts.append((first, first + width, numbers))
+
+    def between(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
+        """Return the numbers of positions lo to hi - 1."""
+        out = np.full(hi - lo, np.nan, dtype=np.float32)
+        at = max(bisect_right(self._parts, lo, key=lambda part: part[0]) - 1, 0)
+        for start, stop, numbers in self._parts[at:]:
+            if start >= hi:
+                break
+            a, b = max(start, lo), min(stop, hi)
+            if a < b:
+                each = isinstance(numbers, np.ndarray)
+                out[a - lo : b - lo] = numbers[a - start : b - start] if each else numbers  # type: ignore[index]
+        return out

@@ -1,4 +1,4 @@
-"""A decision log as plain arrays: all of it, or what came since a mark, for writers of files."""
+"""Convert a decision log to plain arrays and back: all of it, or what was added since a mark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a log had grown: features, events, features that decided, and evidence by name."""
+    """A position in a log: features, events, features that decided, and evidence by name."""
 
     features: int = 0
     events: int = 0
@@ -31,13 +31,13 @@ class Mark:
 
     @classmethod
     def of(cls, log: DecisionLog) -> Mark:
-        """Where a log stands."""
+        """Return the present end of a log."""
         evidence = {key: len(indices) for key, (indices, _) in log._evidence.items()}
         return cls(len(log), len(log._events), len(log._because), evidence)
 
 
 def arrays_of(log: DecisionLog) -> Arrays:
-    """Everything but names, reasons and words."""
+    """Return everything except names, reasons and template fields."""
     arrays = {
         "reason": log._reason.view,
         "relevance": log._relevance.view,
@@ -50,7 +50,7 @@ def arrays_of(log: DecisionLog) -> Arrays:
 
 
 def arrays_since(log: DecisionLog, mark: Mark) -> Arrays:
-    """What came after a mark; verdicts of older features follow from the events."""
+    """Return what was added after a mark; verdicts on older features follow from the events."""
     lo, hi = mark.features, len(log)
     arrays = {
         "reason": log._reason.view[lo:hi],
@@ -65,7 +65,7 @@ def arrays_since(log: DecisionLog, mark: Mark) -> Arrays:
 
 
 def raw_levels(log: DecisionLog) -> npt.NDArray[np.float32]:
-    """The levels as they came in bulk, also of features whose reason names none."""
+    """Return the levels as they were appended, also of features whose reason mentions none."""
     return log._levels.between(0, len(log))
 
 
@@ -81,9 +81,9 @@ def _events_since(log: DecisionLog, mark: Mark) -> Arrays:
 
 
 def extend(log: DecisionLog, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Append what `arrays_since` gave, or all that `arrays_of` gave; names come apart.
+    """Append the result of `arrays_since` or `arrays_of`; names are appended separately.
 
-    The arrays may come from a stranger's file: whatever points nowhere is refused.
+    The arrays may come from an untrusted file: indices out of range raise an error.
     """
     first, width = len(log), len(arrays["reason"])
     _refuse_nonsense(log, arrays)
@@ -110,7 +110,7 @@ def extend(log: DecisionLog, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def _refuse_nonsense(log: DecisionLog, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise one sentence for numbers that point outside the log."""
+    """Raise one sentence for indices outside the log."""
     n, reasons = len(log) + len(arrays["reason"]), len(log.reasons)
     ends = arrays["event_because_end"]
     before, after = len(log._because), len(log._because) + len(arrays["because"])

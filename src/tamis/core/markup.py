@@ -1,4 +1,4 @@
-"""Text as Markdown that stays what it is, whatever a name holds."""
+"""Escape text for Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def cell(text: str) -> str:
-    r"""Text that stays text: it cannot break out of a table or a line, nor become markup.
+    r"""Escape text for a table or a line of Markdown.
 
     >>> cell("a|b<c>"), cell("mean_radius *[1]*")
     ('a&#124;b&lt;c&gt;', 'mean_radius \\*\\[1\\]\\*')
@@ -14,13 +14,13 @@ def cell(text: str) -> str:
     text = " ".join(text.splitlines())
     for raw, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(raw, safe)
-    # An underscore inside a word means nothing to Markdown, and names are full of them.
+    # Markdown ignores an underscore inside a word, and names are full of them.
     text = re.sub(r"[\\`*~\[\]]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
     return text.replace("|", "&#124;")
 
 
 def code(text: str) -> str:
-    """Text as code, between more backticks than it has in a row itself.
+    """Format text as code, between more backticks than it holds in a row.
 
     >>> code("echo `date`")
     '`` echo `date` ``'

@@ -1,4 +1,4 @@
-"""Passwords have no place in records, logs or sentences: there they are three stars."""
+"""Mask passwords in records, logs and messages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 MASK = "***"
 
-#: scheme://user:password@ inside a text, up to the last @ of a word; a port is no password.
+#: scheme://user:password@ inside a text, up to the last @ of a word; a port is not a password.
 _PASSWORD = r"([a-zA-Z][\w+.-]*://[^\s/?#@:]*:)(?:(?<=//:)|(?!\d{{1,5}}(?:[/?#\s]|$))){}@"
 _INSIDE = re.compile(_PASSWORD.format(r"\S*"))
-#: The same for an address by itself, whose password may hold anything, also blanks.
+#: The same for a text that is an address as a whole, whose password may hold blanks.
 _WHOLE = re.compile(_PASSWORD.format(r".*"), re.DOTALL)
 
-#: password=..., as in the options of an address and in what databases are told.
+#: password=..., as in the options of an address and in connection strings.
 _NAMED = re.compile(
     r"(?i)(?<![\w-])((?:[\w-]*(?:password|passwd|secret|signature|credential|api_?key|access_?key)"
     r"|pwd|token|sig|[\w-]*[_-]token)\s*=\s*)('[^']*'|\"[^\"]*\"|[^&\s'\"();,]+)"
@@ -22,7 +22,7 @@ _NAMED = re.compile(
 
 
 def masked(text: str, *, whole: bool = False) -> str:
-    """A text without the passwords of addresses in it; `whole`: it may be one from end to end.
+    """Mask the passwords of addresses in a text; `whole` if the text may be one address.
 
     >>> masked("redis://:hush@host:6379/0?stream=clicks")
     'redis://:***@host:6379/0?stream=clicks'
@@ -37,7 +37,7 @@ def masked(text: str, *, whole: bool = False) -> str:
 
 
 def without_secrets(facts: Any) -> Any:
-    """Nested dicts and lists, with every text in them masked."""
+    """Mask every text in nested dicts and lists."""
     if isinstance(facts, str):
         return masked(facts)
     if isinstance(facts, Mapping):

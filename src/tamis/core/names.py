@@ -1,4 +1,4 @@
-"""Names of features, packed: thirty million of them must not become thirty million objects."""
+"""Names of features, packed: thirty million names must not become thirty million objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Names(Sequence[str]):
-    """A fixed list of names in two arrays: the UTF-8 bytes end to end, and where each begins.
+    """A fixed list of names in two arrays: the UTF-8 bytes end to end, and the offset of each.
 
     >>> names = Names.of(["age", "height", "weight"])
     >>> names[1], names.find("weight"), names.find("ight")
@@ -37,7 +37,7 @@ class Names(Sequence[str]):
 
     @classmethod
     def joined(cls, parts: Sequence[Names]) -> Names:
-        """The names of several, one after the other."""
+        """Concatenate lists of names."""
         offsets, end = [np.zeros(1, dtype=np.int64)], 0
         for part in parts:
             offsets.append(part.offsets[1:] + (end - int(part.offsets[0])))
@@ -55,19 +55,17 @@ class Names(Sequence[str]):
         if isinstance(i, slice):
             start, stop, step = i.indices(len(self))
             return self.part(start, stop) if step == 1 else Names.of(list(self)[i])
-        place = range(len(self))[i]
-        return self.blob[self.offsets[place] : self.offsets[place + 1]].decode(
-            "utf-8", "surrogatepass"
-        )
+        at = range(len(self))[i]
+        return self.blob[self.offsets[at] : self.offsets[at + 1]].decode("utf-8", "surrogatepass")
 
     def part(self, lo: int, hi: int) -> Names:
-        """Names lo to hi - 1."""
+        """Return names lo to hi - 1."""
         hi = max(lo, hi)
         first, last = int(self.offsets[lo]), int(self.offsets[hi])
         return Names(self.blob[first:last], self.offsets[lo : hi + 1] - first)
 
     def pick(self, indices: npt.NDArray[np.intp]) -> Names:
-        """The names at some places, in the given order."""
+        """Return the names at the given indices, in the given order."""
         lengths = np.diff(self.offsets)[indices]
         offsets = np.zeros(len(indices) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -80,7 +78,7 @@ class Names(Sequence[str]):
             yield self.blob[lo:hi].decode("utf-8", "surrogatepass")
 
     def find(self, name: str) -> int | None:
-        """Return the last place of `name`, or None; a scan over the bytes, no table of names."""
+        """Return the last index of `name`, or None; scans the bytes."""
         wanted = name.encode("utf-8", "surrogatepass")
         if not wanted:
             empty = np.flatnonzero(np.diff(self.offsets) == 0)
@@ -101,7 +99,7 @@ JOINED = 4096
 class NameBook:
     """The names of all features seen so far, in arrival order.
 
-    Features that came without a name are called by their number: `prefix` followed by the arrival
+    Features that arrived without a name are named by number: `prefix` followed by the arrival
     number plus `base` (a svmlight file that counts from 1 has an empty prefix and base 1).
     """
 
@@ -113,7 +111,7 @@ class NameBook:
         self._named: list[Names] = []
 
     def append(self, width: int, names: Names | None) -> None:
-        """Take the names of the next `width` features."""
+        """Append the names of the next `width` features."""
         if names is not None and len(names):
             last = len(self._named[-1]) if self._named else 0
             if last and self._starts[-1] + last == self.count and last + len(names) <= JOINED:
@@ -128,7 +126,7 @@ class NameBook:
         return list(zip(self._starts, self._named, strict=True))
 
     def pieces_between(self, lo: int, hi: int) -> Iterator[tuple[int, Names]]:
-        """The same for features lo to hi - 1, stretches cut where they begin and end."""
+        """Yield the same for features lo to hi - 1; the pieces are cut at both ends."""
         at = max(bisect_right(self._starts, lo) - 1, 0)
         for start, names in zip(self._starts[at:], self._named[at:], strict=True):
             a, b = max(start, lo), min(start + len(names), hi)
@@ -139,7 +137,7 @@ class NameBook:
 
     @property
     def numbered(self) -> bool:
-        """True when no feature came with a name of its own."""
+        """True if no feature arrived with a name."""
         return not self._named
 
     def __len__(self) -> int:
@@ -163,8 +161,8 @@ class NameBook:
         return numbered
 
     def find_numbered(self, name: str) -> int | None:
-        """Return the feature that has no name of its own and is called `name` by its number."""
-        # Nineteen digits hold every arrival number; Python refuses to read thousands of them.
+        """Return the unnamed feature that is called `name` by its number, or None."""
+        # Nineteen digits hold every arrival number; Python refuses to parse thousands of digits.
         match = re.fullmatch(re.escape(self.prefix) + r"(\d{1,19})", name)
         if match is None:
             return None

@@ -1,4 +1,4 @@
-"""Names that somebody may have meant, also among millions: a few are compared letter by letter."""
+"""Suggest similar names, also among millions: only a few are compared letter by letter."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tamis.core.sentences import join
 #: Names that are compared letter by letter: those that begin and end most alike.
 COMPARED = 2_000
 
-#: Letters looked at, at the beginning and at the end.
+#: Letters compared at the beginning and at the end.
 ENDS = 12
 
 
 def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
-    """Names like `wanted`: the same but for capital letters, or else the closest few.
+    """Return names like `wanted`: equal except for capital letters, or else the closest few.
 
     >>> book = NameBook()
     >>> book.append(3, Names.of(["M27891_at", "U22376_at", "age"]))
@@ -41,12 +41,12 @@ def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
 
 
 def _lower(name: str) -> str:
-    """A name as `bytes.lower` makes it, which keeps its length."""
+    """Return a name in lower case as `bytes.lower` does it, which keeps its length."""
     return name.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def _closest(names: Names, wanted: str) -> Names:
-    """Names of about the same length that begin and end as `wanted` does, as far as there are."""
+    """Return names of about the same length that begin and end most like `wanted`."""
     word = np.frombuffer(wanted.encode("utf-8", "surrogatepass").lower(), np.uint8)
     text = np.frombuffer(names.blob.lower(), np.uint8)
     lengths = np.diff(names.offsets)
@@ -67,7 +67,7 @@ def _closest(names: Names, wanted: str) -> Names:
 
 
 def no_such_feature(names: NameBook, unknown: Sequence[object]) -> str:
-    """Say which names are not there, and what could have been meant.
+    """Return a message about unknown names, with suggestions.
 
     >>> book = NameBook()
     >>> book.append(2, Names.of(["age", "height"]))

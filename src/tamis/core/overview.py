@@ -1,6 +1,6 @@
-"""What a decision log tells at a glance: growth of the kept set, where features went, strengths.
+"""Summaries of a decision log: growth of the kept set, counts by reason, histogram of relevance.
 
-Everything here is counted from the log with array operations, at a size fit for a picture.
+Everything is counted from the log with array operations, at a size fit for a plot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POINTS = 500
 
 @dataclass(frozen=True)
 class Growth:
-    """Counts after `seen` features: the kept set, and who has come and gone so far."""
+    """Counts after `seen` features: the kept set, and who entered and left so far."""
 
     seen: Ints
     kept: Ints
@@ -35,7 +35,7 @@ class Growth:
 
 
 def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
-    """How the kept set grew, or None where decisions were not taken in order of arrival."""
+    """Return how the kept set grew, or None if decisions were not taken in order of arrival."""
     events = log.state()
     at, verdicts = events["event_at"], _verdicts_of(log)[events["event_reason"]]
     if np.any(at[1:] < at[:-1]):
@@ -49,7 +49,7 @@ def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
         return np.asarray(counted[upto], dtype=np.int64)
 
     entered, evicted = so_far(Verdict.KEPT), so_far(Verdict.EVICTED)
-    # What never met the rule has no event: irrelevant features are counted in the log itself.
+    # Features that the rule never saw have no event: they are counted in the log itself.
     final = log.verdicts == Verdict.IRRELEVANT
     per_part = np.add.reduceat(final, seen[:-1], dtype=np.int64) if n else np.zeros(0, np.int64)
     irrelevant = np.concatenate([[0], np.cumsum(per_part)])[: len(seen)]
@@ -58,7 +58,7 @@ def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
 
 @dataclass(frozen=True)
 class Passage:
-    """How many features went which way, by reason where there are several."""
+    """Number of features by verdict, and by reason if there are several."""
 
     seen: int
     irrelevant: dict[str, int]
@@ -69,7 +69,7 @@ class Passage:
 
 
 def passage(log: DecisionLog) -> Passage:
-    """Count features by what became of them, and why."""
+    """Count features by verdict and reason."""
     reason = log.state()["reason"]
     counts = np.bincount(reason, minlength=len(log.reasons))
     by_verdict: dict[Verdict, dict[str, int]] = {verdict: {} for verdict in Verdict}
@@ -86,14 +86,14 @@ def passage(log: DecisionLog) -> Passage:
 
 @dataclass(frozen=True)
 class Strengths:
-    """A histogram of relevance: edges, and a count for each verdict between them."""
+    """A histogram of relevance: edges, and counts per verdict between them."""
 
     edges: npt.NDArray[np.float64]
     counts: dict[str, Ints]
 
 
 def strengths(log: DecisionLog, bins: int = 40) -> Strengths | None:
-    """How relevance is spread over the features; None where it has no spread."""
+    """Return the histogram of relevance over the features; None if all have the same."""
     relevance = log.state()["relevance"]
     finite = np.isfinite(relevance)
     if not finite.any():
@@ -111,23 +111,23 @@ def strengths(log: DecisionLog, bins: int = 40) -> Strengths | None:
 
 
 def _round_edges(low: float, high: float, bins: int) -> npt.NDArray[np.float64]:
-    """About `bins` bins of one width between round numbers, from below `low` to above `high`."""
+    """Return about `bins` bins of equal width between round numbers that cover `low` to `high`."""
     least = (high - low) / bins
     power = 10.0 ** np.floor(np.log10(least))
     step = power * next(nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= least)
     edges = np.arange(np.floor(low / step), np.ceil(high / step) + 1) * step
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
-    # Numbers so near each other that none between them is round.
+    # The numbers may be so close that none between them is round.
     return edges if np.all(np.diff(edges) > 0) else np.linspace(low, high, bins + 1)
 
 
 def displaced(log: DecisionLog) -> dict[int, int]:
-    """How many features each one has made go, for those that made any."""
+    """Return the number of features that each feature displaced, for those that displaced any."""
     because = log.state()["because"]
     features, counts = np.unique(because, return_counts=True)
     return dict(zip(features.tolist(), counts.tolist(), strict=True))
 
 
 def _verdicts_of(log: DecisionLog) -> npt.NDArray[np.uint8]:
-    """The verdict of each declared reason."""
+    """Return the verdict of each declared reason."""
     return np.array([reason.verdict for reason in log.reasons.values()], dtype=np.uint8)

@@ -18,10 +18,10 @@ from tamis.core.errors import ParameterError
 
 
 class Range(Protocol):
-    """A set of allowed values that can say what it allows."""
+    """A set of allowed values that can describe itself."""
 
     def allows(self, value: Any) -> bool:
-        """Tell whether `value` is inside."""
+        """Return True if `value` is inside."""
 
     def __str__(self) -> str: ...
 
@@ -37,7 +37,7 @@ class Number:
     integer: bool = False
 
     def allows(self, value: Any) -> bool:
-        """Tell whether `value` is a number inside the bounds."""
+        """Return True if `value` is a number inside the bounds."""
         wanted = Integral if self.integer else Real
         if isinstance(value, bool) or not isinstance(value, wanted) or math.isnan(value):
             return False
@@ -58,16 +58,16 @@ class Number:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of a few words."""
+    """One of a few texts."""
 
-    words: tuple[str, ...]
+    choices: tuple[str, ...]
 
     def allows(self, value: Any) -> bool:
-        """Tell whether `value` is one of the words."""
-        return isinstance(value, str) and value in self.words
+        """Return True if `value` is one of the choices."""
+        return isinstance(value, str) and value in self.choices
 
     def __str__(self) -> str:
-        return "one of " + ", ".join(repr(w) for w in self.words)
+        return "one of " + ", ".join(repr(choice) for choice in self.choices)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Nothing:
     """None is allowed."""
 
     def allows(self, value: Any) -> bool:
-        """Tell whether `value` is None."""
+        """Return True if `value` is None."""
         return value is None
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Sentences with numbers and names in them, for people who ask why."""
+"""Sentences with numbers and names, for explanations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 
 def show(*numbers: float) -> list[str]:
-    """Print numbers with three digits, or as many as it takes to tell different ones apart.
+    """Format numbers with three digits, or as many as it takes to tell different ones apart.
 
     >>> show(0.08, 0.31)
     ['0.08', '0.31']
@@ -26,7 +26,7 @@ def show(*numbers: float) -> list[str]:
 
 
 def _digits(number: float, digits: int) -> str:
-    """Print a number with some digits; one with more before its point as a whole number."""
+    """Format a number with some digits; one with more before its point as a whole number."""
     return f"{number:.0f}" if 10**digits <= abs(number) < 1e9 else f"{number:.{digits}g}"
 
 
@@ -40,7 +40,7 @@ def join(names: Sequence[str]) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number of things; `many` where it is not `one` with an s.
+    """Format a count of things; `many` is the plural if it is not `one` with an s.
 
     >>> counted(1, "column"), counted(12_000, "column"), counted(1, "was", "were")
     ('1 column', '12,000 columns', '1 was')
@@ -48,11 +48,13 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def fill(sentence: str, fields: Mapping[str, str], words: Mapping[str, str]) -> str:
-    """Fill the gaps of a sentence: first with words, which may hold gaps, then with fields.
+def fill(sentence: str, fields: Mapping[str, str], template_fields: Mapping[str, str]) -> str:
+    """Fill a template: first with template fields, which may hold fields, then with fields.
 
-    Only plain ``{key}`` gaps are known, so a log file from a stranger can run nothing.
+    Only plain ``{key}`` fields are filled, so an untrusted log file can run nothing.
     """
-    with_words = re.sub(r"\{(\w+)\}", lambda m: words.get(m[1], m[0]), sentence)
-    with_words = re.sub(r"\{(\w+)\}", lambda m: words.get(m[1], m[0]), with_words)
-    return re.sub(r"\{(\w+)\}", lambda m: fields.get(m[1], m[0]), with_words)
+    return _filled(_filled(_filled(sentence, template_fields), template_fields), fields)
+
+
+def _filled(sentence: str, known: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda m: known.get(m[1], m[0]), sentence)

@@ -1,4 +1,4 @@
-"""The target, encoded once: class codes, counts, and the centred values a correlation needs."""
+"""The target, encoded once: class codes, class counts, and numeric values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MOST_CLASSES = 65_535
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is to be predicted, one value a row.
+    """What is to be predicted, one value per row.
 
     `codes` number the classes 0..k-1 in sorted order (None for a regression target); `values` are
-    the targets as numbers: themselves for regression, 1-based class ranks or, where the labels are
-    numbers, the labels for classification.
+    the targets as numbers: themselves for regression; for classification the labels if they are
+    numbers, else the ranks of the classes from 1.
 
     >>> t = Target.of(["ham", "spam", "spam"])
     >>> t.classes.tolist(), t.codes.tolist(), t.counts.tolist()
@@ -46,9 +46,9 @@ class Target:
             raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
         if array.size == 0:
             raise InputError("y holds no rows; give one target value for each row")
-        # NumPy writes a gap in a list of words as the word "nan": look before it does.
-        is_words = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
-        refuse_missing(np.asarray(y, dtype=object) if is_words else array)
+        # NumPy turns a missing value in a list of texts into the text "nan": check before it does.
+        is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
+        refuse_missing(np.asarray(y, dtype=object) if is_text else array)
         if _is_continuous(array):
             values = array.astype(np.float64)
             return cls(len(array), None, None, values)
@@ -82,7 +82,7 @@ class Target:
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """Rows of each class."""
+        """Rows per class."""
         if self.codes is None:
             raise InputError("a regression target has no classes; use FisherZ, which needs none")
         return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
@@ -106,11 +106,11 @@ class Target:
 
     @property
     def fingerprint(self) -> str:
-        """A short hash of the rows and their order; the same rows give the same fingerprint."""
+        """A short hash of the rows in their order."""
         digest = hashlib.sha256()
         if self.classes is not None and self.codes is not None:
-            words = "\0".join(map(str, self.classes.tolist()))
-            digest.update(words.encode("utf-8", "surrogatepass"))
+            labels = "\0".join(map(str, self.classes.tolist()))
+            digest.update(labels.encode("utf-8", "surrogatepass"))
             digest.update(np.ascontiguousarray(self.codes).tobytes())
         else:
             digest.update(np.ascontiguousarray(self.values).tobytes())
@@ -122,7 +122,7 @@ def refuse_missing(array: npt.NDArray[Any]) -> None:
     if array.dtype.kind == "f":
         bad = ~np.isfinite(array)
     elif array.dtype.kind == "O":
-        bad = np.array([_is_gap(v) for v in array.ravel().tolist()])
+        bad = np.array([_is_missing(v) for v in array.ravel().tolist()])
     elif array.dtype.kind in "mM":
         bad = np.isnat(array)
     else:
@@ -135,12 +135,12 @@ def refuse_missing(array: npt.NDArray[Any]) -> None:
         )
 
 
-def _is_gap(value: Any) -> bool:
-    """True for None and for what does not equal itself: NaN, NaT, and NA, which will not say."""
+def _is_missing(value: Any) -> bool:
+    """Return True for None and for what does not equal itself: NaN, NaT and NA."""
     same = value is not None and value == value
     return not (isinstance(same, bool | np.bool_) and same)
 
 
 def _is_continuous(array: npt.NDArray[Any]) -> bool:
-    """Floats with a fractional part are numbers to predict; whole numbers and words are classes."""
+    """Return True for floats with a fractional part; whole numbers and texts are classes."""
     return array.dtype.kind == "f" and bool(np.any(array != np.floor(array)))

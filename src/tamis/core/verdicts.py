@@ -1,4 +1,4 @@
-"""What can become of a feature, why, and one decision about one."""
+"""Verdicts on features, the reasons for them, and decisions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Verdict(IntEnum):
-    """What became of a feature."""
+    """What happened to a feature."""
 
     IRRELEVANT = 0
     REDUNDANT = 1
@@ -20,13 +20,13 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a verdict was given, as a sentence with gaps.
+    """Why a verdict was given, as a template sentence.
 
-    Gaps are ``{name}``, ``{because}`` (the features that decided), the numbers ``{relevance}``,
-    ``{value}``, ``{level}``, ``{because_relevance}``, any evidence the decision carries, and the
-    words of the log such as ``{target}``. A gap may hold a name inside: ``{I}`` with the words
-    ``I = "I({name}; {target})"``. Strengths that are -log10 of a p-value, so that larger is
-    stronger, are shown as p-values by ``{relevance_p}`` and ``{level_p}``.
+    Its fields are ``{name}``, ``{because}`` (the features that decided), the numbers
+    ``{relevance}``, ``{value}``, ``{level}``, ``{because_relevance}``, any evidence, and the
+    template fields of the log such as ``{target}``. A template field may hold fields:
+    ``{I}`` with ``I = "I({name}; {target})"``. Strengths that are -log10 of a p-value, so that
+    larger is stronger, are shown as p-values by ``{relevance_p}`` and ``{level_p}``.
     """
 
     verdict: Verdict
@@ -35,7 +35,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a selector decided about one arriving feature.
+    """The decision of a selector about one arriving feature.
 
     Attributes
     ----------
@@ -48,10 +48,10 @@ class Decision:
     because : tuple of int
         The feature or set of features that decided.
     evicts : tuple of Decision
-        Kept features that leave because of this one, in the order they leave. They leave even if
-        this feature then falls itself.
+        Kept features that are evicted because of this one, in order. They are evicted even if this
+        feature is then dropped itself.
     evidence : mapping
-        Further named numbers, for selectors that have more to show.
+        Further named numbers for the explanation.
     """
 
     feature: int
@@ -64,7 +64,7 @@ class Decision:
     evidence: Mapping[str, float] = field(default_factory=dict)
 
 
-#: One recorded decision in the log.
+#: One recorded decision.
 EVENT = np.dtype(
     [
         ("at", np.int64),

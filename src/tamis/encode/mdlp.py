@@ -9,7 +9,7 @@ from tamis.core.target import Target
 from tamis.encode.base import Encoder, Floats
 from tamis.encode.missing import Missing
 from tamis.kernels.information import entropy_table
-from tamis.kernels.mdlp import mdlp_columns
+from tamis.kernels.mdl_cuts import mdlp_columns
 
 
 class MDLPEncoder(Encoder):

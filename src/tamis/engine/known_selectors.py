@@ -16,7 +16,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.method_names import split_method
 from tamis.encode import resolve as resolve_encoder
 from tamis.measures.auto import BY_NAME, from_name, named
-from tamis.measures.base import Measure
+from tamis.measures.measure import Measure
 from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector, Rule
 
 

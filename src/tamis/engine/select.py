@@ -12,8 +12,8 @@ from typing import Any
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError
-from tamis.core.memory import peak_megabytes
 from tamis.core.params import Nothing, Number, check
+from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.known_selectors import as_selector

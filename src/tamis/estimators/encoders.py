@@ -13,7 +13,7 @@ from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError
 from tamis.core.target import Target
 from tamis.encode.base import Encoder, Floats
-from tamis.encode.bins import EqualFrequencyEncoder, EqualWidthEncoder, KMeansBinsEncoder
+from tamis.encode.binning import EqualFrequencyEncoder, EqualWidthEncoder, KMeansBinsEncoder
 from tamis.encode.mdlp import MDLPEncoder
 from tamis.encode.missing import Missing
 from tamis.encode.plain import PlainEncoder

@@ -22,7 +22,7 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError
 from tamis.core.target import refuse_missing
 from tamis.engine.learning.training import Schedule, Training
-from tamis.kernels.rows import buckets_of
+from tamis.kernels.row_scoring import buckets_of
 from tamis.methods.online import row_input
 from tamis.methods.online.arow import ArowLearner
 from tamis.methods.online.fofs import FofsLearner

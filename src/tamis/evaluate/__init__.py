@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.evaluate.comparison import compare
+    from tamis.evaluate.curves import Curves, open_curves, over_orders, over_thresholds, over_time
     from tamis.evaluate.results import Results, open_results
-    from tamis.evaluate.streams import Curves, open_curves, over_orders, over_thresholds, over_time
 
 _WHERE = {
     "compare": "tamis.evaluate.comparison",
     "Results": "tamis.evaluate.results",
     "open_results": "tamis.evaluate.results",
-    "Curves": "tamis.evaluate.streams",
-    "open_curves": "tamis.evaluate.streams",
-    "over_orders": "tamis.evaluate.streams",
-    "over_thresholds": "tamis.evaluate.streams",
-    "over_time": "tamis.evaluate.streams",
+    "Curves": "tamis.evaluate.curves",
+    "open_curves": "tamis.evaluate.curves",
+    "over_orders": "tamis.evaluate.curves",
+    "over_thresholds": "tamis.evaluate.curves",
+    "over_time": "tamis.evaluate.curves",
 }
 
 __all__ = [

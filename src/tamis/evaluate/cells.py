@@ -25,9 +25,16 @@ import scipy.sparse as sp
 
 from tamis._version import __version__
 from tamis.core.errors import InputError, MissingDependencyError, TamisError
-from tamis.core.memory import peak_megabytes, start_peak
+from tamis.core.process_memory import peak_megabytes, start_peak
 from tamis.evaluate.classifiers import make_classifier, settings_of
-from tamis.evaluate.methods import Method, canonical, encoded, make, settle_level, settle_measure
+from tamis.evaluate.compared_methods import (
+    Method,
+    canonical,
+    encoded,
+    make,
+    settle_level,
+    settle_measure,
+)
 from tamis.evaluate.metrics import METRICS, quality
 from tamis.sources.arrays.in_memory import MemorySource
 

@@ -26,15 +26,14 @@ from tamis.core.params import Nothing, Number, OneOf, check
 from tamis.evaluate.cache import CellCache, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
 from tamis.evaluate.classifiers import check_classifiers
-from tamis.evaluate.data import DataSet, read_all
-from tamis.evaluate.elsewhere import Elsewhere
-from tamis.evaluate.gather import gather
-from tamis.evaluate.methods import Method, parse_methods
+from tamis.evaluate.compared_methods import Method, parse_methods
+from tamis.evaluate.datasets import DataSet, read_all
+from tamis.evaluate.interim import Line, interim_lines
 from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
-from tamis.evaluate.pool import Pool, Task
+from tamis.evaluate.pool import ClusterPool, Pool, Task
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
+from tamis.evaluate.result_tables import results_of
 from tamis.evaluate.results import Results, check_place
-from tamis.evaluate.so_far import Line, so_far
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import Report, silent
 
@@ -173,12 +172,12 @@ def compare(
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
         here = cluster is None
-        pool = Pool(n_jobs or thread_count(), caps) if here else Elsewhere(cluster, caps)
+        pool = Pool(n_jobs or thread_count(), caps) if here else ClusterPool(cluster, caps)
         _run(
             pool, tasks, len(states), cells, progress,
-            lambda: None if watch is None else watch(lambda: so_far(states, judges)),
+            lambda: None if watch is None else watch(lambda: interim_lines(states, judges)),
         )  # fmt: skip
-    results = gather(asked, states, sets, len(tasks))
+    results = results_of(asked, states, sets, len(tasks))
     if out is not None:
         results.save(out)
     return results
@@ -255,7 +254,7 @@ def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
 
 
 def _run(
-    pool: Pool | Elsewhere,
+    pool: Pool | ClusterPool,
     tasks: list[Task],
     total: int,
     cells: CellCache,

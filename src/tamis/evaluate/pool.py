@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.core.memory import held_megabytes
+from tamis.core.errors import ClusterError
+from tamis.core.process_memory import held_megabytes
+from tamis.engine.workers.executors import workers
 from tamis.evaluate.cells import FAILED, MEMORY_CAP, TIME_CAP, Caps, outcome
-from tamis.kernels.threads import thread_count
+from tamis.kernels.threads import thread_count, threads
 
 #: Seconds between two looks at the clock and the memory of the workers.
 LOOK = 0.05
@@ -212,3 +214,56 @@ def _death(code: int) -> dict[str, Any]:
     else:
         note = f"the process ended with code {code}"
     return outcome(FAILED, note) | {"passing": True}
+
+
+class ClusterPool:
+    """Run tasks on a cluster, as `Pool` does on this machine.
+
+    Each cell runs in a process of its own there, under the same caps. A cell that is lost with its
+    host is done again.
+    """
+
+    def __init__(self, cluster: Any, caps: Caps) -> None:
+        self._cluster, self._caps = cluster, caps
+
+    def run(self, tasks: Iterable[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
+        """Do all tasks; call `finished` after each step and `ended` after each cell."""
+        todo = list(tasks)
+        if not todo:
+            return
+        with workers(self._cluster) as run:
+            jobs = [(task.message, self._caps) for task in todo]
+            for task, steps in zip(todo, run(_run_cell, jobs), strict=True):
+                for step, record in steps:
+                    finished(task.about, step, record)
+                ended(task.about)
+
+
+class _RemoteCell:
+    """A cell on the host that does it: its message and its finished steps."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        self._message = message
+        self.steps: list[tuple[str, dict[str, Any]]] = []
+
+    def kept(self) -> Any:
+        """Return what its selection kept."""
+        return dict(self.steps).get("selection", self._message).get("kept")
+
+
+def _run_cell(job: tuple[dict[str, Any], Caps]) -> list[tuple[str, dict[str, Any]]]:
+    """Do one cell in one process, on a host of the cluster."""
+    message, caps = job
+    if not os.path.isdir(message["folder"]):
+        raise ClusterError(
+            f"a worker cannot see {message['folder']}; give --out (out=) a folder that all hosts "
+            "share"
+        )
+    cell = _RemoteCell(message)
+    with threads(1):
+        Pool(1, caps).run(
+            [Task(cell, message)],
+            lambda about, step, record: about.steps.append((step, record)),
+            lambda about: None,
+        )
+    return cell.steps

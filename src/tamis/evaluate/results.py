@@ -213,7 +213,7 @@ class Results:
 
     def plot_ranks(self, classifier: str | None = None) -> Any:
         """Draw a critical-difference diagram; returns a matplotlib figure."""
-        from tamis.evaluate.drawing import critical_differences
+        from tamis.evaluate.rank_plot import critical_differences
 
         return critical_differences(self, classifier or self.classifiers[0])
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis.evaluate.cells import as_method, failure, judge, select_features, warm_up
-from tamis.evaluate.data import map_data
+from tamis.evaluate.datasets import map_data
 
 
 class Worker:

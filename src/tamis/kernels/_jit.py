@@ -1,8 +1,8 @@
-"""The one decorator: every kernel is compiled with the options set here.
+"""The decorators that compile kernels: every option of numba is set here.
 
 * ``nogil``: kernels run in threads, which split columns, never rows.
 * no ``fastmath``: a number that decides is a fixed-order sum, the same bits on every path.
-* ``cache``: compiled code is kept on disk; set ``TAMIS_NO_CACHE=1`` to compile every time.
+* ``cache``: compiled code is cached on disk; set ``TAMIS_NO_CACHE=1`` to compile every time.
 * ``error_model="numpy"``: a division does not branch to raise.
 
 Compiled code is loaded without numba's refresh, which imports the implementations of everything
@@ -91,24 +91,24 @@ def _cached(kernel: Any) -> Callable[..., Any]:
 # --- progress ---------------------------------------------------------------------------------
 
 
-class _Once(event.Listener):
-    """Call a function when a kernel is compiled, the first time."""
+class _FirstCompilation(event.Listener):
+    """Call a function when the first kernel is compiled."""
 
-    def __init__(self, say: Callable[[], None]) -> None:
-        self._say: Callable[[], None] | None = say
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self._callback: Callable[[], None] | None = callback
 
     def on_start(self, event: Any) -> None:
-        """Call it, once."""
-        if self._say is not None:
-            say, self._say = self._say, None
-            say()
+        """Call the function, once."""
+        if self._callback is not None:
+            callback, self._callback = self._callback, None
+            callback()
 
     def on_end(self, event: Any) -> None:
         """Do nothing."""
 
 
 @contextmanager
-def on_first_compilation(say: Callable[[], None]) -> Iterator[None]:
-    """Call `say` if a kernel has to be compiled, which takes seconds, once per machine."""
-    with event.install_listener("numba:compile", _Once(say)):
+def on_first_compilation(callback: Callable[[], None]) -> Iterator[None]:
+    """Call `callback` if a kernel must be compiled (a few seconds, once per machine)."""
+    with event.install_listener("numba:compile", _FirstCompilation(callback)):
         yield

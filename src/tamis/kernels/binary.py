@@ -1,11 +1,13 @@
-"""Online linear models for two classes. The row loop is in here, so chunks of rows mean nothing.
+"""Online linear models for two classes.
+
+The row loop is inside the kernels, so how rows are cut into chunks cannot change the model.
 
 `marks[j] < 0` says that feature j is kept, in slot -marks[j]; other marks are 0, or the accumulated
-precision of a feature that is not kept. Slot 0 is nobody's and its weight is 0, so a score is a sum
+precision of a feature that is not kept. Slot 0 is unused and its weight is 0, so a score is a sum
 without a branch. Weights of features that are not kept are 0 and are not stored.
 
-Every kernel first scores a row. If the row has loss, its entries are parted into those of kept
-features, which are updated, and the others, which then ask for a place in the order of the row.
+Every kernel first scores a row. If the row has loss, its entries are split into those of kept
+features, which are updated, and the others, which then compete for a slot in the order of the row.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ import numpy as np
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.heap import MISTAKES, NONZEROS, ROWS, SIZE, UPDATES, admit, fell
 
-#: The shared factor of the weights is kept above this, a power of two, so that moving it is exact.
+#: The shared factor of the weights stays above this power of two, so that rescaling is exact.
 LOWEST_SCALE = 2.0**-200
-#: Places in `scale`: the factor of all weights, and the sum of their squares (without the factor)
-#: in two parts, the second being what rounding dropped from the first.
+#: Positions in `scale`: the factor of all weights, and the sum of their squares (without the
+#: factor) in two parts, the second being the rounding error of the first.
 FACTOR, SQUARES, DROPPED = range(3)
 
 _NOBODY = np.float32(0)
@@ -26,7 +28,7 @@ _NOBODY = np.float32(0)
 
 @inline
 def longest(indptr):
-    """The most entries in a row."""
+    """Return the largest number of entries in a row."""
     most = 0
     for r in range(len(indptr) - 1):
         most = max(most, indptr[r + 1] - indptr[r])
@@ -35,7 +37,7 @@ def longest(indptr):
 
 @inline
 def plus(total, dropped, value):
-    """Add to a sum in two parts."""
+    """Add a number to a sum held in two parts."""
     larger = total + value
     if abs(total) >= abs(value):
         return larger, dropped + ((total - larger) + value)
@@ -44,7 +46,7 @@ def plus(total, dropped, value):
 
 @inline
 def lift(scale, weights, bound, key):
-    """Move a power of two from the weights to their factor when that has become too small."""
+    """Move a power of two from the weights to their factor if the factor has become too small."""
     scale[FACTOR] /= LOWEST_SCALE
     scale[SQUARES] *= LOWEST_SCALE * LOWEST_SCALE
     scale[DROPPED] *= LOWEST_SCALE * LOWEST_SCALE
@@ -65,7 +67,7 @@ def shrink(scale, weights, bound, key, by):
 
 @inline
 def projection(scale, outside, lam):
-    """What brings the weights, newcomers' squares included, into the ball of radius 1/sqrt(lam)."""
+    """Return the factor that projects the weights, newcomers included, on the 1/sqrt(lam) ball."""
     squares = max(scale[SQUARES] + scale[DROPPED] + outside, 0.0)
     norm = scale[FACTOR] * np.sqrt(squares)
     radius = 1.0 / np.sqrt(lam)
@@ -94,7 +96,7 @@ def _renew(step, lam, values, first, n_in, inside, slots, weight, order, where, 
 @inline
 def _receive(step, indices, values, n_out, outside, marks, weight, feature, order, where, bound,
              key, serial, counts, scale):  # fmt: skip
-    """Let a row's other features ask for a place."""
+    """Let the other features of a row compete for a slot."""
     squares, dropped = scale[SQUARES], scale[DROPPED]
     lowest = bound[order[0]] if counts[SIZE] == len(order) else 0.0
     for n in range(n_out):
@@ -118,7 +120,10 @@ def learn_first_order(
     indptr, indices, values, codes, eta, lam,
     marks, weight, feature, order, where, bound, key, serial, counts, scale,
 ):  # fmt: skip
-    """Gradient steps on the hinge loss; the largest weights stay. lam > 0 shrinks and projects."""
+    """Train by gradient steps on the hinge loss; keep the largest weights.
+
+    With lam > 0 the weights are also shrunk and projected.
+    """
     inside = np.empty(longest(indptr) + 1, dtype=np.int64)
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
@@ -162,7 +167,7 @@ def learn_second_order(
     indptr, indices, values, codes, gamma,
     marks, held, weight, feature, order, where, bound, serial, counts,
 ):  # fmt: skip
-    """Confidence-weighted steps on the squared hinge loss; the features of least variance stay.
+    """Train by confidence-weighted steps on the squared hinge loss; keep the least variances.
 
     1/Sigma is 1 plus the accumulated precision: `held[slot]` of kept features, `marks[j]` of the
     others, rounded to their type at each step. It is also the key of the heap.
@@ -219,7 +224,7 @@ def learn_second_order(
 
 @jit
 def learn_full_first_order(indptr, indices, values, codes, eta, decay, weight, counts):
-    """Gradient steps on the hinge loss, every weight held; with `decay` the rate is eta/sqrt(t)."""
+    """Train all weights by gradient steps on the hinge loss; with `decay` at rate eta/sqrt(t)."""
     for r in range(len(codes)):
         y = 1.0 if codes[r] == 1 else -1.0
         score = 0.0
@@ -238,7 +243,7 @@ def learn_full_first_order(indptr, indices, values, codes, eta, decay, weight, c
 
 @jit
 def learn_full_second_order(indptr, indices, values, codes, gamma, weight, precision, counts):
-    """Confidence-weighted steps on the squared hinge loss, every weight held."""
+    """Train all weights by confidence-weighted steps on the squared hinge loss."""
     per_gamma = 1.0 / gamma
     for r in range(len(codes)):
         y = 1.0 if codes[r] == 1 else -1.0

@@ -1,4 +1,4 @@
-"""Cuts that ask no class: bins of the same width, of about the same number of rows, and k-means."""
+"""Unsupervised cuts: bins of equal width, of about equal frequency, and by k-means."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.cuts import ZEROS, between, is_discrete, sort_column
 
-#: The ways, as numbers.
+#: Codes of the methods.
 WIDTH, FREQUENCY, KMEANS = range(3)
-#: Rounds of k-means, unless it stands still before.
+#: Most rounds of k-means; it usually converges before.
 MOST_ROUNDS = 300
 
 
 @inline
 def _append(out, found, cut):
-    """Add a cut if it is above the last; return how many there are."""
+    """Append a cut if it is above the last one; return the number of cuts."""
     if found > 0 and cut <= out[found - 1]:
         return found
     out[found] = cut
@@ -24,7 +24,7 @@ def _append(out, found, cut):
 
 @jit
 def equal_width(items, count, bins, out):
-    """Cuts that part the range from the lowest to the highest value into equal widths."""
+    """Cut the range from the lowest to the highest value into bins of equal width."""
     low, high, found = items[0], items[count - 1], 0
     if low == high:
         return 0
@@ -54,9 +54,9 @@ def equal_frequency(items, classes, zeros, count, bins, out):
 
 @jit
 def kmeans(items, classes, zeros, count, bins, centres, out):
-    """Cuts half-way between the means that Lloyd's rounds reach from bins of equal width.
+    """Cut half-way between the means that Lloyd's algorithm finds, starting from equal widths.
 
-    A mean that no value is nearest to goes.
+    A mean that is nearest to no value is dropped.
     """
     low, high = items[0], items[count - 1]
     k = bins
@@ -90,9 +90,10 @@ def kmeans(items, classes, zeros, count, bins, centres, out):
 def bin_columns(
     flat, indptr, indices, values, n, zero_is_gap, most_levels, way, bins, stays, lo, hi, numbers
 ):
-    """Cuts of columns lo..hi-1, end to end, and in `numbers` how many each has.
+    """Write the cuts of columns lo..hi-1 end to end, and the number of each column's to `numbers`.
 
-    Columns of few whole numbers are marked in `stays` and get none; below 0 levels none is few.
+    Columns with few distinct whole numbers are marked in `stays` and get no cuts. A negative
+    limit marks none of them.
     """
     rows, entries = np.empty(n + 1, np.int32), np.empty(n + 1)
     items, classes = np.empty(n + 1), np.empty(n + 1, np.int32)

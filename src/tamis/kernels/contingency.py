@@ -1,9 +1,9 @@
-"""Tests of independence on tables of counts: G-squared and Pearson's, plain and conditional.
+"""Independence tests on contingency tables: G-squared and Pearson's, plain and conditional.
 
 A table has strata (the observed combinations of the conditioning columns), rows (levels of x) and
 columns (classes). G-squared is a sum of g(k) = k log2 k over its cells and margins, taken from the
-table of whole numbers of `tamis.kernels.information`: the sum is exact and has no order. Pearson's
-statistic is a compensated sum of floats.
+integer table of `tamis.kernels.information`: the sum is exact in any order. Pearson's statistic is
+a compensated sum of floats.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from tamis.kernels._jit import jit
 from tamis.kernels.information import ROUNDING
 from tamis.kernels.subsets import next_subset
 
-#: A test needs this many rows for each degree of freedom.
+#: A test needs this many rows per degree of freedom.
 ROWS_A_DEGREE = 5
-#: Pearson's statistic takes half a row off the difference in cells that expect fewer than this.
+#: Pearson's statistic has a continuity correction in cells with an expected count below this.
 SMALL_CELL = 10.0
 
 
 @jit
 def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
-    """The statistic of a table of counts, and its degrees of freedom that no row can fill.
+    """Return the statistic of a table of counts, and its empty degrees of freedom.
 
-    Those are its empty cells; of a stratum without rows, all that it would bring.
+    Those are its empty cells, and all cells of a stratum without rows.
     """
-    if width == 1 or n_classes == 1:  # nothing can depend; Pearson's correction would say it does
+    if width == 1 or n_classes == 1:  # nothing can depend on it, whatever Pearson's correction says
         return 0.0, 0
     in_class = np.empty(n_classes, np.int64)
     units, lookups, empty = 0, 0, 0
@@ -65,7 +65,7 @@ def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
 
 @jit
 def _pearson_term(count, expected):
-    """A cell's share of Pearson's statistic, with the correction for small cells."""
+    """Return a cell's term of Pearson's statistic, with the correction for small cells."""
     if expected <= 0.0:
         return 0.0
     off = count - expected
@@ -76,7 +76,7 @@ def _pearson_term(count, expected):
 
 @jit
 def _compensated(total, lost, term):
-    """Add a term to a sum that keeps what rounding loses (Neumaier)."""
+    """Add a term to a compensated sum (Neumaier)."""
     more = total + term
     if abs(total) >= abs(term):
         lost += (total - more) + term
@@ -87,22 +87,22 @@ def _compensated(total, lost, term):
 
 @jit
 def degrees(product, empty, spirtes):
-    """Degrees of freedom: the product of levels, less what is empty if `spirtes`; at least 1."""
+    """Return the degrees of freedom: the product, less the empty cells if `spirtes`; at least 1."""
     return max(1, product - empty if spirtes else product)
 
 
 @jit
-def level_of(df, product, n, critical, refused_level):
-    """What the statistic must be above; `refused_level` if there are too few rows to tell."""
-    return refused_level if n < ROWS_A_DEGREE * product else critical[df]
+def cutoff_of(df, product, n, critical, refused_cutoff):
+    """Return the critical value of the statistic; `refused_cutoff` if there are too few rows."""
+    return refused_cutoff if n < ROWS_A_DEGREE * product else critical[df]
 
 
 @jit
 def relevance_coded(
     indptr, rows, codes, level_pointers, level_counts, y, class_counts, table, unit,
-    pearson, spirtes, critical, refused_level, lo, hi, strength, level,
+    pearson, spirtes, critical, refused_cutoff, lo, hi, strength, cutoff,
 ):  # fmt: skip
-    """Statistic and level of coded columns lo..hi-1 against the class, from their entries."""
+    """Compute statistic and cutoff of coded columns lo..hi-1 against the class."""
     n, n_classes = len(y), len(class_counts)
     for j in range(lo, hi):
         first = level_pointers[j]
@@ -118,17 +118,17 @@ def relevance_coded(
         for a in range(width):
             levels += level_counts[first + a] > 0
             absent += n_classes * (level_counts[first + a] == 0)
-        strength[j], level[j] = 0.0, np.nan
+        strength[j], cutoff[j] = 0.0, np.nan
         if levels > 1:
             strength[j], empty = statistic_of(cells, 1, width, n_classes, table, unit, pearson)
             product = max(1, (levels - 1) * (n_classes - 1))
             df = degrees(product, max(0, empty - absent), spirtes)
-            level[j] = level_of(df, product, n, critical, refused_level)
+            cutoff[j] = cutoff_of(df, product, n, critical, refused_cutoff)
 
 
 @jit
 def dense_codes(rows, codes, level_counts, out):
-    """Write a coded column whole, its levels numbered 0, 1, ... without gaps; return how many."""
+    """Write a coded column densely, levels numbered 0, 1, ... without gaps; return their number."""
     number = np.empty(len(level_counts), np.int32)
     found = 0
     for a in range(len(level_counts)):
@@ -142,9 +142,9 @@ def dense_codes(rows, codes, level_counts, out):
 
 @jit
 def pair_statistics(
-    codes, levels, x, slots, table, unit, pearson, spirtes, critical, refused_level, value, level
+    codes, levels, x, slots, table, unit, pearson, spirtes, critical, refused_cutoff, value, cutoff
 ):
-    """Statistic and level of the column in slot x with the column in each of `slots`."""
+    """Compute statistic and cutoff of the column in slot x with the column in each of `slots`."""
     n = codes.shape[1]
     cells = np.empty(0, np.int32)
     for i in range(len(slots)):
@@ -158,7 +158,7 @@ def pair_statistics(
         value[i], empty = statistic_of(cells, 1, levels[x], levels[s], table, unit, pearson)
         product = max(1, (levels[x] - 1) * (levels[s] - 1))
         df = degrees(product, empty, spirtes)
-        level[i] = level_of(df, product, n, critical, refused_level)
+        cutoff[i] = cutoff_of(df, product, n, critical, refused_cutoff)
 
 
 @jit
@@ -168,11 +168,11 @@ def separate(
 ):  # fmt: skip
     """Find the first set among `candidates` given which slot x and the class are independent.
 
-    Sets come by size, each size in lexicographic order of positions in `candidates`; with
-    `including` (a slot, else -1) every set also holds that one. Returns the size of the set found,
-    its candidates in `given` by position (`including` is not listed), or -1. `tests` and `refused`
-    count by size; `numbers` are statistic, degrees of freedom and level (NaN if refused) of the
-    last test made.
+    Sets come by size, and within a size in lexicographic order of positions in `candidates`. With
+    `including` (a slot, else -1) every set also holds that column. Returns the size of the set,
+    with the positions of its candidates in `given` (`including` is not listed), or -1. `tests` and
+    `refused` count by size; `numbers` are statistic, degrees of freedom and cutoff (NaN if refused)
+    of the last test.
     """
     n, total = codes.shape[1], len(candidates)
     always = 1 if including >= 0 else 0
@@ -219,9 +219,9 @@ def separate(
 
 @jit
 def _product(levels, x, n_classes, including, candidates, given, free):
-    """Degrees of freedom from the levels alone.
+    """Return the degrees of freedom from the numbers of levels alone.
 
-    A float: with many levels the product can be more than a whole number holds.
+    As a float, because the product of many levels can overflow an integer.
     """
     product = float(max(1, (levels[x] - 1) * (n_classes - 1)))
     if including >= 0:
@@ -233,7 +233,7 @@ def _product(levels, x, n_classes, including, candidates, given, free):
 
 @jit
 def _join(codes, levels, candidates, given, depth, built, joint, sizes):
-    """Number the cells that the first `depth` chosen columns cut; the first `built` are done."""
+    """Code the joint cells of the first `depth` chosen columns; the first `built` are done."""
     for d in range(built, depth):
         s = candidates[given[d]]
         sizes[d + 1] = sizes[d] * levels[s]
@@ -243,7 +243,7 @@ def _join(codes, levels, candidates, given, depth, built, joint, sizes):
 
 @jit
 def _count(joint, sizes, depth, codes, levels, last, cells):
-    """Count the rows of the cells joined so far, cut once more by column `last` (-1: not)."""
+    """Count the rows per joint cell, split once more by column `last` (-1: not)."""
     room = sizes[depth] * (levels[last] if last >= 0 else 1)
     if len(cells) < room:
         cells = np.empty(room, np.int32)

@@ -1,7 +1,7 @@
 """Correlations as fixed-order sums over the rows where a column is not zero.
 
-Zero rows enter through their number only, so a dense column and the same column stored sparse go
-through the same additions in the same order and give the same bits. Values are centred before they
+Only the number of zero rows enters, so a dense column and the same column stored sparse go through
+the same additions in the same order and give the same bits. Values are centred before they
 are squared, so a large mean costs no digits.
 """
 
@@ -13,15 +13,15 @@ from tamis.kernels._jit import jit
 from tamis.kernels.levels import gather_nonzeros
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
-#: Strengths of columns of fewer ones than this are remembered.
+#: Strengths of columns with fewer ones than this are cached.
 FEW_ONES = 64
 
 
 @jit
 def moments(values, first, last, n):
-    """Mean and sum of squares about it of a column of n rows; squares -1 if it is constant.
+    """Return the mean of a column of n rows and the sum of squares about it; -1 if constant.
 
-    Its nonzeros are values first..last-1: ranges, not slices, which cost more than a short column.
+    Its nonzeros are values first..last-1; a slice would cost more than a short column.
     """
     count = last - first
     if count == 0:
@@ -42,7 +42,7 @@ def moments(values, first, last, n):
 
 @jit
 def column_strength(rows, values, first, last, groups, weights, totals, norms, sums, seen):
-    """Multiple correlation of one column with the target; -1 if the column is constant.
+    """Return the multiple correlation of one column with the target; -1 if the column is constant.
 
     Classes: ``groups`` are the class codes, ``weights`` is empty, ``totals`` and ``norms`` are the
     class counts: the result is sqrt(between-class / total sum of squares), |r| for two classes.
@@ -64,13 +64,13 @@ def column_strength(rows, values, first, last, groups, weights, totals, norms, s
                 covariance -= mean * (totals[g] - seen[g])
             explained += covariance * covariance / norms[g]
     share = explained / squares
-    # 0/0 or inf/inf: squares that doubles cannot hold. Not min(1, NaN), which is 1.
+    # 0/0 or inf/inf: the squares underflow or overflow. Not min(1, NaN), which is 1.
     return min(1.0, np.sqrt(share)) if share >= 0.0 else 0.0
 
 
 @jit
 def _group_sums(rows, values, first, last, groups, weights, mean, sums, seen):
-    """Sums of the centred entries, and of their weights, by group."""
+    """Sum the centred entries, and their weights, by group."""
     weighted = len(weights) > 0
     for g in range(len(sums)):
         sums[g] = 0.0
@@ -103,19 +103,19 @@ def _two_class_sums(rows, values, first, last, groups, mean, sums, seen):
 @jit
 def relevance_compressed(
     indptr, rows, values, groups, weights, totals, norms, gate, lo, hi,
-    strength, level,
+    strength, cutoff,
 ):  # fmt: skip
-    """Strength of compressed columns lo..hi-1 towards the target."""
+    """Compute the strength of compressed columns lo..hi-1 towards the target."""
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
-    # Nearly all columns of big sparse data are a few ones. With two classes their strength depends
-    # on two small numbers only, so it is worked out once for each and remembered (2: not yet).
+    # Nearly all columns of big sparse data hold a few ones. With two classes their strength depends
+    # on two small numbers only, so it is computed once per pair and cached (2: not yet).
     known = np.full((FEW_ONES, FEW_ONES), 2.0)
     two_classes = len(norms) == 2 and len(weights) == 0
     last = indptr[lo]
     for j in range(lo, hi):
         first, last = last, indptr[j + 1]
         count = last - first
-        strength[j], level[j] = 0.0, np.nan
+        strength[j], cutoff[j] = 0.0, np.nan
         if count == 0:
             continue
         few = two_classes and count < FEW_ONES
@@ -132,27 +132,27 @@ def relevance_compressed(
             if few:
                 known[count, ones] = value
         if value >= 0.0:
-            strength[j], level[j] = value, gate
+            strength[j], cutoff[j] = value, gate
 
 
 @jit
-def relevance_dense(dense, groups, weights, totals, norms, gate, lo, hi, strength, level):
-    """Strength of the columns lo..hi-1 of a dense block towards the target."""
+def relevance_dense(dense, groups, weights, totals, norms, gate, lo, hi, strength, cutoff):
+    """Compute the strength of columns lo..hi-1 of a dense block towards the target."""
     n = len(groups)
     rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
     for j in range(lo, hi):
         count = gather_nonzeros(dense[:, j], rows, values)
         value = column_strength(rows, values, 0, count, groups, weights, totals, norms, sums, seen)
-        strength[j], level[j] = (value, gate) if value >= 0.0 else (0.0, np.nan)
+        strength[j], cutoff[j] = (value, gate) if value >= 0.0 else (0.0, np.nan)
 
 
 @jit
 def centre(indptr, rows, values, n, out_pointers, out_rows, out_values, means, squares):
-    """Ready columns for products: full columns are centred, sparse ones keep their zeros.
+    """Prepare columns for products: full columns are centred, sparse ones keep their zeros.
 
     A column that is mostly nonzero is listed whole, less its mean (``means`` 0); any other keeps
-    its entries and its mean. What a column holds decides, not how it was stored.
+    its entries and its mean. The content of a column decides, not its layout.
     """
     for j in range(len(indptr) - 1):
         first, last = indptr[j], indptr[j + 1]
@@ -181,7 +181,7 @@ def centre(indptr, rows, values, n, out_pointers, out_rows, out_values, means, s
 def pair_correlation(
     rows, values, mean, squares, heads, nodes, numbers, slot_means, slot_squares, alive, n, out
 ):
-    """Correlation of one ready column with every kept column that is alive."""
+    """Compute the correlation of one prepared column with every live kept column."""
     n_slots = len(slot_means)
     products = np.zeros(n_slots, np.float64)
     for t in range(len(rows)):
@@ -203,7 +203,7 @@ def pair_correlation_many(
     indptr, rows, values, means, squares, lo, hi,
     heads, nodes, numbers, slot_means, slot_squares, alive, n, first, out,
 ):  # fmt: skip
-    """`pair_correlation` of ready columns lo..hi-1; row i - first of `out` is column i."""
+    """Compute `pair_correlation` of prepared columns lo..hi-1; column i is row i - first."""
     for i in range(lo, hi):
         a, b = indptr[i], indptr[i + 1]
         pair_correlation(

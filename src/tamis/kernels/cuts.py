@@ -1,8 +1,8 @@
-"""Columns in order of their values, and codes by cuts: what all ways of discretising share.
+"""Sorted columns, and codes by cuts: what all discretisation methods share.
 
 A column is read as items: its values that are not zero, in order, and one item for all its zeros,
-with class -1. NaN is a gap: it is no item. So dense and sparse columns give the same items, and a
-sparse column costs what it stores.
+with class -1. NaN is missing: it is not an item. So dense and sparse columns give the same items,
+and a sparse column costs what it stores.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.columns import list_column
+from tamis.kernels.column_entries import list_column
 from tamis.kernels.sorting import argsort
 
 #: The class of the item that stands for all zeros.
@@ -24,7 +24,7 @@ def sort_column(
 ):  # fmt: skip
     """List column j as items with their classes, and the zeros of each class in `lump`.
 
-    Return how many items there are, and how many zeros. All arrays but `lump` have room for n + 1.
+    Returns the number of items and of zeros. All arrays but `lump` need length n + 1.
     """
     count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
     zeros = 0 if zero_is_gap else n - count
@@ -48,7 +48,7 @@ def sort_column(
 
 @jit
 def is_discrete(items, count, most_levels):
-    """True for items that are whole numbers of few different values."""
+    """Return True for items that are whole numbers with few distinct values."""
     levels = 0
     for t in range(count):
         if items[t] != np.floor(items[t]):
@@ -59,7 +59,7 @@ def is_discrete(items, count, most_levels):
 
 @jit
 def survey_columns(values, indptr, n, zero_is_gap, lo, hi, gaps, infinite, not_whole, top):
-    """Look at columns lo..hi-1: how many gaps, anything infinite or not whole, the highest value.
+    """Survey columns lo..hi-1: missing values, infinite or fractional values, the highest value.
 
     The highest is at least 0.
     """
@@ -79,14 +79,14 @@ def survey_columns(values, indptr, n, zero_is_gap, lo, hi, gaps, infinite, not_w
 
 @inline
 def between(low, high):
-    """The middle of two numbers; where rounding would take it to the upper one, the lower."""
+    """Return the middle of two numbers; the lower one if rounding would give the upper one."""
     middle = 0.5 * low + 0.5 * high
     return middle if low <= middle < high else low
 
 
 @inline
 def place_of(cuts, first, last, value):
-    """How many of cuts first..last-1, which rise, are below a value."""
+    """Return how many of the sorted cuts first..last-1 are below a value."""
     lo, hi = first, last
     while lo < hi:
         middle = (lo + hi) // 2
@@ -101,10 +101,10 @@ def place_of(cuts, first, last, value):
 def code_entries(
     values, indptr, cut_pointers, cuts, stays, gaps, zero_is_gap, lo, hi, out
 ):  # fmt: skip
-    """Codes of the entries of columns lo..hi-1; `gaps` has what a gap becomes in each column.
+    """Code the entries of columns lo..hi-1; `gaps` holds each column's code of a missing value.
 
     The bin that holds 0 has code 0, those above it 1, 2, ..., those below -1, -2, ...; where zeros
-    are gaps, bins count from 1. A value that equals a cut is below it.
+    mean missing, bins count from 1. A value that equals a cut is below it.
     """
     for j in range(lo, hi):
         first, last = cut_pointers[j], cut_pointers[j + 1]

@@ -1,7 +1,7 @@
-"""Information over the rows where both sides are there: gaps are left out pair by pair.
+"""Mutual information by pairwise deletion: over the rows where neither side is missing.
 
 Columns come compressed and coded: code 0 is zero, others count from 1, and one code, or none (-1),
-means a gap. The table of g(k) = k log2 k for all rows serves every subset of them.
+means missing. The table of g(k) = k log2 k for all rows serves every subset of them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from tamis.kernels._jit import inline, jit
 from tamis.kernels.information import ROUNDING
 from tamis.kernels.levels import code_values
 
-#: What is told about a pair: n I, n H of both sides, rows that count, levels of both sides.
+#: The results about a pair: n I, n H of both sides, rows that count, levels of both sides.
 INFORMATION, ENTROPY_X, ENTROPY_Y, ROWS, LEVELS_X, LEVELS_Y = range(6)
 
 
 @jit
 def code_gapped(indptr, values, gap, codes, levels, gaps):
-    """Code compressed columns; how many codes each has, zero included, and which is the gap."""
+    """Code compressed columns; write the number of codes of each (with zero) and its gap code."""
     longest = 1
     for j in range(len(levels)):
         longest = max(longest, indptr[j + 1] - indptr[j])
@@ -36,7 +36,7 @@ def code_gapped(indptr, values, gap, codes, levels, gaps):
 
 @inline
 def tally(cells, height, width, gap_x, gap_y, table, sums, out):
-    """Information of a table of counts without the row and the column of the gaps."""
+    """Compute the information of a table of counts without the cells of missing values."""
     n, joint, sides_x, levels_x = 0, 0, 0, 0
     sums[:width] = 0
     for a in range(height):
@@ -68,7 +68,7 @@ def tally(cells, height, width, gap_x, gap_y, table, sums, out):
 def relevance_gapped(
     indptr, rows, codes, levels, gaps, y, class_counts, table, lo, hi, out
 ):  # fmt: skip
-    """Information of columns lo..hi-1 with the class."""
+    """Compute the information of columns lo..hi-1 with the class."""
     k, most = len(class_counts), 1
     for j in range(lo, hi):
         most = max(most, levels[j])
@@ -87,7 +87,7 @@ def pairs_gapped(
     indptr, rows, codes, levels, gaps, kept_pointers, kept_rows, kept_codes, kept_levels,
     kept_gaps, table, n, first, lo, hi, out,
 ):  # fmt: skip
-    """Information of columns first+lo..first+hi-1 (side y) with every kept column (side x)."""
+    """Compute the information of columns first+lo..first+hi-1 (y) with every kept column (x)."""
     wide, high = 1, 1
     for i in range(first + lo, first + hi):
         wide = max(wide, levels[i])

@@ -1,7 +1,7 @@
-"""Hashes of columns and of names, 64 bits each: the same column has the same one in every layout.
+"""64-bit hashes of columns and of names; a column has the same hash in every layout.
 
-They tell whether a column has been seen before, not who made it: two different columns share one by
-chance once in 2^64, and nothing stops someone from making two that do.
+They tell whether a column has been seen before. They are not cryptographic: two different columns
+share a hash by chance once in 2^64, and a collision can be constructed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SIGN = np.uint64(0x8000000000000000)
 
 @inline
 def _stir(state, more):
-    """Take 64 more bits into a hash."""
+    """Mix 64 more bits into a hash."""
     state = (state ^ more) * _ODD
     state = (state ^ (state >> _HALF)) * _ODD
     return state ^ (state >> _HALF)
@@ -26,10 +26,10 @@ def _stir(state, more):
 
 @jit
 def hash_columns(flat, indptr, indices, values, n_rows, lo, hi, out):
-    """Hash columns lo..hi-1: rows and bits of what is not zero.
+    """Hash columns lo..hi-1: rows and bits of the nonzeros.
 
     Numbers come as their bits (uint64): `flat` column after column where there are no `indptr`,
-    else compressed. Zeros count for nothing, stored or not, whatever their sign.
+    else compressed. Zeros are ignored, stored or not, whatever their sign.
     """
     dense = len(indptr) == 0
     for j in range(lo, hi):

@@ -1,33 +1,33 @@
-"""The kept features as a heap whose root is the first to go; keys are mended only when it matters.
+"""The kept features as a heap whose root is dropped first; keys are updated lazily.
 
 A slot, 1 to B, holds one kept feature. `key[slot]` is what it is ranked by now, `bound[slot]` a
 number that is never above the key, and the heap is in order by (bound, younger first). A key that
 grows leaves its bound alone, so most changes of a kept feature cost nothing here; a key that falls
-below its bound takes the bound along (`fell`). Before the root goes its bound is brought up to
-date, again and again until it is: then no other key is lower. Each mending answers for at least one
+below its bound takes the bound along (`fell`). Before the root is dropped its bound is updated,
+repeatedly until it is current: then no other key is lower. Each update pays for at least one
 change, so the work of a row of m features is O(m log B).
 
-Among equal keys the younger goes first: what was kept longer stays. `serial[slot]` counts entries.
+Among equal keys the younger is dropped first. `serial[slot]` counts entries.
 """
 
 from __future__ import annotations
 
 from tamis.kernels._jit import inline
 
-#: Places in `counts`, the whole numbers that go with a model.
+#: Positions in `counts`, the counters of a model.
 SIZE, SERIAL, ROWS, UPDATES, MISTAKES, NONZEROS, STEPS = range(7)
 N_COUNTS = 7
 
 
 @inline
 def _goes_first(bound, serial, a, b):
-    """True if slot a goes before slot b, as far as the bounds tell."""
+    """Return True if slot a is dropped before slot b, according to the bounds."""
     return bound[a] < bound[b] or (bound[a] == bound[b] and serial[a] > serial[b])
 
 
 @inline
 def sink(order, where, bound, serial, size, at):
-    """Move the slot at place `at` down to where it belongs; give the levels it moved."""
+    """Move the slot at position `at` down to where it belongs; return the levels it moved."""
     slot, levels = order[at], 0
     while True:
         child = 2 * at + 1
@@ -48,7 +48,7 @@ def sink(order, where, bound, serial, size, at):
 
 @inline
 def rise(order, where, bound, serial, at):
-    """Move the slot at place `at` up to where it belongs; give the levels it moved."""
+    """Move the slot at position `at` up to where it belongs; return the levels it moved."""
     slot, levels = order[at], 0
     while at > 0:
         parent = (at - 1) // 2
@@ -65,7 +65,7 @@ def rise(order, where, bound, serial, at):
 
 @inline
 def fell(order, where, bound, key, serial, counts, slot):
-    """Take the bound of a slot along when its key has fallen below it."""
+    """Lower the bound of a slot if its key has fallen below it."""
     if key[slot] < bound[slot]:
         bound[slot] = key[slot]
         counts[STEPS] += 1 + rise(order, where, bound, serial, where[slot])
@@ -73,9 +73,9 @@ def fell(order, where, bound, key, serial, counts, slot):
 
 @inline
 def admit(order, where, bound, key, serial, counts, value):
-    """The slot for a newcomer with key `value`, or 0 when it is not above the weakest.
+    """Return the slot for a newcomer with key `value`, or 0 if it is not above the weakest.
 
-    While there is room the slot is a new one; then it is that of the weakest, which goes. The
+    While slots are free it is a new one; then it is that of the weakest, which is dropped. The
     caller writes the key, and moves the features and their weights.
     """
     size = counts[SIZE]

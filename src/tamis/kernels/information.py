@@ -1,4 +1,4 @@
-"""Mutual information from counts, in fixed point: the same bits on every path.
+"""Mutual information from counts, in fixed point, so that every path gives the same bits.
 
 With g(k) = k log2 k, n H(X) = g(n) - sum g(n_x) and n I(X;Y) = n H(X) + n H(Y) - n H(X,Y). Every g
 comes from one table of whole numbers (g scaled by a power of two), so sums are exact and do not
@@ -24,15 +24,15 @@ from tamis.kernels.levels import (
 )
 from tamis.kernels.rowlists import NODE_CELLS, NODE_COUNT, NODE_NEXT
 
-#: Results of two-level columns with fewer entries than this are remembered.
+#: Results of two-level columns with fewer entries than this are cached.
 FEW_ENTRIES = 64
 
-#: A table entry is off by at most one unit; sums smaller than this much a lookup are zero.
+#: A table entry is off by at most one unit; sums smaller than this per lookup are zero.
 ROUNDING = 2
 
 
 def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], float]:
-    """The table of g(k) = k log2 k for k = 0..n in whole units, and the units in one bit-row.
+    """Return the table of g(k) = k log2 k for k = 0..n in integer units, and the units per bit.
 
     g(n) is scaled to just under 2^digits: with 52 entries are as exact as the double they come from
     and sums stay far from overflow; with more they come from extended precision, where the machine
@@ -51,26 +51,26 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
 
 @jit
 def relevance_compressed(
-    indptr, rows, values, y, class_counts, table, units, symmetric, level_table, lo, hi,
-    strength, level, many,
+    indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi,
+    strength, cutoff, many,
 ):  # fmt: skip
-    """Strength and level of compressed columns lo..hi-1 towards the class.
+    """Compute strength and cutoff of compressed columns lo..hi-1 towards the class.
 
-    `level_table` holds the level for each number of levels; a column with more levels than it
+    `cutoff_table` holds the cutoff for each number of levels; a column with more levels than it
     knows gets minus their number, for the caller to look up, and ``many[0]`` is set.
     """
     n, n_classes = len(y), len(class_counts)
     class_entropy = table[n] - table[class_counts].sum()
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
-    # always two classes. The answer then depends on two small numbers only: it is remembered.
+    # always two classes. The result then depends on two small numbers only, and is cached.
     known = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1.0)
     last = indptr[lo]
     for j in range(lo, hi):
         first, last = last, indptr[j + 1]
         count = last - first
         if count == 0:
-            strength[j], level[j] = 0.0, np.nan
+            strength[j], cutoff[j] = 0.0, np.nan
             continue
         value = values[first]
         same = n_classes == 2 and count < n and value != 0.0 and values[last - 1] == value
@@ -81,7 +81,7 @@ def relevance_compressed(
                 ones += y[rows[t]]
         few = same and count < FEW_ENTRIES
         if few and known[count, ones, 0] >= 0.0:
-            strength[j], level[j] = known[count, ones, 0], known[count, ones, 1]
+            strength[j], cutoff[j] = known[count, ones, 0], known[count, ones, 1]
             continue
         if same:
             information, entropy = _two_by_two(count, ones, class_counts, table, class_entropy)
@@ -90,18 +90,18 @@ def relevance_compressed(
             information, entropy, levels = column_information(
                 rows, values, first, last, y, class_counts, table, class_entropy, counts
             )
-        strength[j], level[j] = _scaled(
-            information, entropy + class_entropy, levels, units, symmetric, level_table
+        strength[j], cutoff[j] = _scaled(
+            information, entropy + class_entropy, levels, units, symmetric, cutoff_table
         )
         if few:
-            known[count, ones, 0], known[count, ones, 1] = strength[j], level[j]
-        if levels >= len(level_table):
+            known[count, ones, 0], known[count, ones, 1] = strength[j], cutoff[j]
+        if levels >= len(cutoff_table):
             many[0] = True
 
 
 @jit
 def _two_by_two(count, ones, class_counts, table, class_entropy):
-    """Information and entropy of a column with `count` entries of one value, `ones` in class 1."""
+    """Return information and entropy of a column of `count` equal entries, `ones` in class 1."""
     n = class_counts[0] + class_counts[1]
     entropy = table[n] - table[count] - table[n - count]
     joint = table[ones] + table[count - ones]
@@ -112,7 +112,7 @@ def _two_by_two(count, ones, class_counts, table, class_entropy):
 
 @jit
 def relevance_dense(
-    dense, y, class_counts, table, units, symmetric, level_table, lo, hi, strength, level, many
+    dense, y, class_counts, table, units, symmetric, cutoff_table, lo, hi, strength, cutoff, many
 ):
     """Do as `relevance_compressed`, for the columns of a dense block."""
     rows, values = np.empty(len(y), np.int32), np.empty(len(y), np.float64)
@@ -134,32 +134,32 @@ def relevance_dense(
             information, entropy, levels = column_information(
                 rows, values, 0, count, y, class_counts, table, class_entropy, counts
             )
-        strength[j], level[j] = _scaled(
-            information, entropy + class_entropy, levels, units, symmetric, level_table
+        strength[j], cutoff[j] = _scaled(
+            information, entropy + class_entropy, levels, units, symmetric, cutoff_table
         )
-        if levels >= len(level_table):
+        if levels >= len(cutoff_table):
             many[0] = True
 
 
 @jit
-def _scaled(information, entropies, levels, units, symmetric, level_table):
-    """Strength and level from table units: bits, or twice the share of both entropies."""
+def _scaled(information, entropies, levels, units, symmetric, cutoff_table):
+    """Convert strength and cutoff from table units: to bits, or to a share of both entropies."""
     if levels == 1:
         return 0.0, np.nan
-    level = level_table[levels] if levels < len(level_table) else -float(levels)
+    cutoff = cutoff_table[levels] if levels < len(cutoff_table) else -float(levels)
     if not symmetric:
-        return information / units, level
-    if level > 0.0 and level_table[0] > 0.0:  # entry 0: levels are in bits, to be scaled too
-        level = 2.0 * level * units / entropies
-    return 2.0 * information / entropies, level
+        return information / units, cutoff
+    if cutoff > 0.0 and cutoff_table[0] > 0.0:  # entry 0: cutoffs are in bits, to be scaled too
+        cutoff = 2.0 * cutoff * units / entropies
+    return 2.0 * information / entropies, cutoff
 
 
 @jit
 def column_information(rows, values, first, last, y, class_counts, table, class_entropy, counts):
-    """Information with the class, entropy (both n times, in units) and levels of one column.
+    """Return information with the class, entropy (both n times, in units) and levels of a column.
 
-    The column is entries first..last-1 of `rows` and `values`: ranges, not slices, because making
-    a slice costs more than counting a short column.
+    The column is entries first..last-1 of `rows` and `values`; making a slice would cost more than
+    counting a short column.
     """
     if first == last:
         return 0, 0, 1
@@ -192,7 +192,7 @@ def column_information(rows, values, first, last, y, class_counts, table, class_
 
 @jit
 def _count_few(rows, values, first, last, y, n_classes, counts):
-    """Count levels by class, trying each known level in turn; -1 if there are too many for that."""
+    """Count levels by class by linear search; return -1 if there are too many for that."""
     level_values = np.empty(FEW_LEVELS, np.float64)
     found = 0
     counts[:n_classes] = 0
@@ -215,7 +215,7 @@ def _count_few(rows, values, first, last, y, n_classes, counts):
 
 @jit
 def _from_counts(cells, found, class_counts, table, class_entropy):
-    """Information, entropy and levels from counts of levels 0..found by class.
+    """Return information, entropy and levels from the counts of levels 0..found by class.
 
     Level 0 (zero) holds stored zeros only; the rows that are not stored are added here.
     """
@@ -246,7 +246,7 @@ def _from_counts(cells, found, class_counts, table, class_entropy):
 
 @jit
 def _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts):
-    """Every entry has the same value, so the column is a set of rows."""
+    """Return the same for a column whose entries are all equal."""
     n, n_classes, count = len(y), len(class_counts), last - first
     if count == n:
         return 0, 0, 1
@@ -279,10 +279,10 @@ def pair_information(
     n,
     out,
 ):
-    """Information (n times, in units) of one coded column with every kept column that is alive.
+    """Compute the information (n times, in units) of one coded column with every live kept column.
 
-    The kept columns hang in lists by row, so only rows where both columns leave their background
-    are touched; the rest of each table follows from the margins.
+    The kept columns are stored as lists by row, so only rows where both columns leave their
+    background are visited; the rest of each table follows from the margins.
     """
     width = len(level_counts) - 1
     counts = np.zeros(slot_cells[-1] * width, np.int32)
@@ -333,9 +333,9 @@ def _slots_of_two_levels(
 def _slots_of_many_levels(
     counts, level_counts, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
 ):
-    """Information with each slot, from the counts of cells outside both backgrounds.
+    """Compute the information with each slot, from the counts of cells outside both backgrounds.
 
-    `rest` is what the newcomer brings: its entropy, less g(n).
+    `rest` is the newcomer's entropy, less g(n).
     """
     width = len(level_counts) - 1
     left = np.empty(width, np.int64)
@@ -368,7 +368,7 @@ def pair_information_many(
     indptr, rows, codes, level_pointers, level_counts, entropies, lo, hi,
     heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n, first, out,
 ):  # fmt: skip
-    """`pair_information` of coded columns lo..hi-1; row i - first of `out` is column i."""
+    """Compute `pair_information` of coded columns lo..hi-1; column i is row i - first of `out`."""
     for i in range(lo, hi):
         a, b = indptr[i], indptr[i + 1]
         pair_information(

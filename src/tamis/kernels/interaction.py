@@ -1,10 +1,10 @@
-"""How much two columns say together beyond what they say apart, for a newcomer and all kept ones.
+"""Interaction gains of a newcomer with all kept columns: joint information beyond the single ones.
 
 Counts: with g(k) = k log2 k, n times [I(D; f,s) - I(D;s) - I(D;f)] is
 
     sum g(N_fsd) - sum g(N_fs) + [sum g(N_s) - sum g(N_sd)] + [sum g(N_f) - sum g(N_fd)] - n H(D),
 
-in the whole units of `information.entropy_table`. So terms are exact, and do not depend on the
+in the integer units of `information.entropy_table`. So terms are exact, and do not depend on the
 order of rows, levels or cells.
 
 Correlations: |r(s, D | f)| - |r(s, D)|, where D may be several orthonormal columns (classes).
@@ -28,12 +28,12 @@ def meet_counts(
     slot_levels, y, class_counts, table, units, bias, shift, divisor, significant,
     gains, terms, pairs, counted,
 ):  # fmt: skip
-    """Interaction gains of coded columns lo..hi-1, up to the first that has to be asked about.
+    """Compute interaction gains of coded columns lo..hi-1, up to the first that needs a decision.
 
     That is the first whose gain is above 0, or whose mark in `asks` is set; its number is returned
     (`hi` if there is none) with its terms and its information with each slot, n times in units.
     The gain is the sum of the terms in bits, plus `shift`, less `bias` for each level but one, all
-    over `divisor`; `significant` (may be empty) says which count, see `counts_in`.
+    over `divisor`; `significant` (may be empty) decides which terms count, see `counts_in`.
     """
     n_classes = len(class_counts)
     class_entropy = table[len(y)]
@@ -70,11 +70,11 @@ def meet_counts(
 
 @jit
 def counts_in(term, pair, freedom, significant):
-    """Tell whether a term is more than chance.
+    """Return True if a term is significant.
 
-    A term is I(f;s|D) - I(f;s). Above 0 it counts if the first is above its level, below 0 if the
-    second is: rows 1 and 0 of `significant`, by degrees of freedom of the pair. Where the table
-    ends there are too few rows for any test.
+    A term is I(f;s|D) - I(f;s). A positive term counts if the first is above its level, a
+    negative one if the second is: rows 1 and 0 of `significant`, by degrees of freedom of the
+    pair. Beyond the end of the table there are too few rows for any test.
     """
     if significant.shape[1] == 0:
         return True
@@ -109,7 +109,7 @@ def _terms_of_slots(
     counts, by_class, width, n_classes, rest, pair_rest, slot_cells,
     cell_counts, slot_entropy, alive, cell_classes, slot_rest, table, terms, pairs,
 ):  # fmt: skip
-    """Term and information of the newcomer with each slot, from counts outside both backgrounds."""
+    """Compute term and information with each slot, from counts outside both backgrounds."""
     left = np.empty((width + 1) * n_classes, np.int64)
     other = np.empty(n_classes, np.int64)
     flags = width == 1 and n_classes == 2
@@ -150,7 +150,7 @@ def _two_flags(counts, by_class, cell, cell_classes, table):
 def _many_levels(
     counts, by_class, width, n_classes, first, last, cell_counts, cell_classes, table, left, other
 ):
-    """Sum of g over the cells of newcomer, slot and class, and over those of newcomer and slot.
+    """Sum g over the cells of newcomer, slot and class, and over those of newcomer and slot.
 
     What `counts` does not hold follows from the margins, by class: `left` of the newcomer's levels
     where the slot is at its background (level 0: where both are), `other` of the slot's cell where
@@ -193,11 +193,11 @@ def _many_levels(
 def meet_correlations(
     indptr, rows, values, means, squares, asks, lo, hi,
     heads, nodes, numbers, slot_means, slot_squares, alive, slot_shares,
-    basis, resolution, level, mean_of_counted, n, gains, terms, pairs, shares,
+    basis, resolution, cutoff, mean_of_counted, n, gains, terms, pairs, shares,
 ):  # fmt: skip
-    """Do as `meet_counts`, for ready columns and correlations.
+    """Do as `meet_counts`, for prepared columns and correlations.
 
-    A term counts only if the partial correlation is above `level`; what does not count is NaN. The
+    A term counts only if the partial correlation is above `cutoff`; other terms are NaN. The
     gain is their sum, or with `mean_of_counted` their mean, or 0 if none counts. `shares` are the
     correlations of the last newcomer with the columns of `basis`.
     """
@@ -220,7 +220,7 @@ def meet_correlations(
             alone = np.sqrt(alone)
             given = partial_given_one(slot_shares[s], shares, pairs[s])
             terms[s] = np.nan
-            if given > level:
+            if given > cutoff:
                 term = given - alone
                 terms[s] = term if abs(term) > resolution else 0.0
                 total += terms[s]
@@ -233,10 +233,10 @@ def meet_correlations(
 
 @jit
 def partial_given_one(of, given, between):
-    """Partial (multiple) correlation of a column and the target, given one other column.
+    """Return the partial (multiple) correlation of a column and the target, given another column.
 
-    `of` and `given` are the correlations of the two with the orthonormal target, `between` that of
-    the two with each other. What is left of the column is projected on what is left of the target.
+    `of` and `given` are the correlations of the two columns with the orthonormal target, `between`
+    their correlation. The residual of the column is projected on the residual of the target.
     """
     unexplained = 1.0 - between * between
     if unexplained < COLLINEAR:

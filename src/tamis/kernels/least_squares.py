@@ -1,4 +1,4 @@
-"""Least squares that grows a column at a time, on an orthonormal basis of the accepted columns.
+"""Least squares that grows by one column at a time, on an orthonormal basis.
 
 The panel holds, row after row, the directions of the target that are not explained yet
 (orthonormal, zeros where a direction is used up) and then the basis of the accepted columns. A
@@ -13,22 +13,22 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import jit
-from tamis.kernels.columns import list_column, spread_column
+from tamis.kernels.column_entries import list_column, spread_column
 
-#: What is left of a sum of squares, as a share, below which it counts as nothing: a column with
-#: less is a linear combination of the accepted ones, a target with less is explained.
+#: Residual share of a sum of squares that counts as zero: a column with less is a linear
+#: combination of the accepted ones, a target with less is explained.
 NOTHING_LEFT = 1e-10
-#: Below this share the difference of two sums has lost digits and the column is worked out in full.
+#: Below this share a difference of two sums has lost digits, and the residual is computed in full.
 LITTLE_LEFT = 1e-3
 
-#: Codes of what can become of a newcomer that is not accepted: its place among the reasons. Those
+#: Codes of the outcomes of a newcomer that is not accepted: positions among the reasons. Those
 #: between belong to columns that cannot be used.
 NOT_BETTER, COLLINEAR, NO_DEGREES, EXPLAINED = 0, 3, 4, 5
 
 
 @jit
 def project(x, panel, first, last, products):
-    """Take from x its projection on columns first..last-1 of the panel."""
+    """Subtract from x its projection on columns first..last-1 of the panel."""
     for i in range(first, last):
         products[i] = 0.0
     for row in range(len(x)):
@@ -46,7 +46,7 @@ def project(x, panel, first, last, products):
 def orthogonalise(x, panel, first, last, products):
     """Make x orthogonal to columns first..last-1 of the panel; return its sum of squares.
 
-    Twice: what the first pass leaves is small and carries the rounding of what it took away.
+    Two passes: the residual of the first is small and carries the rounding of what it removed.
     """
     project(x, panel, first, last, products)
     project(x, panel, first, last, products)
@@ -60,8 +60,8 @@ def orthogonalise(x, panel, first, last, products):
 def whiten(residuals, totals, panel):
     """Write an orthonormal basis of the residuals into the first columns of the panel.
 
-    A residual with next to nothing left of its `totals`, beside those before it, gives a column of
-    zeros. Returns how many do not.
+    A residual with next to nothing left of its `totals`, after those before it, gives a column of
+    zeros. Returns the number of the others.
     """
     rank = 0
     products = np.empty(len(residuals))
@@ -78,7 +78,7 @@ def whiten(residuals, totals, panel):
 
 @jit
 def accept(x, residuals, panel, n_targets, used):
-    """Add x to the basis as column `used` of the panel and take it from the residuals."""
+    """Add x to the basis as column `used` of the panel and remove it from the residuals."""
     products = np.empty(used + 1)
     squares = orthogonalise(x, panel, n_targets, used, products)
     scale = 1.0 / np.sqrt(squares)
@@ -93,7 +93,7 @@ def explained_shares(
     flat, indptr, indices, values, means, shifts, squares, panel, n_targets, used, lo, hi,
     first, shares, left,
 ):  # fmt: skip
-    """What columns lo..hi-1 would explain of what the accepted ones leave of the target.
+    """Compute the share of the target's residual that each of columns lo..hi-1 would explain.
 
     `shares` is 1 - Wilks' lambda (for one target the share of its residual sum of squares);
     `left` is the share of a column that the accepted ones do not explain, 0 if next to nothing.
@@ -133,7 +133,7 @@ def explained_shares(
 
 @jit
 def exponential_tail(shares, half_rows, out):
-    """The p-value of the authors' program: exp(-(SSE - SSE') / (2 SSE / n))."""
+    """Return the p-value of the authors' program: exp(-(SSE - SSE') / (2 SSE / n))."""
     for j in range(len(shares)):
         out[j] = math.exp(-half_rows * shares[j])
 
@@ -142,9 +142,9 @@ def exponential_tail(shares, half_rows, out):
 def invest(p, squares, left, lo, hi, counts_unusable, number, wealth, strengths, levels, codes):
     """Bet on columns lo..hi-1 in turn, until one is accepted; `p` and `left` begin with column lo.
 
-    Writes -log10 of the p-value and of the bet, and what became of each. Returns the accepted
-    column (-1: none), how many columns were counted so far, the wealth and the last bet, which an
-    accepted column has not cost yet.
+    Writes -log10 of the p-value and of the bet, and the outcome of each. Returns the accepted
+    column (-1: none), the number of columns counted so far, the wealth and the last bet, which is
+    not yet paid for an accepted column.
     """
     bet = 0.0
     for j in range(lo, hi):

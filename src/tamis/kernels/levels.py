@@ -1,8 +1,8 @@
-"""Columns of numbers to columns of level codes, from the entries that are not the common level.
+"""Code the levels of columns, from the entries that are not at the most common level.
 
 A coded column is a list of (row, code) for every row that is *not* at the column's background
-level (code 0), and the count of each level. Dense and sparse columns become the same thing here, so
-everything that counts levels is written once and costs what the column holds, not what it could.
+level (code 0), and the count of each level. Dense and sparse columns get the same codes, so
+everything that counts levels is written once and costs what the column holds.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 from tamis.kernels._jit import jit
 from tamis.kernels.sorting import first_not_below, sort
 
-#: Up to this many levels are found by trying each in turn, which beats sorting.
+#: Up to this many levels are found by linear search, which beats sorting.
 FEW_LEVELS = 16
 
 
 @jit
 def whole_top(values, first, last):
-    """The largest of values first..last-1 if all are whole, not negative and not too spread; or -1.
+    """Return the largest of values first..last-1 if they can index a table, else -1.
 
-    Such values (counts, codes) can number a table directly.
+    They can if all are whole, not negative and not too spread out (counts, codes).
     """
     room = max(FEW_LEVELS, 2 * (last - first))
     top = 0.0
@@ -34,10 +34,10 @@ def whole_top(values, first, last):
 
 @jit
 def whole_range(column):
-    """The least value, and how many there are up to the largest, of a column of whole numbers.
+    """Return the least value of a column of whole numbers, and the length of its range.
 
-    Zero is counted among them, whether it occurs or not. None (0) if a value is not whole, or they
-    are too spread to number a table directly.
+    The range includes zero, whether it occurs or not. Its length is 0 if a value is not whole, or
+    if the values are too spread out to index a table.
     """
     room = max(FEW_LEVELS, 2 * len(column))
     low, high = 0.0, 0.0
@@ -52,9 +52,9 @@ def whole_range(column):
 
 @jit
 def code_values(values, count, codes, levels):
-    """Number the distinct values of ``values[:count]``: zero is 0, others 1, 2, ... as they come.
+    """Code the distinct values of ``values[:count]``: zero is 0, others 1, 2, ... in order.
 
-    Writes `codes`; returns how many levels other than zero there are. `levels` is room for them.
+    Writes `codes`; returns the number of levels other than zero. `levels` is scratch for them.
     """
     top = whole_top(values, 0, count)
     if top >= 0:
@@ -103,13 +103,13 @@ def code_by_sorting(values, count, codes, levels):
 
 @jit
 def gather_nonzeros(column, rows, values):
-    """List the entries of a dense column that are not zero; return how many.
+    """List the nonzero entries of a dense column; return their number.
 
-    `rows` and `values` have room for the whole column.
+    `rows` and `values` need the length of the column.
     """
     count = 0
     for row in range(len(column)):
-        # Written whether it counts or not: a branch that nobody can foretell costs more.
+        # Written in any case: an unpredictable branch costs more.
         rows[count] = row
         values[count] = column[row]
         count += column[row] != 0.0
@@ -118,7 +118,7 @@ def gather_nonzeros(column, rows, values):
 
 @jit
 def compress(dense, picks, indptr, rows, values):
-    """Turn some dense columns into compressed ones; the arrays have room for every entry."""
+    """Compress some dense columns; the arrays need the length of all their entries."""
     for i in range(len(picks)):
         at = indptr[i]
         indptr[i + 1] = at + gather_nonzeros(dense[:, picks[i]], rows[at:], values[at:])
@@ -128,8 +128,8 @@ def compress(dense, picks, indptr, rows, values):
 def encode(indptr, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts):
     """Code compressed columns, each relative to its most common level.
 
-    ``out_rows`` and ``out_codes`` need room for min(entries, n_rows) of each column and one more,
-    ``counts`` for entries + 1 levels of each.
+    ``out_rows`` and ``out_codes`` need min(entries, n_rows) places per column and one more,
+    ``counts`` needs entries + 1 levels per column.
     """
     longest = 1
     for j in range(len(indptr) - 1):
@@ -145,7 +145,7 @@ def encode(indptr, rows, values, n_rows, out_pointers, out_rows, out_codes, leve
 
 @jit
 def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers, counts):
-    """Do as `encode`, for some columns of a dense block; room is needed for all their rows."""
+    """Do as `encode`, for some columns of a dense block; the arrays need all their rows."""
     n = dense.shape[0]
     rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
     codes, levels = np.empty(n, np.int32), np.empty(n, np.float64)
@@ -170,11 +170,11 @@ def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers
 def _encode_whole(
     column, low, cells, i, out_pointers, out_rows, out_codes, level_pointers, counts
 ):  # fmt: skip
-    """Code a column of whole numbers from `low` on, which number the cells of a table."""
+    """Code a column of whole numbers from `low` on, which index a table."""
     cells[:] = 0
     for row in range(len(column)):
         cells[int(column[row]) - low] += 1
-    # Zero comes first, whether it occurs or not, as where zeros are not stored.
+    # Zero comes first, whether it occurs or not, as in columns that do not store zeros.
     at, found, common = level_pointers[i], 0, 0
     counts[at] = cells[-low]
     cells[-low] = 0
@@ -215,13 +215,13 @@ def _encode_column(
             common = level
     out = out_pointers[j]
     if common == 0:
-        # Written whether it counts or not: a branch that nobody can foretell costs more.
+        # Written in any case: an unpredictable branch costs more.
         for t in range(count):
             out_rows[out] = rows[first + t]
             out_codes[out] = codes[t]
             out += codes[t] != 0
     else:
-        # Let the common level change places with zero, so that it need not be listed.
+        # Swap the most common level with zero, so that it need not be listed.
         t = 0
         for row in range(n_rows):
             code = 0

@@ -1,8 +1,7 @@
 """Neighbourhoods on one feature: rows on a line, grouped by value.
 
-Rows with the same value have the same distances, so the walk outward is made once for each value,
-over values, and matches are differences of class counts. A rare column has a few values, whatever
-the number of rows. The rules, and what `program` means, are in `neighbours`.
+Rows with the same value have the same distances, so the walk outward is made once per value, and
+matches are differences of class counts. The rules, and what `program` means, are in `neighbours`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tamis.kernels.sorting import argsort
 
 @inline
 def line_squared(a, b, factor, program):
-    """Do as `squared`, as a float; the programs do not round."""
+    """Return `squared` as a float; the authors' programs do not round."""
     difference = (a - b) * factor
     square = difference * difference
     return square if program else np.floor(square + 0.5)
@@ -28,10 +27,10 @@ def line_squared(a, b, factor, program):
 
 @jit
 def rescale(values, first, last, n, root, out):
-    """Copy values first..last-1, the nonzeros of n rows, by a power of two near their size.
+    """Copy values first..last-1, the nonzeros of n rows, scaled by a power of two near their size.
 
-    Returns the factor that turns a difference of copies into standard deviations, `root` units
-    each; 0 for a constant column. So no column is too large or too small to be squared.
+    Returns the factor that converts a difference of copies to standard deviations, `root` units
+    each; 0 for a constant column. So the squares of no column overflow or underflow.
     """
     top = 0.0
     for t in range(first, last):
@@ -47,7 +46,7 @@ def rescale(values, first, last, n, root, out):
 def find_levels(
     rows, base, values, count, codes, totals, level, lowest, size_before, class_before, of
 ):
-    """Group n rows by value, from `count` nonzeros: values rise, zero has its place among them.
+    """Group n rows by value, from `count` nonzeros; values are sorted, zero among them.
 
     Nonzero t is ``values[t]``, in row ``rows[base + t]``.
 
@@ -92,7 +91,7 @@ def find_levels(
 
 @jit
 def reach(v, level, lowest, size_before, found, factor, rule, program):
-    """Walk outward from level v, one distance at a time.
+    """Walk outward from level v, by one distance at a time.
 
     Returns the levels lo..hi taken whole, one more row or -1, the number of neighbours, and the
     lowest row at distance 0.
@@ -151,7 +150,7 @@ def line_shares(
             if rows == 0:
                 continue
             same = class_before[hi + 1, c] - class_before[lo, c]
-            # A row is no neighbour of its own; the programs leave out the first copy instead.
+            # A row is not its own neighbour; the programs leave out the first copy instead.
             if not program or codes[first] == c:
                 same -= 1
             if alone >= 0 and codes[alone] == c:
@@ -162,7 +161,7 @@ def line_shares(
 
 @jit
 def room(n, classes):
-    """Room for the work on one column, to be used for many: asking for memory costs more."""
+    """Allocate the scratch arrays for one column, to be reused for many."""
     return (
         np.empty(n + 1),
         np.empty(n + 1, np.int64),
@@ -176,10 +175,10 @@ def room(n, classes):
 
 @jit
 def alone(rows, values, first, last, codes, totals, root, rule, program, work, scaled, shares):
-    """Dependency on one column, -1 if it is constant, and its factor.
+    """Return the dependency on one column, -1 if it is constant, and its factor.
 
     Its nonzeros are entries first..last-1. Writes them scaled, and the counted neighbourhoods;
-    `work` is `room`.
+    `work` comes from `room`.
     """
     n, count = len(codes), last - first
     factor = rescale(values, first, last, n, root, scaled)
@@ -206,7 +205,7 @@ def alone(rows, values, first, last, codes, totals, root, rule, program, work, s
 
 @jit
 def alone_compressed(indptr, rows, values, codes, totals, root, rule, program, lo, hi, out):
-    """Dependency on each of the compressed columns lo..hi-1 by itself; -1 if it is constant."""
+    """Compute the dependency on each of the compressed columns lo..hi-1 alone; -1 if constant."""
     scaled, shares = np.empty(len(codes)), np.empty(len(codes), np.int64)
     work = room(len(codes), len(totals))
     for j in range(lo, hi):

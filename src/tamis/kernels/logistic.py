@@ -1,10 +1,10 @@
-"""L1-penalised logistic regression on a few kept columns, from the weights it had before.
+"""L1-penalised logistic regression on a few kept columns, warm-started.
 
 Minimises mean log(1 + exp(-y f)) + penalty ||w||_1 + l2/2 ||w||^2 over weights w and an intercept
-that is not penalised, by proximal Newton steps: the loss is replaced by its quadratic model, that
+that is not penalised, by proximal Newton steps: the loss is replaced by its quadratic model, which
 is minimised by sweeps over the coordinates, which leave weights at exactly zero, and a step is
 taken that lowers the objective. Columns are lists of entries end to end, as in
-`tamis.kernels.columns`; every sum runs in row order.
+`tamis.kernels.column_entries`; every sum runs in row order.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import jit
-from tamis.kernels.columns import list_column
+from tamis.kernels.column_entries import list_column
 
-#: Newton steps, sweeps in each and halvings of a step after which the fit is given up.
+#: Limits of Newton steps, of sweeps per step and of halvings of a step.
 MOST_STEPS, MOST_SWEEPS, MOST_HALVINGS = 200, 200, 40
-#: Curvature of a row that is as good as decided, so that no step divides by nothing.
+#: Least curvature of a row, so that no step divides by zero.
 LEAST_CURVATURE = 1e-9
-#: A step must lower the objective by this part of what its slope promises, but for rounding.
+#: A step must lower the objective by this share of what its slope predicts, up to rounding.
 ENOUGH, ROUNDING = 0.01, 1e-15
 
 
@@ -28,9 +28,9 @@ ENOUGH, ROUNDING = 0.01, 1e-15
 def block_gradients(
     flat, indptr, indices, values, n, shifts, scales, slopes, lo, hi, first, gradients
 ):
-    """Largest |d loss / d weight| over the classes, at weight 0, of columns lo..hi-1.
+    """Compute the largest |d loss / d weight| over the classes, at weight 0, of columns lo..hi-1.
 
-    `slopes` is d loss / d margin, a column for each class. `scales` and `gradients` begin with
+    `slopes` is d loss / d margin, one column per class. `scales` and `gradients` begin with
     column `first`; scale 0 marks a column that cannot be used.
     """
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
@@ -52,10 +52,10 @@ def block_gradients(
 
 @jit
 def slope_of(rows, entries, first, last, slopes):
-    """Sum of entries first..last-1 times the slopes of their rows.
+    """Return the sum of entries first..last-1 times the slopes of their rows.
 
-    In four sums, because an addition that waits for the one before it takes four times as long; a
-    column that lists all rows lists them in order and is read straight through.
+    In four partial sums, because an addition that waits for the one before it takes four times as
+    long. A column that lists all rows lists them in order and is read sequentially.
     """
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     count = last - first
@@ -79,7 +79,7 @@ def slope_of(rows, entries, first, last, slopes):
 
 @jit
 def move_by(rows, entries, first, last, change, curves, move, pull):
-    """Move the margins as a change of one weight does; `pull` is the move times the curvature."""
+    """Update the margins for a change of one weight; `pull` is the change times the curvature."""
     if last - first == len(move):
         for i in range(len(move)):
             move[i] += change * entries[first + i]
@@ -93,7 +93,7 @@ def move_by(rows, entries, first, last, change, curves, move, pull):
 
 @jit
 def margins(indptr, rows, entries, weights, intercept, out):
-    """The margin of each row."""
+    """Return the margin of each row."""
     out[:] = intercept
     for j in range(len(weights)):
         if weights[j] != 0.0:
@@ -103,7 +103,7 @@ def margins(indptr, rows, entries, weights, intercept, out):
 
 @jit
 def mean_loss(margin, move, step, positive):
-    """Mean logistic loss at margin + step * move."""
+    """Return the mean logistic loss at margin + step * move."""
     total = 0.0
     for i in range(len(margin)):
         f = margin[i] + step * move[i]
@@ -113,7 +113,7 @@ def mean_loss(margin, move, step, positive):
 
 @jit
 def derive(indptr, rows, entries, margin, positive, weights, l2, slopes, curves, gradients):
-    """Derivatives of the loss by margin, and gradients by weight; the intercept's is last."""
+    """Compute derivatives of the loss by margin, and by weight; the intercept's is last."""
     n, k = len(margin), len(weights)
     gradients[k] = 0.0
     for i in range(n):
@@ -129,7 +129,7 @@ def derive(indptr, rows, entries, margin, positive, weights, l2, slopes, curves,
 
 @jit
 def worst_violation(weights, gradients, penalty):
-    """How far the weights are from optimal: the largest distance of 0 from a subgradient."""
+    """Return the largest distance of 0 from a subgradient: how far the weights are from optimal."""
     worst = abs(gradients[len(weights)])
     for j in range(len(weights)):
         if weights[j] > 0.0:
@@ -167,7 +167,7 @@ def sweep(indptr, rows, entries, curves, bends, gradients, weights, penalty, l2,
         target = shrunk if free > 0.0 else -shrunk
         change = target - weight
         if change != 0.0:
-            # From the weight itself, so that a weight that goes to zero arrives there exactly.
+            # From the weight itself, so that a weight that shrinks to zero is exactly zero.
             steps[j] = target - weights[j]
             move_by(rows, entries, first, last, change, curves, move, pull)
             largest = max(largest, abs(change) * bends[j])
@@ -176,7 +176,7 @@ def sweep(indptr, rows, entries, curves, bends, gradients, weights, penalty, l2,
 
 @jit
 def length_of_step(margin, positive, weights, gradients, penalty, l2, steps, move):
-    """The first of 1, 1/2, 1/4, ... that lowers the objective enough; 0 if none does."""
+    """Return the first of 1, 1/2, 1/4, ... that lowers the objective enough; 0 if none does."""
     k = len(weights)
     promised = gradients[k] * steps[k]
     before = mean_loss(margin, move, 0.0, positive)
@@ -200,7 +200,7 @@ def length_of_step(margin, positive, weights, gradients, penalty, l2, steps, mov
 def fit_weights(
     indptr, rows, entries, positive, penalty, l2, tolerance, weights, slopes, gradients
 ):
-    """Fit weights (last: the intercept) from where they are, until the violation is in tolerance.
+    """Fit weights (last: the intercept) from their present values, until within the tolerance.
 
     Leaves the slopes of the loss by margin and the gradients of the weights. Returns the sweeps
     made, and the violation at the end.

@@ -1,4 +1,4 @@
-"""Online linear models for k classes, as `tamis.kernels.binary` but with k weights a feature.
+"""Online linear models for k classes, as `tamis.kernels.binary` but with k weights per feature.
 
 A row moves the block of its own class up and those of its rivals down: the best of the wrong
 classes, or in equal shares all wrong classes that score at least as high as the true one
@@ -24,9 +24,10 @@ from tamis.kernels.heap import MISTAKES, NONZEROS, ROWS, UPDATES, admit, fell
 
 @inline
 def contrast(scores, code, uniform, active, sign, counts):
-    """Which blocks a row of class `code` moves, and by what share; counts a wrong prediction.
+    """Find the classes whose weights a row of class `code` moves, and by what share.
 
-    Fills `active` and `sign`; gives how many there are, and the margin: their scores times signs.
+    Fills `active` and `sign`, and counts a wrong prediction. Returns the number of such classes
+    and the margin: their scores times signs.
     """
     rival, moved, total = -1, 1, 0.0
     active[0], sign[0] = code, 1.0
@@ -54,7 +55,7 @@ def contrast(scores, code, uniform, active, sign, counts):
 
 @inline
 def part(first, last, indices, marks, inside, slots, outside):
-    """List the entries of kept features and their slots, and the others; count the kept ones."""
+    """Split the entries into those of kept features, with their slots, and the others."""
     n_in = 0
     for t in range(first, last):
         slot = int(max(-marks[indices[t], 0], np.float32(0)))
@@ -67,7 +68,7 @@ def part(first, last, indices, marks, inside, slots, outside):
 
 @inline
 def score(n_in, inside, slots, values, weight, scores):
-    """Scores of one row from the entries of its kept features."""
+    """Compute the scores of one row from the entries of its kept features."""
     scores[:] = 0.0
     for n in range(n_in):
         for i in range(len(scores)):
@@ -99,14 +100,14 @@ def _renew(rate, lam, values, n_in, inside, slots, moved, active, sign, weight, 
 @inline
 def _receive(rate, indices, values, n_out, outside, moved, active, sign, fresh, marks, weight,
              feature, order, where, bound, key, serial, counts, scale):  # fmt: skip
-    """Let a row's other features ask for a place; `fresh` is room for their weights."""
+    """Let the other features of a row compete for a slot; `fresh` is scratch for their weights."""
     squares, dropped = scale[SQUARES], scale[DROPPED]
     fresh[:] = 0.0
     for n in range(n_out):
         j, x, total = indices[outside[n]], values[outside[n]], 0.0
         for c in range(moved):
             fresh[active[c]] = sign[c] * rate * x
-        for i in range(len(fresh)):  # in the order in which kept features add theirs up
+        for i in range(len(fresh)):  # in the order in which kept features add theirs
             total += fresh[i] * fresh[i]
         norm = np.sqrt(total)
         slot = admit(order, where, bound, key, serial, counts, norm) if norm > 0 else 0
@@ -127,7 +128,7 @@ def learn_first_order(
     indptr, indices, values, codes, eta, lam, uniform,
     marks, weight, feature, order, where, bound, key, serial, counts, scale,
 ):  # fmt: skip
-    """As for two classes; features are ranked by the norm of their k weights."""
+    """Train as for two classes; features are ranked by the norm of their k weights."""
     k, flat = weight.shape[1], weight.reshape(-1)
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     fresh = np.zeros(k)
@@ -165,7 +166,7 @@ def learn_first_order(
 
 @inline
 def doubt(table, row):
-    """Sum of the k variances of a feature: what is k at first and falls."""
+    """Return the sum of the k variances of a feature, which starts at k and decreases."""
     total = 0.0
     for i in range(table.shape[1]):
         total += 1.0 / (1.0 + float(table[row, i]))
@@ -177,7 +178,7 @@ def learn_second_order(
     indptr, indices, values, codes, gamma, uniform,
     marks, held, weight, feature, order, where, bound, key, serial, counts,
 ):  # fmt: skip
-    """As for two classes; features are ranked by k minus the sum of their variances."""
+    """Train as for two classes; features are ranked by k minus the sum of their variances."""
     k, per_gamma = weight.shape[1], 1.0 / gamma
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     fresh = np.zeros(k)
@@ -228,7 +229,7 @@ def learn_second_order(
 
 @jit
 def learn_full_first_order(indptr, indices, values, codes, eta, decay, uniform, weight, counts):
-    """Gradient steps on the hinge loss, every weight held; with `decay` the rate is eta/sqrt(t)."""
+    """Train all weights by gradient steps on the hinge loss; with `decay` at rate eta/sqrt(t)."""
     k = weight.shape[1]
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     for r in range(len(codes)):
@@ -251,7 +252,7 @@ def learn_full_first_order(indptr, indices, values, codes, eta, decay, uniform, 
 def learn_full_second_order(
     indptr, indices, values, codes, gamma, uniform, weight, precision, counts
 ):
-    """Confidence-weighted steps on the squared hinge loss, every weight held."""
+    """Train all weights by confidence-weighted steps on the squared hinge loss."""
     k, per_gamma = weight.shape[1], 1.0 / gamma
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     for r in range(len(codes)):

@@ -1,8 +1,8 @@
-"""Neighbourhoods that find their own size, and the share of each that has the label of its row.
+"""Neighbourhoods that find their own size, and the share of each with the label of its row.
 
-A squared distance is a sum over features of squared differences, each rounded to a whole number of
-fine units. Whole numbers add and subtract exactly, so the distances of a set of features are the
-same bits whatever was added and dropped on the way, and in whatever order. Neighbourhoods are
+A squared distance is a sum over features of squared differences, each rounded to an integer number
+of fine units. Integers add and subtract exactly, so the distances of a set of features are the same
+bits whatever was added and dropped before, and in whatever order. Neighbourhoods are
 counted, not averaged: ``shares[k]`` is how many neighbours have the label of their row, over the
 rows whose neighbourhood has k rows. Threads that split the rows only split a sum of counts.
 
@@ -49,7 +49,7 @@ def goes_on(rule, near, previous, rank, widest, slack):
 
 @inline
 def widest_gap(nearest, farthest, n, slack):
-    """The gap that ends a neighbourhood, one and a half times the mean one, from two squares."""
+    """Return the gap that ends a neighbourhood, 1.5 times the mean gap, from two squares."""
     if n == 2:
         return 0.0
     distance = np.sqrt(nearest)
@@ -59,7 +59,7 @@ def widest_gap(nearest, farthest, n, slack):
 
 @inline
 def squared(a, b, factor, program):
-    """Squared difference in whole units; for the programs 0 only if there is no difference.
+    """Return the squared difference in integer units; for the programs 0 only for equal values.
 
     They take a row at distance 0 for a copy, which a row that is merely near is not.
     """
@@ -71,7 +71,7 @@ def squared(a, b, factor, program):
 
 @jit
 def mean_share(shares):
-    """The mean over rows of the share of neighbours with their label, from counts."""
+    """Return the mean over rows of the share of neighbours with their label, from counts."""
     total = 0.0
     for k in range(1, len(shares)):
         if shares[k]:
@@ -81,7 +81,7 @@ def mean_share(shares):
 
 @jit
 def mean_in_order(share):
-    """The mean over rows, row after row."""
+    """Return the mean over rows, summed row by row."""
     total = 0.0
     for row in range(len(share)):
         total += share[row]
@@ -90,7 +90,7 @@ def mean_in_order(share):
 
 @jit
 def add_column(squares, column, factor, sign, program, lo, hi):
-    """Add a column's squared differences to rows lo..hi-1 of the distances, or take them away."""
+    """Add a column's squared differences to rows lo..hi-1 of the distances, or subtract them."""
     n = len(column)
     for i in range(lo, hi):
         for j in range(n):
@@ -136,7 +136,7 @@ def set_shares(
 
 @jit
 def gap_neighbours(near, i, itself, codes, slack, low, high):
-    """Number of neighbours up to the first wide gap, and of those with the label of row i.
+    """Count the neighbours up to the first wide gap, and those with the label of row i.
 
     Without sorting: distances go into bins about a third of that gap wide. No gap can hide inside
     a bin, so only the lowest and highest of each need be known to find the first one.
@@ -227,7 +227,7 @@ def spread(near, itself, order, start):
 
 @jit
 def density_neighbours(near, i, itself, codes, rule, slack, order, start):
-    """Number of neighbours before the density turns, and of those with the label of row i.
+    """Count the neighbours before the density turns, and those with the label of row i.
 
     Only the bins that the walk comes to are put in order, each as a heap.
     """

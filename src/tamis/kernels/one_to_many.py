@@ -1,7 +1,7 @@
-"""Pair values of one column with many, all of them ready: the row lists the other way round.
+"""Pair values of one prepared column with many others.
 
-The one column is spread over its rows, so each of the many costs its own entries and one small
-table. The numbers are those of `pair_information` and `pair_correlation`, bit for bit.
+The one column is written densely over its rows, so each of the others costs its own entries and
+one small table. The numbers are those of `pair_information` and `pair_correlation`, bit for bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def information_with_one(
     spread, own_counts, own_entropy, indptr, rows, codes, level_pointers,
     entropies, widest, picks, lo, hi, table, n, out,
 ):  # fmt: skip
-    """Information (n times, in units) of one coded column with columns picks[lo..hi-1].
+    """Compute the information (n times, in units) of one coded column with picks[lo..hi-1].
 
     `spread` holds the code of the one column in every row; `widest` is the most levels of any.
     """
@@ -40,7 +40,7 @@ def information_with_one(
                     joint += table[count]
                     left[b] -= count
         else:
-            # More cells than entries: visit only those that hold any.
+            # More cells than entries: visit only the occupied ones.
             for t in range(first, last):
                 level = spread[rows[t]]
                 cell = (codes[t] - 1) * own + level
@@ -57,7 +57,7 @@ def information_with_one(
 def correlation_with_one(
     spread, own_mean, own_squares, indptr, rows, values, means, squares, picks, lo, hi, n, out
 ):
-    """Absolute correlation of one ready column with columns picks[lo..hi-1].
+    """Compute the absolute correlation of one prepared column with columns picks[lo..hi-1].
 
     `spread` holds the listed values of the one column in their rows, 0 elsewhere: a product with
     that 0 changes no bit of a sum.

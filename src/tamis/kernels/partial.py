@@ -1,4 +1,4 @@
-"""Partial correlations from cached correlations: no pass over the rows, no inverse.
+"""Partial correlations from cached correlations, without a pass over the rows or an inverse.
 
 Conditioning on one more column s is one step of the recursion
 
@@ -6,10 +6,10 @@ Conditioning on one more column s is one step of the recursion
 
 which is also one column of a Cholesky factor: with u_s(v) = c(v, s | S) / sqrt(c(s, s | S)), the
 covariance left after S is c(v, w) - sum over s in S of u_s(v) u_s(w). So one loop serves every
-order, and sets with a common beginning share its factors.
+order, and sets with a common prefix share its factors.
 
-A variable that the ones before leave less than `COLLINEAR` of its variance is collinear with them:
-as a conditioning column it adds nothing; as x it is redundant; as the target it is settled.
+A variable of which the ones before leave less than `COLLINEAR` of the variance is collinear with
+them: as a conditioning column it adds nothing; as x it is redundant; as the target it is explained.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 from tamis.kernels._jit import jit
 from tamis.kernels.subsets import next_subset
 
-#: Share of the variance below which nothing is left.
+#: Share of the variance that counts as zero.
 COLLINEAR = 1e-10
 
 
 @jit
 def target_products(rows, values, squares, basis, out):
-    """Correlations of one ready column with the columns of an orthonormal, centred `basis`."""
+    """Compute the correlations of one prepared column with an orthonormal, centred `basis`."""
     out[:] = 0.0
     for t in range(len(rows)):
         for j in range(basis.shape[1]):
@@ -37,7 +37,7 @@ def target_products(rows, values, squares, basis, out):
 
 @jit
 def left(factors, depth, v, w, start):
-    """Covariance of v and w that is left after the first `depth` factors, from `start`."""
+    """Return the covariance of v and w left after the first `depth` factors, from `start`."""
     for d in range(depth):
         start -= factors[d, v] * factors[d, w]
     return start
@@ -58,11 +58,11 @@ def push(correlations, factors, depth, s, first, last):
 
 @jit
 def partial_strength(correlations, factors, depth, x, n_targets):
-    """Partial (multiple) correlation of x and the target, and the variance left of x.
+    """Return the partial (multiple) correlation of x and the target, and the variance left of x.
 
     Targets are the first variables. With several the square is c' G^-1 c / (variance of x), where
     c are the covariances left and G that of the targets, by Cholesky; directions of the target
-    that are settled count for nothing.
+    that are explained are ignored.
     """
     variance = left(factors, depth, x, x, 1.0)
     if variance < COLLINEAR:
@@ -96,15 +96,15 @@ def partial_strength(correlations, factors, depth, x, n_targets):
 
 @jit
 def separate(
-    correlations, n_targets, x, candidates, including, smallest, largest, levels,
+    correlations, n_targets, x, candidates, including, smallest, largest, cutoffs,
     refused_separates, tests, refused, given, numbers,
 ):  # fmt: skip
     """Find the first set among `candidates` given which x and the target are independent.
 
     Variables are numbered as the rows of `correlations`, targets first. Order and result are those
-    of `tamis.kernels.contingency.separate`. ``levels[r]`` is the strength that counts as
+    of `tamis.kernels.contingency.separate`. ``cutoffs[r]`` is the strength that counts as
     dependence given r columns that are not collinear, infinite where there are too few rows.
-    `numbers` are strength, r, level (NaN if refused) and variance left of x, of the last test made.
+    `numbers` are strength, r, cutoff (NaN if refused) and variance left of x, of the last test.
     """
     total, n_variables = len(candidates), correlations.shape[0]
     always = 1 if including >= 0 else 0
@@ -119,7 +119,7 @@ def separate(
         built = 0
         while True:
             for d in range(built, free):
-                # What the last one does to other candidates will never be asked.
+                # The last factor is never needed for other candidates.
                 end = n_variables if d < free - 1 else n_targets
                 s, depth = candidates[given[d]], d + always
                 grew = push(correlations, factors, depth, s, 0, end)
@@ -128,16 +128,16 @@ def separate(
             rank = ranks[size]
             tests[size] += 1
             strength, variance = partial_strength(correlations, factors, size, x, n_targets)
-            level = levels[rank]
-            numbers[0], numbers[1], numbers[2], numbers[3] = strength, rank, level, variance
+            cutoff = cutoffs[rank]
+            numbers[0], numbers[1], numbers[2], numbers[3] = strength, rank, cutoff, variance
             if variance < COLLINEAR:
                 return size
-            if np.isinf(level):
+            if np.isinf(cutoff):
                 refused[size] += 1
                 numbers[2] = np.nan
                 if refused_separates:
                     return size
-            elif not strength > level:
+            elif not strength > cutoff:
                 return size
             changed = next_subset(given, free, total)
             if changed < 0:

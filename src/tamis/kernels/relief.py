@@ -1,8 +1,8 @@
 """Distances between rows and weights of columns, for ReliefF.
 
 A column's values differ by |a - b| / (max - min), or by 0 or 1 where they have no order. Distances
-are sums of that over columns in whole units of 2^-24, so they have no order and no rounding of
-their own, and columns that are mostly zero cost only the pairs of rows in which both are not.
+are sums of that over columns in integer units of 2^-24, so they do not depend on the order, and
+columns that are mostly zero cost only the pairs of rows in which both are not zero.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
-from tamis.kernels.columns import list_column
+from tamis.kernels.column_entries import list_column
 
 #: The largest difference of a column, in units.
 WHOLE = 1 << 24
-#: Columns whose distances are added in one go.
+#: Columns whose distances are added together.
 TILE = 64
 
 
 @jit
 def column_ranges(flat, indptr, indices, values, n, lo, hi, lows, spans):
-    """Lowest value of columns lo..hi-1, and highest less lowest (0: constant)."""
+    """Compute the lowest value of columns lo..hi-1, and highest less lowest (0: constant)."""
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
     for j in range(lo, hi):
         count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
@@ -34,13 +34,13 @@ def column_ranges(flat, indptr, indices, values, n, lo, hi, lows, spans):
 
 @inline
 def in_units(value, low, span):
-    """How far a value is above the lowest of its column."""
+    """Return how far a value is above the lowest of its column."""
     return np.int64(np.rint((value - low) / span * WHOLE))
 
 
 @inline
 def apart(a, b, low, span, discrete):
-    """How much two values of a column differ, in units."""
+    """Return how much two values of a column differ, in units."""
     if discrete:
         return WHOLE if a != b else 0
     return abs(in_units(a, low, span) - in_units(b, low, span))
@@ -48,7 +48,7 @@ def apart(a, b, low, span, discrete):
 
 @jit
 def add_tile(tile, picks, lo, hi, near):
-    """Add the distances on the columns of a tile (a row of it for each row) to picks lo..hi-1."""
+    """Add the distances on the columns of a tile (one line per row) to picks lo..hi-1."""
     n, width = tile.shape
     for s in range(lo, hi):
         one = tile[picks[s]]
@@ -65,7 +65,7 @@ def add_distances(
 ):  # fmt: skip
     """Add the distances on a block's columns from rows picks[lo..hi-1] to all rows.
 
-    `slots` gives the place of a row among the picks, or -1. Columns that are mostly zero add what
+    `slots` gives the index of a row among the picks, or -1. Columns that are mostly zero add what
     two rows that are not zero have less than their distances from zero; `off` collects the latter
     for every row (where lo is 0, so that it happens once), and `add_off` adds them in the end.
     """
@@ -112,7 +112,7 @@ def add_off(near, picks, off):
 
 @jit
 def nearest_by_class(near, picks, codes, k, lo, hi, found, counts):
-    """The k nearest rows of each class to picks lo..hi-1, nearest first; equals by number."""
+    """Find the k nearest rows per class of picks lo..hi-1, nearest first; ties by row number."""
     for s in range(lo, hi):
         for row in range(len(codes)):
             if row == picks[s]:
@@ -135,7 +135,7 @@ def nearest_by_class(near, picks, codes, k, lo, hi, found, counts):
 def weights(
     flat, indptr, indices, values, n, spans, discrete, starts, others, shares, lo, hi, out
 ):  # fmt: skip
-    """Weights of columns lo..hi-1: differences of neighbouring rows, each times its share.
+    """Compute the weights of columns lo..hi-1: weighted differences of neighbouring rows.
 
     Row r neighbours ``others[starts[r]:starts[r + 1]]``, and each of those neighbours r. A pair of
     zeros differs by nothing, so only rows that are not zero are visited.
@@ -154,7 +154,7 @@ def weights(
             for u in range(starts[row], starts[row + 1]):
                 other = whole[others[u]]
                 if other != 0.0 and others[u] < row:
-                    continue  # the pair was met from the other side
+                    continue  # the pair was visited from the other side
                 if discrete[j]:
                     total += shares[u] * (value != other)
                 else:

@@ -1,9 +1,9 @@
-"""Rising feature numbers of rows as gaps: small whole numbers in units of 1, 2, 4 or 8 bytes.
+"""Sorted feature numbers of rows, delta-encoded in units of 1, 2, 4 or 8 bytes.
 
 A gap is what lies between a feature and the one before it in its row, 0 for neighbours; the first
 of a row counts from `start`, the number before the lowest one that may occur. Every entry has a
-unit. The few gaps that do not fit theirs are written aside, with the place of their entry, so that
-between two of them a loop has nothing to decide.
+unit. The few gaps that do not fit are stored separately, with the position of their entry, so that
+the loop between two of them has no branch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.kernels._jit import jit
 
-#: What `measure_gaps` says of rows.
+#: What `measure_gaps` returns about rows.
 RISING, NOT_RISING = range(2)
 
 
@@ -36,7 +36,7 @@ def measure_gaps(indptr, indices, start, limits, beyond):
 
 @jit
 def encode_gaps(indptr, indices, start, limit, units, far_at, far_gaps):
-    """Write the gaps of rows: those from `limit` on aside, their units are 0."""
+    """Write the gaps of rows; those from `limit` on are stored separately, with 0 in their unit."""
     k = 0
     for r in range(len(indptr) - 1):
         before = start
@@ -54,10 +54,10 @@ def encode_gaps(indptr, indices, start, limit, units, far_at, far_gaps):
 
 @jit
 def decode_gaps(indptr, units, far_at, far_gaps, start, n_columns, indices):
-    """Features from gaps; False for what cannot be.
+    """Decode features from gaps; return False for impossible ones.
 
-    Numbers never fall inside a row, so its first and its last tell of all. Places in arrays are
-    unsigned, which spares the loop a look at negative ones: it takes half the time.
+    Numbers never decrease inside a row, so its first and its last are checked. Array indices are
+    unsigned, so that the loop does not test for negative ones: it takes half the time.
     """
     t, n, k = np.uint64(0), np.uint64(len(indices)), 0
     next_far = np.uint64(far_at[0]) if len(far_at) else n

@@ -1,6 +1,6 @@
-"""Lists of entries by row, for kept columns: unrolled, one cache line a node.
+"""Lists of entries by row, for kept columns: unrolled, one cache line per node.
 
-A node is 16 whole numbers: the next node, how many entries it holds, and up to 14 entries. An entry
+A node is 16 integers: the next node, the number of its entries, and up to 14 entries. An entry
 is a cell number (for a correlation, the slot of its column, with its value in a second array). New
 nodes go to the head of their row's list, so adding a column never moves what is there.
 """
@@ -20,9 +20,9 @@ NODE_WIDTH = 16
 
 @jit
 def append_column(heads, nodes, numbers, used, rows, cells, values):
-    """Add one column's entries to the lists of its rows; return how many nodes are used now.
+    """Add the entries of one column to the lists of its rows; return the number of used nodes.
 
-    `nodes` (and `numbers`, when it has any rows) must have room for ``len(rows)`` more nodes.
+    `nodes` (and `numbers`, if it has any rows) must have ``len(rows)`` more nodes free.
     """
     with_numbers = len(numbers) > 0
     for t in range(len(rows)):
@@ -43,7 +43,7 @@ def append_column(heads, nodes, numbers, used, rows, cells, values):
 
 @jit
 def rebuild(heads, nodes, numbers, new_cells):
-    """Copy the lists without dropped entries (cell -1 in `new_cells`) into tight new ones."""
+    """Copy the lists, without dropped entries (cell -1 in `new_cells`), into compact new ones."""
     with_numbers = len(numbers) > 0
     new_nodes = np.empty_like(nodes)
     new_numbers = np.empty_like(numbers)

@@ -1,4 +1,4 @@
-"""One look over the numbers of a block: are they finite, are they whole."""
+"""Scan the numbers of a block: whether they are finite, whether they are whole."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from tamis.kernels._jit import jit
 
-#: Numbers that are looked at together, before it is asked which of them is odd.
+#: Numbers that are tested together, before the faulty one is located.
 STRETCH = 1024
 
 
 @jit
 def scan(values):
-    """Places of the first number that is not finite and the first that is not whole; -1 if none."""
+    """Return the index of the first number that is not finite and of the first not whole, or -1."""
     not_whole = -1
     for lo in range(0, len(values), STRETCH):
         hi = min(lo + STRETCH, len(values))
-        # Without a way out of the loop the processor looks at several numbers at once.
+        # Without an exit from the loop the processor tests several numbers at once.
         odd = False
         if not_whole < 0:
             for t in range(lo, hi):
@@ -34,25 +34,25 @@ def scan(values):
 
 
 @jit
-def sift(strength, level, relevance, constant, survivors):
-    """Sort the columns of a block after the bulk pass, in one look.
+def sift(strength, cutoff, relevance, constant, survivors):
+    """Classify the columns of a block after the bulk pass.
 
-    Writes the strengths as float32, marks constant columns (level NaN) with 1, and lists the
-    columns above their level. Returns how many those are, and the one level that all columns
-    share, NaN if they differ.
+    Writes the strengths as float32, marks constant columns (cutoff NaN) with 1, and lists the
+    columns above their cutoff. Returns their number, and the cutoff that all columns share, NaN
+    if they differ.
     """
     found = 0
     shared = np.nan
     differ = False
     for j in range(len(relevance)):
         relevance[j] = strength[j]
-        constant[j] = level[j] != level[j]
+        constant[j] = cutoff[j] != cutoff[j]
         if constant[j]:
             continue
-        if strength[j] > level[j]:
+        if strength[j] > cutoff[j]:
             survivors[found] = j
             found += 1
         if shared != shared:
-            shared = level[j]
-        differ |= level[j] != shared
+            shared = cutoff[j]
+        differ |= cutoff[j] != shared
     return found, (np.nan if differ else shared)

@@ -1,9 +1,9 @@
-"""Sorting, written out instead of NumPy's inside kernels.
+"""A stable merge sort for kernels, instead of NumPy's.
 
-Numba names the parts of its own sorts by the order in which a process happened to compile them, and
-kernels are kept on disk by many processes. Two kernels from two processes can then bring different
-parts under one name, and the one that is loaded second runs the wrong one. (Seen as a crash of
-OFS-A3M in a process that had cut columns with MDLP before.)
+Numba names the parts of its own sorts by the order in which a process compiled them, and compiled
+kernels are cached on disk by many processes. Two kernels from two processes can then bring
+different parts under one name, and the one that is loaded second runs the wrong code. (Seen as a
+crash of OFS-A3M in a process that had run MDLP before.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _insert(values, order, first, last):
 
 @inline
 def _merge(values, source, target, first, middle, last):
-    """Merge source[first:middle] and source[middle:last] into target; equal values in order."""
+    """Merge source[first:middle] and source[middle:last] into target; the merge is stable."""
     a, b = first, middle
     for t in range(first, last):
         if b >= last or (a < middle and values[source[a]] <= values[source[b]]):
@@ -42,7 +42,7 @@ def _merge(values, source, target, first, middle, last):
 
 @jit
 def argsort(values):
-    """The places of rising values, equal ones in order; NaN is not allowed."""
+    """Return the indices that sort the values, stably; NaN is not allowed."""
     n = len(values)
     order, spare = np.arange(n), np.empty(n, np.int64)
     for first in range(0, n, RUN):
@@ -59,7 +59,7 @@ def argsort(values):
 
 @jit
 def sort(values):
-    """The values, rising."""
+    """Return the sorted values."""
     order = argsort(values)
     out = np.empty_like(values)
     for t in range(len(order)):
@@ -69,7 +69,7 @@ def sort(values):
 
 @inline
 def first_not_below(values, count, wanted):
-    """How many of the first `count` rising values are below `wanted`."""
+    """Return how many of the first `count` sorted values are below `wanted`."""
     lo, hi = 0, count
     while lo < hi:
         middle = (lo + hi) // 2

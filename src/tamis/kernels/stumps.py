@@ -1,7 +1,7 @@
 """Decision stumps on weighted rows: one threshold on one column, for boosting.
 
-Columns are compressed with their entries in rising order of value; rows that are not listed hold 0,
-which lies where it belongs between them.
+Columns are compressed with their entries sorted by value; rows that are not listed hold 0, which
+has its place in that order.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.sorting import argsort
 
-#: Weights closer than this are equal: sums of the same in another order differ by less.
+#: Weights closer than this are equal: sums in another order differ by less.
 ROUNDING = 1e-12
 
 
 @jit
 def sort_entries(indptr, rows, values, lo, hi):
-    """Put the entries of columns lo..hi-1 in rising order of value."""
+    """Sort the entries of columns lo..hi-1 by value."""
     for j in range(lo, hi):
         a, b = indptr[j], indptr[j + 1]
         order = argsort(values[a:b])
@@ -27,7 +27,7 @@ def sort_entries(indptr, rows, values, lo, hi):
 
 @inline
 def heaviest(weights):
-    """The class with the most weight; the lowest of equal ones, as they often are after a round."""
+    """Return the class with the most weight; the lowest of equal ones."""
     best = 0
     for c in range(1, len(weights)):
         if weights[c] > weights[best] + ROUNDING:
@@ -37,10 +37,10 @@ def heaviest(weights):
 
 @jit
 def best_stumps(indptr, rows, values, classes, weights, totals, lo, hi, errors, cuts, sides):
-    """The threshold of least weighted error of columns lo..hi-1: the lowest of equal ones.
+    """Find the threshold of least weighted error of columns lo..hi-1; the lowest of equal ones.
 
-    A row is given the heaviest class of its side. `errors` is the weight of the rows that is wrong
-    for, `cuts` the threshold (rows at or below it are on side 0), `sides` the two classes. Weights
+    A row is assigned the heaviest class of its side. `errors` is the weight of misclassified rows,
+    `cuts` the threshold (rows at or below it are on side 0), `sides` the two classes. Weights
     sum to 1.
     """
     n, kinds = len(classes), len(totals)

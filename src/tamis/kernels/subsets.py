@@ -7,10 +7,10 @@ from tamis.kernels._jit import jit
 
 @jit
 def next_subset(chosen, size, total):
-    """Turn ``chosen[:size]``, rising positions below `total`, into the next subset of that size.
+    """Advance ``chosen[:size]``, sorted positions below `total`, to the next subset of that size.
 
-    Returns the first place that changed, so that what was built for the places before it can be
-    used again; -1 after the last subset, which is left as it is.
+    Returns the first position that changed, so that what was built for the ones before it can be
+    reused; -1 after the last subset, which is left unchanged.
 
     >>> import numpy as np
     >>> chosen = np.array([0, 1])

@@ -1,4 +1,4 @@
-"""Threads for kernels. They split columns, never rows, so they cannot change a number."""
+"""Threads for kernels: they split columns, never rows, so they cannot change a number."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import numpy.typing as npt
 #: A range with less work than this (in stored entries or columns) is not worth a thread.
 LEAST_WORK = 20_000
 
-#: The number of threads and the least work, as set by `threads`. Of the context, not of the
-#: process: workers of one process that set their own must not undo what others have set.
+#: The number of threads and the least work, as set by `threads`, per context rather than per
+#: process: workers of one process must not undo each other's settings.
 _wanted: ContextVar[tuple[int | None, int]] = ContextVar("threads", default=(None, LEAST_WORK))
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
 
 
 def thread_count() -> int:
-    """How many threads kernels may use: `threads(n)`, else TAMIS_THREADS, else all our cores."""
+    """Return the number of threads: `threads(n)`, else TAMIS_THREADS, else all available cores."""
     count, _ = _wanted.get()
     if count is not None:
         return count
@@ -36,10 +36,10 @@ def thread_count() -> int:
 
 @contextmanager
 def threads(count: int, least_work: int = LEAST_WORK) -> Iterator[None]:
-    """Use `count` threads inside the block; the answer is the same for every count.
+    """Use `count` threads inside the block; the result is the same for every count.
 
-    `least_work` is how much a thread must get to be worth it; tests set it to 1. A thread started
-    inside the block heeds it only when it runs in a copy of the context (`engine.prefetch` does).
+    `least_work` is the least amount of work for a thread; tests set it to 1. A thread started
+    inside the block sees these settings only if it runs in a copy of the context.
 
     >>> with threads(1):
     ...     thread_count()
@@ -59,7 +59,8 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
     """Call `work(lo, hi)` on ranges of columns that together cover all of them.
 
     `weights` is the running total of work before each column (length: columns + 1), for sparse
-    columns their pointers; ranges are cut so that each thread gets about the same amount.
+    columns their indptr; ranges are cut so that each thread gets about the same amount. Called by
+    every measure, once per block.
     """
     n_columns = len(weights) - 1
     total = int(weights[-1] - weights[0]) + n_columns
@@ -67,7 +68,7 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
     if ranges == 1:
         work(0, n_columns)
         return
-    # A column costs something even when it is empty: count one for each.
+    # Even an empty column costs something: count one for each.
     start = int(weights[0])
     cuts = [
         bisect_left(
@@ -93,7 +94,7 @@ def _shared_pool(size: int) -> ThreadPoolExecutor:
 
 
 def _forget_pool() -> None:
-    """Threads do not survive a fork; the child makes its own."""
+    """Drop the pool after a fork, which threads do not survive; the child creates its own."""
     global _pool, _pool_size
     _pool, _pool_size = None, 0
 

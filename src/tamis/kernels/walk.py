@@ -9,9 +9,9 @@ from tamis.kernels._jit import jit
 def foresee_walk(
     pairs, kept_relevance, relevance, use_max, older_takes_ties, resolution, ends, evicts
 ):
-    """Where the walk of each newcomer ends, and whether it evicts anyone before that.
+    """Find where the walk of each newcomer ends, and whether it evicts a feature before that.
 
-    `ends[i]` is the position of the kept feature that throws newcomer i out, or -1.
+    `ends[i]` is the position of the kept feature that makes newcomer i redundant, or -1.
     """
     for i in range(len(relevance)):
         ends[i] = -1

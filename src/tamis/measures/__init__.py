@@ -1,15 +1,17 @@
-"""Measures: a block of columns in, numbers out. Adding one is a file here and a line below."""
+"""Measures: a block of columns in, numbers out (see docs/add-a-measure.md)."""
 
-from tamis.measures.base import Measure, Panel, Strength
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
-from tamis.measures.information import MutualInformation, SymmetricUncertainty
+from tamis.measures.measure import Measure, Panel, Strength
+from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
+from tamis.measures.pair_measure import PairMeasure
 
 __all__ = [
     "FisherZ",
     "GSquared",
     "Measure",
     "MutualInformation",
+    "PairMeasure",
     "Panel",
     "Strength",
     "SymmetricUncertainty",

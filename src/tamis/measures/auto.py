@@ -1,4 +1,4 @@
-"""Picking a measure from the data, and saying why."""
+"""Pick a measure from the data, and say why."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tamis.core.errors import ParameterError
 from tamis.core.kinds import most_levels
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
-from tamis.measures.base import Floats, Measure
 from tamis.measures.fisher_z import FisherZ
-from tamis.measures.information import MutualInformation
+from tamis.measures.measure import Floats, Measure
+from tamis.measures.mutual_information import MutualInformation
 
-#: Levels are counted on at most this many columns, spread over all of them.
-LOOK_AT = 1024
+#: Distinct values are counted in at most this many columns, spread over all of them.
+SAMPLED = 1024
 
-#: What "auto" picks between, unless a selector needs something else.
+#: The choices of "auto", unless a selector has others.
 DISCRETE = MutualInformation(alpha=0.01)
 CONTINUOUS = FisherZ(alpha=0.01)
 
 #: Measures by name, imported when they are looked up.
 BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
 
-#: Measures that a file may name.
+#: Measures that can be saved to a file.
 _IN_FILES: Lazy[type[Measure]] = Lazy(
     {**MEASURES, "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion"}
 )
@@ -68,9 +68,9 @@ def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | Non
         if "alpha" not in (f.name for f in fields(kind)):  # type: ignore[arg-type]
             raise ParameterError(f"the measure {measure} has no alpha")
         return kind(alpha=alpha)  # type: ignore[call-arg]
-    words = ", ".join(repr(w) for w in ("auto", *BY_NAME))
+    names = ", ".join(repr(name) for name in ("auto", *BY_NAME))
     raise ParameterError(
-        f"measure={measure!r} is not known; give one of {words}, or a measure such as FisherZ()"
+        f"measure={measure!r} is not known; give one of {names}, or a measure such as FisherZ()"
     )
 
 
@@ -89,7 +89,7 @@ def named(measure: Measure) -> dict[str, Any]:
 
 
 def known_by_name(measure: Measure) -> bool:
-    """Tell whether a measure can be written to a file and read again."""
+    """Return True if a measure can be written to a file and read again."""
     return type(measure) is _IN_FILES.get(measure.name)
 
 
@@ -112,31 +112,30 @@ def choose(
     continuous: Measure = CONTINUOUS,
     name_of: Callable[[ColumnBlock, int], str] = ColumnBlock.name_of,
 ) -> tuple[Measure, str]:
-    """Pick a measure for columns like these and say why.
+    """Pick a measure for columns like these; return it and the reason.
 
-    Discrete columns (whole numbers with few levels) with a class target get the measure
-    `discrete`; everything else gets `continuous`. Every block is looked at for numbers that are
-    not whole. Levels are counted on columns picked by their arrival number, spread over all
-    `n_columns`, so that how columns are cut into blocks does not matter. A column counts as often
-    as it differs from its commonest value: among thousands of columns that hold next to nothing,
-    those that say something are the few that vary, and it is their levels that matter.
+    Discrete columns (whole numbers with few distinct values) with a class target get the measure
+    `discrete`; everything else gets `continuous`. Every block is scanned for fractions. Distinct
+    values are counted in columns that are picked by arrival number, spread over all `n_columns`,
+    so that block boundaries do not matter. A column is weighted by the rows that differ from its
+    most common value: among thousands of nearly empty columns, the few that vary matter.
     """
     if not target.is_classes:
         return continuous, "the target is a number, not a class"
     levels: list[tuple[int, int]] = []
-    words = True
+    all_discrete = True
     for block in blocks:
         _, not_whole = scan(block.entries)
         if not_whole >= 0:
             name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"
-        words &= block.kind == "discrete"
+        all_discrete &= block.kind == "discrete"
         levels += _levels(block, n_columns or block.first + block.width)
     if not levels:
         return continuous, "there is no column to look at"
     counts, varied = np.array(levels).T
     mean = float(counts @ varied / varied.sum()) if varied.any() else 1.0
-    if not words and mean > most_levels(target.n_rows):
+    if not all_discrete and mean > most_levels(target.n_rows):
         return continuous, (
             f"a value is one of {mean:.0f} different ones in its column on average, too many for "
             f"{target.n_rows} rows to be categories"
@@ -147,8 +146,8 @@ def choose(
 
 
 def _levels(block: ColumnBlock, n_columns: int) -> list[tuple[int, int]]:
-    """Levels of those columns of a block that are looked at, and rows not at the commonest."""
-    spread = np.unique(np.linspace(0, n_columns - 1, min(LOOK_AT, n_columns)).astype(np.int64))
+    """Count the levels of the sampled columns of a block, and the rows not at the commonest."""
+    spread = np.unique(np.linspace(0, n_columns - 1, min(SAMPLED, n_columns)).astype(np.int64))
     inside = spread[(spread >= block.first) & (spread < block.first + block.width)] - block.first
     values = block.without_zeros().values
     if isinstance(values, Compressed):
@@ -161,7 +160,7 @@ def _levels(block: ColumnBlock, n_columns: int) -> list[tuple[int, int]]:
 
 
 def _levels_of(stored: Floats, n_rows: int) -> tuple[int, int]:
-    """Levels of one column with these values and else zeros; rows not at the commonest."""
+    """Count the levels of a column with these nonzeros, and the rows not at the commonest."""
     _, counts = np.unique(stored, return_counts=True)
     zeros = n_rows - len(stored)
     return len(counts) + bool(zeros), n_rows - max(zeros, counts.max(initial=0))

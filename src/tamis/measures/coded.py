@@ -1,4 +1,4 @@
-"""Discrete columns, coded: the rows that leave the most common level, and how often each occurs."""
+"""Discrete columns, coded: the rows that leave the most common level, and the level counts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.kernels.information import entropy_table
 from tamis.kernels.levels import encode, encode_dense
-from tamis.measures.base import Ints, Prepared
+from tamis.measures.measure import Ints, Prepared
 from tamis.measures.panels import compressed
 
 
 @dataclass(frozen=True, eq=False)
 class CodedColumn:
-    """A column as rows that leave its most common level, with the count of every level."""
+    """A column as the rows that leave its most common level, with the count of every level."""
 
     rows: npt.NDArray[np.int32]
     codes: npt.NDArray[np.int32]
@@ -28,7 +28,7 @@ class CodedColumn:
 
     @property
     def n_levels(self) -> int:
-        """How many levels occur."""
+        """Number of levels that occur."""
         return int(np.count_nonzero(self.level_counts))
 
 
@@ -60,12 +60,12 @@ class CodedColumns(Prepared):
 
     @cached_property
     def widest(self) -> int:
-        """Most levels of a column."""
+        """Largest number of levels of a column."""
         return int(np.diff(self.level_pointers).max())
 
     @property
     def mean_n_levels(self) -> float:
-        """Different values of a column on average."""
+        """Mean number of distinct values per column."""
         return float(np.count_nonzero(self.level_counts)) / len(self)
 
 
@@ -94,7 +94,7 @@ _tables: dict[int, tuple[Ints, float]] = {}
 
 
 def table_of(n: int) -> tuple[Ints, float]:
-    """The table for n rows; the last few are remembered."""
+    """Return the entropy table for n rows; the last few are cached."""
     if n not in _tables:
         while len(_tables) >= 4:
             _tables.pop(next(iter(_tables)))

@@ -1,4 +1,4 @@
-"""Conditional tests: whether a column is independent of the target, given some of those kept."""
+"""Conditional tests: whether a column is independent of the target, given some kept columns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from tamis.core.target import Target
-from tamis.measures.base import Ints, Measure, Panel
+from tamis.measures.measure import Ints, Measure, Panel
 
-#: What a test that lacks rows counts as: independence; nothing, so that it separates nobody and
-#: lets nobody in; or dependence.
+#: What a test with too few rows counts as: independence; nothing, so that it neither separates nor
+#: admits a feature; or dependence.
 UNRELIABLE = ("independent", "skip", "dependent")
 
 
@@ -26,15 +26,15 @@ class Independence:
     given : tuple of int
         Positions of the columns given.
     independent : bool
-        The verdict, after the rule for refused tests.
+        The result, after the rule for refused tests.
     refused : bool
-        There were too few rows to make the test.
+        There were too few rows for the test.
     collinear : bool
         The columns given determine the column, so nothing is left to test.
     strength, cutoff : float
-        What was compared; NaN where nothing was.
+        What was compared; NaN if nothing was.
     statistic, df, p : float
-        The test statistic, its degrees of freedom and the p-value; NaN where there is none.
+        The test statistic, its degrees of freedom and the p-value; NaN if there is none.
     """
 
     given: tuple[int, ...]
@@ -57,8 +57,8 @@ class ConditionalPanel(Panel):
     Attributes
     ----------
     tests, refused : ndarray of int
-        Tests made, and tests refused for lack of rows, by the number of columns given. A refused
-        test counts among those made.
+        Tests made, and tests refused for lack of rows, by the number of columns given. Refused
+        tests are also counted in `tests`.
     """
 
     tests: Ints
@@ -66,15 +66,15 @@ class ConditionalPanel(Panel):
 
     @abstractmethod
     def consider(self, column: Any) -> None:
-        """Let a ready column stand at position ``len(panel)`` until another one is considered."""
+        """Put a prepared column at position ``len(panel)`` until another one is considered."""
 
     @abstractmethod
     def _search(
         self, x: int, among: Ints, including: int, smallest: int, largest: int, given: Ints
     ) -> tuple[int, tuple[Any, ...]]:
-        """Call the kernel: size of the set found or -1, and the last test made.
+        """Call the kernel; return the size of the set found or -1, and the last test.
 
-        The test is what `Independence` holds from `strength` on.
+        The test is a tuple of the fields of `Independence` from `strength` on.
         """
 
     def test(self, x: int, given: Sequence[int]) -> Independence:
@@ -116,7 +116,7 @@ class Conditional(Protocol):
     """A measure that tests a column against the target, given others."""
 
     def conditional_panel(self, target: Target) -> ConditionalPanel:
-        """An empty panel that makes conditional tests."""
+        """Return an empty panel that makes conditional tests."""
 
     def under(self, unreliable: str) -> Measure:
-        """The same measure with another rule, one of `UNRELIABLE`, for tests that lack rows."""
+        """Return the same measure with another rule of `UNRELIABLE` for tests with too few rows."""

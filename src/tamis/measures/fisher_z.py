@@ -5,9 +5,9 @@ quantile at 1 - alpha/2, that is, when |r| is above tanh(quantile / sqrt(n - 3))
 
 With more than two classes the strength towards the class is the multiple correlation with the class
 indicators, R = sqrt(between-class / total sum of squares), which equals |r| for two classes and
-does not depend on how classes are numbered. Its level is that of the F test with (k-1, n-k) degrees
-of freedom: Fisher's z would call almost every feature relevant when there are many classes, because
-R grows with k by chance alone.
+does not depend on how classes are numbered. Its cutoff is that of the F test with (k-1, n-k)
+degrees of freedom: Fisher's z would call almost every feature relevant when there are many classes,
+because R grows with k by chance alone.
 
 Given a set S of m columns, the same with the partial correlation r(x, y | S) and n - m - 3; with
 more than two classes, R is the partial multiple correlation with the indicators (the share of the
@@ -40,8 +40,8 @@ from tamis.kernels.correlation import (
 from tamis.kernels.one_to_many import correlation_with_one
 from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Ints, Measure, Prepared, Strength, ready_target
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
+from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, ready_target
 from tamis.measures.panels import RowListPanel, compressed
 
 
@@ -57,9 +57,9 @@ class FisherZ(Measure):
         How a class target enters: as indicators, or as its number (the authors' program; with more
         than two classes the answer then depends on the numbering).
     unreliable : {"independent", "skip", "dependent"}, default="independent"
-        What a test counts as for which there are too few rows (n - m - 3 < 1, or n - m - k < 1 with
-        k > 2 classes): independence; nothing, so that it neither separates a feature from the
-        target nor lets one in; dependence.
+        What a test with too few rows counts as (n - m - 3 < 1, or n - m - k < 1 with k > 2
+        classes): independence; nothing, so that it neither separates a feature from the target nor
+        admits one; dependence.
 
     Examples
     --------
@@ -84,14 +84,11 @@ class FisherZ(Measure):
         check("FisherZ", "unreliable", self.unreliable, OneOf(UNRELIABLE))
 
     def gate(self) -> str:
-        """Say in a few words what the level is."""
+        """Describe the cutoff in a few words, for explanations."""
         return f"the {100 * self.alpha:g}% level of its test"
 
-    def check_target(self, target: Target) -> None:
-        """Take every target."""
-
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
-        """Strength of every column towards the target."""
+        """Return the strength of every column towards the target."""
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
         form = self._target_form(encoded)
@@ -117,32 +114,32 @@ class FisherZ(Measure):
         return result
 
     def panel(self, target: Target) -> CorrelationPanel:
-        """An empty panel of kept columns."""
+        """Return an empty panel of kept columns."""
         return CorrelationPanel(target.n_rows, self)
 
     def cutoff(self, n: int) -> float:
-        """The |r| above which two columns of n rows count as dependent; never below 4 rows."""
+        """Return the |r| above which two columns of n rows count as dependent; inf below 4 rows."""
         if n - 3 < 1:
             return math.inf
-        # The lower quantile, turned: 1 - alpha/2 would be 1 for the tiny levels of huge data.
+        # The lower quantile, negated: 1 - alpha/2 would be 1 for tiny levels.
         return math.tanh(-float(ndtri(self.alpha / 2)) / math.sqrt(n - 3))
 
     def conditional_panel(self, target: Target) -> PartialCorrelationPanel:
-        """An empty panel that makes conditional tests."""
+        """Return an empty panel that makes conditional tests."""
         return PartialCorrelationPanel(target, self)
 
     def under(self, unreliable: str) -> FisherZ:
-        """The same measure with another rule for tests that lack rows."""
+        """Return the same measure with another rule for tests with too few rows."""
         return replace(self, unreliable=unreliable)
 
     def template_fields(self, target: Target) -> dict[str, str]:
-        """The words that sentences about this measure need."""
+        """Return the texts that explanations by this measure need."""
         several = self._by_indicators(target)
         test = "R={value}, F={statistic}" if several else "|r|={value}, z={statistic}"
         return {**super().template_fields(target), "test": test + ", p={p}"}
 
     def target_cutoff(self, target: Target, given: int = 0) -> float:
-        """The strength above which a column counts as dependent on this target, given others."""
+        """Return the strength above which a column depends on this target, given others."""
         if not self._by_indicators(target):
             return self.cutoff(target.n_rows - given)
         k, rest = target.n_classes, target.n_rows - given - target.n_classes
@@ -154,7 +151,7 @@ class FisherZ(Measure):
     def target_test(
         self, target: Target, strength: float, given: int
     ) -> tuple[float, float, float]:
-        """Statistic, degrees of freedom and p-value of a strength, given so many columns."""
+        """Return statistic, degrees of freedom and p-value of a strength, given so many columns."""
         if not self._by_indicators(target):
             df = target.n_rows - given - 3
             z = math.sqrt(df) * math.atanh(strength) if strength < 1 else math.inf
@@ -165,9 +162,9 @@ class FisherZ(Measure):
         return f, k - 1, float(fdtrc(k - 1, rest, f))
 
     def target_basis(self, target: Target) -> Floats:
-        """The target as orthonormal centred columns: one, or one fewer than classes.
+        """Return the target as orthonormal centred columns: one, or one fewer than classes.
 
-        With classes, column j sets class j + 1 against all the classes before it.
+        With classes, column j contrasts class j + 1 with all the classes before it.
         """
         if not self._by_indicators(target):
             centred = target.values - target.values.mean()
@@ -187,7 +184,7 @@ class FisherZ(Measure):
         return target.n_classes > 2 and self.classes == "indicator"
 
     def _target_form(self, target: Target) -> tuple[npt.NDArray[Any], ...]:
-        """(groups, weights, totals, norms) as the kernel wants them."""
+        """Return (groups, weights, totals, norms) for the kernel."""
         if target.codes is not None and self.classes == "indicator":
             counts = target.counts.astype(np.float64)
             return target.codes, np.empty(0), counts, counts
@@ -198,8 +195,8 @@ class FisherZ(Measure):
 
 
 @dataclass(frozen=True, eq=False)
-class ReadyColumn:
-    """A column ready for products: whole and centred, or its nonzeros and its mean."""
+class CentredColumn:
+    """A column prepared for products: whole and centred, or its nonzeros and its mean."""
 
     rows: npt.NDArray[np.int32]
     values: Floats
@@ -208,8 +205,8 @@ class ReadyColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class ReadyColumns(Prepared):
-    """Many ready columns, end to end."""
+class CentredColumns(Prepared):
+    """Many prepared columns, end to end."""
 
     arrays: ClassVar[Mapping[str, str | None]] = {
         "rows": "indptr",
@@ -229,13 +226,13 @@ class ReadyColumns(Prepared):
 
     def __getitem__(self, i: Any) -> Any:
         a, b = self.indptr[i], self.indptr[i + 1]
-        return ReadyColumn(
+        return CentredColumn(
             self.rows[a:b], self.values[a:b], float(self.means[i]), float(self.squares[i])
         )
 
 
 class CorrelationPanel(RowListPanel):
-    """Kept continuous columns; a cell is a slot, and its number the value there."""
+    """Kept continuous columns; a cell is a slot, with the value as its number."""
 
     def __init__(self, n_rows: int, measure: FisherZ) -> None:
         super().__init__(n_rows, with_numbers=True)
@@ -243,8 +240,8 @@ class CorrelationPanel(RowListPanel):
         self._means = np.zeros(0)
         self._squares = np.zeros(0)
 
-    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ReadyColumns:
-        """Ready the picked columns."""
+    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
+        """Prepare the picked columns."""
         v = compressed(block, picks)
         n, width = block.n_rows, len(v)
         lengths = np.diff(v.indptr)
@@ -253,15 +250,15 @@ class CorrelationPanel(RowListPanel):
         rows, values = np.empty(room, np.int32), np.empty(room)
         means, squares = np.empty(width), np.empty(width)
         centre(v.indptr, v.indices, v.data, n, indptr, rows, values, means, squares)
-        return ReadyColumns(indptr, rows, values, means, squares)
+        return CentredColumns(indptr, rows, values, means, squares)
 
-    def between(self, column: ReadyColumn) -> Floats:
-        """Strength of a ready column with every kept column, oldest first."""
+    def between(self, column: CentredColumn) -> Floats:
+        """Return the strength of a prepared column with every kept column, oldest first."""
         self.pairs += len(self._live)
         return np.abs(self.signed(column))
 
-    def signed(self, column: ReadyColumn) -> Floats:
-        """Correlation of a ready column with every kept column, oldest first."""
+    def signed(self, column: CentredColumn) -> Floats:
+        """Return the correlation of a prepared column with every kept column, oldest first."""
         out = np.zeros(len(self._alive))
         pair_correlation(
             column.rows, column.values, column.mean, column.squares, *self._lists(),
@@ -269,8 +266,8 @@ class CorrelationPanel(RowListPanel):
         )  # fmt: skip
         return out[self._live]
 
-    def between_many(self, columns: ReadyColumns, lo: int, hi: int) -> Floats:
-        """Strength of ready columns lo..hi-1 with every kept column, oldest first."""
+    def between_many(self, columns: CentredColumns, lo: int, hi: int) -> Floats:
+        """Return the strength of prepared columns lo..hi-1 with every kept column, oldest first."""
         out = np.zeros((hi - lo, len(self._alive)))
         c, lists = columns, self._lists()
         over_columns(
@@ -283,8 +280,8 @@ class CorrelationPanel(RowListPanel):
         self.pairs += out.shape[0] * len(self._live)
         return np.abs(out[:, self._live])
 
-    def against(self, columns: ReadyColumns, one: int, picks: Ints) -> Floats:
-        """Strength of ready column `one` with those at `picks`; what is kept does not matter."""
+    def against(self, columns: CentredColumns, one: int, picks: Ints) -> Floats:
+        """Return the strength of prepared column `one` with those at `picks`, kept or not."""
         c, mine = columns, columns[one]
         spread = np.zeros(self.n_rows)
         spread[mine.rows] = mine.values
@@ -304,12 +301,12 @@ class CorrelationPanel(RowListPanel):
             self._heads, self._nodes, self._numbers, self._means, self._squares, self._alive,
         )  # fmt: skip
 
-    def cutoffs(self, column: ReadyColumn) -> Floats:
-        """Level above which each strength counts as dependence."""
+    def cutoffs(self, column: CentredColumn) -> Floats:
+        """Return the cutoff of each strength."""
         return np.full(len(self._live), self._cutoff)
 
-    def add(self, column: ReadyColumn) -> None:
-        """Keep a ready column."""
+    def add(self, column: CentredColumn) -> None:
+        """Keep a prepared column."""
         cells = np.full(len(column.rows), len(self._alive), dtype=np.int32)
         self._hang(column.rows, cells, column.values)
         self._means = np.append(self._means, column.mean)
@@ -324,8 +321,8 @@ class CorrelationPanel(RowListPanel):
 class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
     """Kept continuous columns with their correlations, among each other and with the target.
 
-    Row and column 0..t-1 of `_correlations` are the target; then the kept columns, oldest first;
-    then the newcomer. A row is worked out once, when its column is considered.
+    Rows and columns 0..t-1 of `_correlations` are the target; then the kept columns, oldest first;
+    then the newcomer. A row is computed once, when its column is considered.
     """
 
     def __init__(self, target: Target, measure: FisherZ) -> None:
@@ -337,10 +334,10 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
         self._n_targets = self._basis.shape[1]
         self._correlations = np.eye(self._n_targets + 1)
         self._cutoffs_given = np.zeros(0)
-        self._considered: ReadyColumn | None = None
+        self._considered: CentredColumn | None = None
 
-    def consider(self, column: ReadyColumn) -> None:
-        """Let a ready column stand at position ``len(panel)`` until another one is considered."""
+    def consider(self, column: CentredColumn) -> None:
+        """Put a prepared column at position ``len(panel)`` until another one is considered."""
         if column is self._considered:
             return
         row = self._correlations[-1]
@@ -351,8 +348,8 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
         self._correlations[:, -1] = row
         self._considered = column
 
-    def add(self, column: ReadyColumn) -> None:
-        """Keep a ready column."""
+    def add(self, column: CentredColumn) -> None:
+        """Keep a prepared column."""
         self.consider(column)
         super().add(column)
         self._considered = None
@@ -360,7 +357,7 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
         self._correlations[-1, -1] = 1.0
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Let go of the kept columns at these positions (0 is the oldest)."""
+        """Drop the kept columns at these positions (0 is the oldest)."""
         super().drop(positions)
         rest = np.delete(np.arange(len(self._correlations)), positions + self._n_targets)
         self._correlations = self._correlations[np.ix_(rest, rest)]

@@ -6,12 +6,11 @@ every stratum of the columns given,
 * G-squared = 2 sum N ln(N/E) over cells with N > 0;
 * Pearson's = sum d^2/E over cells with E > 0, d = N - E, or |N - E| - 1/2 where E < 10.
 
-The level is the chi-square quantile at 1 - alpha for df = (r_x - 1)(r_y - 1) times the product of
+The cutoff is the chi-square quantile at 1 - alpha for df = (r_x - 1)(r_y - 1) times the product of
 the levels r_s of the columns given, at least 1: a statistic above it has p < alpha. (p = alpha
-cannot happen: the quantile is no sum of logarithms of whole numbers, and no fraction.)
+cannot occur: the quantile is neither a sum of logarithms of whole numbers nor a fraction.)
 
-A test with fewer than 5 rows for each degree of freedom is not made: it is refused, and a rule
-says what that counts as.
+A test with fewer than 5 rows per degree of freedom is refused, and a rule says what it counts as.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from tamis.kernels.contingency import (
 )
 from tamis.kernels.information import entropy_table
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Ints, Measure, Strength, ready_target
 from tamis.measures.coded import CodedColumn, CodedColumns, code_columns
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
-from tamis.measures.information import FEW, count_relevance, need_classes
+from tamis.measures.measure import Floats, Ints, Measure, Strength, ready_target
+from tamis.measures.mutual_information import FEW, count_relevance, need_classes
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,11 @@ class GSquared(Measure):
         G-squared, 2 n ln 2 times the mutual information in bits; or Pearson's chi-square with half
         a row taken off in small cells, as the authors' program has it.
     degrees : {"levels", "spirtes"}, default="levels"
-        Degrees of freedom from the levels alone; or one fewer for each empty cell, and none for
-        strata that do not occur (a heuristic of Spirtes, Glymour and Scheines).
+        Degrees of freedom from the levels alone; or one fewer per empty cell, and none for strata
+        that do not occur (a heuristic of Spirtes, Glymour and Scheines).
     unreliable : {"independent", "skip", "dependent"}, default="independent"
-        What a test with fewer than 5 rows for each degree of freedom counts as: independence;
-        nothing, so that it neither separates a feature from the class nor lets one in; dependence.
+        What a test with fewer than 5 rows per degree of freedom counts as: independence; nothing,
+        so that it neither separates a feature from the class nor admits one; dependence.
 
     Examples
     --------
@@ -86,7 +85,7 @@ class GSquared(Measure):
         check("GSquared", "unreliable", self.unreliable, OneOf(UNRELIABLE))
 
     def gate(self) -> str:
-        """Say in a few words what the level is."""
+        """Describe the cutoff in a few words, for explanations."""
         test = "G-squared" if self.statistic == "g2" else "chi-square"
         return f"the {100 * self.alpha:g}% level of its {test} test"
 
@@ -95,20 +94,20 @@ class GSquared(Measure):
         need_classes(self, target)
 
     def template_fields(self, target: Target) -> dict[str, str]:
-        """The words that sentences about this measure need."""
-        words = super().template_fields(target)
+        """Return the texts that explanations by this measure need."""
+        fields = super().template_fields(target)
         symbol = "G2" if self.statistic == "g2" else "chi2"
-        words["relevance_symbol"] = f"{symbol}({{name}}; {words['target']})"
-        words["pair_symbol"] = f"{symbol}({{name}}; {{because}})"
-        words["test"] = f"{symbol}={{value}} on {{df}} degrees of freedom, p={{p}}"
-        return words
+        fields["relevance_symbol"] = f"{symbol}({{name}}; {fields['target']})"
+        fields["pair_symbol"] = f"{symbol}({{name}}; {{because}})"
+        fields["test"] = f"{symbol}={{value}} on {{df}} degrees of freedom, p={{p}}"
+        return fields
 
     def under(self, unreliable: str) -> GSquared:
-        """The same measure with another rule for tests that lack rows."""
+        """Return the same measure with another rule for tests with too few rows."""
         return replace(self, unreliable=unreliable)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
-        """Statistic of every column with the class."""
+        """Return the statistic of every column with the class."""
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
@@ -132,13 +131,13 @@ class GSquared(Measure):
         return result
 
     def panel(self, target: Target) -> GSquaredPanel:
-        """An empty panel of kept columns."""
+        """Return an empty panel of kept columns."""
         return GSquaredPanel(target, self)
 
     conditional_panel = panel
 
     def cutoffs_for(self, n_levels: npt.NDArray[Any], groups: int, n: int) -> Floats:
-        """Levels of columns by their number of levels, where degrees of freedom need no counts."""
+        """Return the cutoffs of columns by their number of levels (degrees="levels")."""
         df = np.maximum(1, (n_levels - 1) * (groups - 1)).astype(np.int64)
         critical = _critical(self.alpha, n)
         made: Floats = critical[np.minimum(df, len(critical) - 1)]
@@ -146,11 +145,11 @@ class GSquared(Measure):
 
     @property
     def refused_cutoff(self) -> float:
-        """The level that makes a refused test count as it should: nothing is above infinity."""
+        """The cutoff of a refused test: nothing is above infinity, everything above -1."""
         return -1.0 if self.unreliable == "dependent" else math.inf
 
     def form(self, n: int) -> tuple[Any, ...]:
-        """(table, unit, pearson, spirtes, critical) as kernels want them."""
+        """Return (table, unit, pearson, spirtes, critical) for the kernels."""
         return (
             *_table(n), self.statistic == "pearson", self.degrees == "spirtes",
             _critical(self.alpha, n),
@@ -158,7 +157,7 @@ class GSquared(Measure):
 
 
 class GSquaredPanel(ConditionalPanel):
-    """Kept discrete columns, whole: one slot of level codes each, with a spare for a newcomer."""
+    """Kept discrete columns as dense level codes, one slot each, with a spare for a newcomer."""
 
     def __init__(self, target: Target, measure: GSquared) -> None:
         self.measure = measure
@@ -179,16 +178,12 @@ class GSquaredPanel(ConditionalPanel):
         return code_columns(block, picks)
 
     def between(self, column: CodedColumn) -> Floats:
-        """Statistic of a coded column with every kept column, oldest first."""
+        """Return the statistic of a coded column with every kept column, oldest first."""
         self.pairs += len(self)
         return self._pairs(column)[0]
 
-    def between_many(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
-        """Statistic of coded columns lo..hi-1 with every kept column, oldest first."""
-        return np.array([self.between(columns[i]) for i in range(lo, hi)]).reshape(hi - lo, -1)
-
     def cutoffs(self, column: CodedColumn) -> Floats:
-        """Level above which each statistic counts as dependence."""
+        """Return the cutoff of each statistic."""
         return self._pairs(column)[1]
 
     def _pairs(self, column: CodedColumn) -> tuple[Floats, Floats]:
@@ -213,11 +208,11 @@ class GSquaredPanel(ConditionalPanel):
         self._spare = int(unused[0])
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Let go of the kept columns at these positions (0 is the oldest)."""
+        """Drop the kept columns at these positions (0 is the oldest)."""
         self._live = np.delete(self._live, positions)
 
     def consider(self, column: CodedColumn) -> None:
-        """Let a coded column stand at position ``len(panel)`` until another one is considered."""
+        """Put a coded column at position ``len(panel)`` until another one is considered."""
         if column is not self._considered:
             self._n_levels[self._spare] = dense_codes(
                 column.rows, column.codes, column.level_counts, self._codes[self._spare]
@@ -242,9 +237,9 @@ class GSquaredPanel(ConditionalPanel):
 
 @lru_cache(maxsize=4)
 def _table(n: int) -> tuple[Ints, float]:
-    """Entropies of n rows, and their units in one of G-squared, 2 n ln 2 times the bits.
+    """Return the entropy table of n rows, and its units per unit of G-squared.
 
-    A sum takes each of few kinds of cells and margins once, so it fits in 63 bits. With extended
+    A sum has few kinds of cells and margins, so it fits in 63 bits. With extended
     precision it is good to about 1e-13 of G-squared.
     """
     table, unit = entropy_table(n, 60 if np.finfo(np.longdouble).nmant >= 60 else 52)
@@ -253,7 +248,7 @@ def _table(n: int) -> tuple[Ints, float]:
 
 @lru_cache(maxsize=4)
 def _critical(alpha: float, n: int) -> Floats:
-    """Chi-square quantiles by degrees of freedom, for all that n rows can be enough for."""
+    """Return chi-square quantiles by degrees of freedom, up to what n rows allow."""
     df = np.arange(max(2, n // ROWS_A_DEGREE + 1), dtype=np.float64)
     quantiles: Floats = chdtri(np.maximum(df, 1.0), alpha)
     return quantiles
@@ -261,7 +256,7 @@ def _critical(alpha: float, n: int) -> Floats:
 
 @lru_cache(maxsize=16)
 def _few(measure: GSquared, n: int, groups: int) -> Floats:
-    """Levels for columns of 0 to FEW - 1 levels; entry 0 says that they need no scaling."""
+    """Return the cutoffs of columns of 0 to FEW - 1 levels; entry 0 says they need no scaling."""
     cutoffs = measure.cutoffs_for(np.arange(FEW), groups, n)
     cutoffs[0] = 0.0
     return cutoffs

@@ -1,4 +1,4 @@
-"""Information of columns with gaps: each value over the rows where both sides are there."""
+"""Mutual information of columns with missing values, by pairwise deletion."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tamis.core.target import Target
 from tamis.kernels import gaps as kernel
 from tamis.kernels.gaps import code_gapped, pairs_gapped, relevance_gapped
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
 from tamis.measures.coded import table_of
-from tamis.measures.information import MutualInformation, SymmetricUncertainty
+from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
+from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
 from tamis.measures.panels import compressed
 
 #: A table of counts may have so many cells.
@@ -27,21 +27,21 @@ MOST_CELLS = 2**26
 
 @dataclass(frozen=True)
 class PairwiseDeletion(Measure):
-    """An information measure that leaves out gaps, pair by pair.
+    """An information measure that leaves out missing values, pair by pair.
 
-    I(X;Y), its entropies, its level and its number of rows are those of the rows where X and Y are
-    both there; where nothing is missing they are those of the measure itself. Values of different
-    pairs rest on different rows.
+    I(X;Y), its entropies, its cutoff and its number of rows are those of the rows where neither X
+    nor Y is missing; without missing values they are those of the measure itself. Values of
+    different pairs rest on different rows.
 
-    Cost: what two columns store, and their table of counts, for each pair. Memory: what the kept
-    columns store.
+    Cost: the stored entries of two columns, and their table of counts, per pair. Memory: the stored
+    entries of the kept columns.
 
     Parameters
     ----------
     measure : MutualInformation or SymmetricUncertainty
-        The measure; no other can.
+        The measure; no others are supported.
     gap : float
-        The number that stands for a gap, in columns that hold whole numbers otherwise.
+        The number that means missing, in columns of whole numbers.
 
     Examples
     --------
@@ -66,11 +66,11 @@ class PairwiseDeletion(Measure):
             )
 
     def gate(self) -> str:
-        """Say in a few words what the level is."""
+        """Describe the cutoff in a few words, for explanations."""
         return self.measure.gate()
 
     def template_fields(self, target: Target) -> dict[str, str]:
-        """The words of the measure itself."""
+        """Return the texts that explanations by the measure itself need."""
         return self.measure.template_fields(target)
 
     def check_target(self, target: Target) -> None:
@@ -78,7 +78,7 @@ class PairwiseDeletion(Measure):
         self.measure.check_target(target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
-        """Strength of every column towards the class."""
+        """Return the strength of every column towards the class."""
         block = ColumnBlock.of(columns).without_zeros()
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
@@ -86,31 +86,31 @@ class PairwiseDeletion(Measure):
         result = Strength.room(block.width) if out is None else out.part(block.width)
         c = gapped_columns(block, np.arange(block.width), self.gap)
         _refuse_many_levels(c.widest * encoded.n_classes)
-        told = np.zeros((block.width, 6), dtype=np.int64)
+        pairs = np.zeros((block.width, 6), dtype=np.int64)
         table, _ = table_of(block.n_rows)
         over_columns(
             lambda lo, hi: relevance_gapped(
                 c.indptr, c.rows, c.codes, c.n_levels, c.gaps, encoded.codes, encoded.counts,
-                table, lo, hi, told,
+                table, lo, hi, pairs,
             ),
             c.indptr,
         )  # fmt: skip
-        result.value[:], result.cutoff[:] = self.values(told, block.n_rows)
-        result.cutoff[told[:, kernel.LEVELS_X] < 2] = np.nan
+        result.value[:], result.cutoff[:] = self.values(pairs, block.n_rows)
+        result.cutoff[pairs[:, kernel.LEVELS_X] < 2] = np.nan
         return result
 
     def panel(self, target: Target) -> GappedPanel:
-        """An empty panel of kept columns."""
+        """Return an empty panel of kept columns."""
         return GappedPanel(target.n_rows, self)
 
-    def values(self, told: Ints, n_rows: int) -> tuple[Floats, Floats]:
-        """Strengths and levels from what the kernels tell about pairs (last axis)."""
+    def values(self, pairs: Ints, n_rows: int) -> tuple[Floats, Floats]:
+        """Return strengths and cutoffs from the kernels' results about pairs (last axis)."""
         information: Any = self.measure
         unit = table_of(n_rows)[1]
-        x, y = told[..., kernel.ENTROPY_X], told[..., kernel.ENTROPY_Y]
-        rows = np.maximum(told[..., kernel.ROWS], 1)
-        value = information._pair_values(told[..., kernel.INFORMATION], x, y, unit * rows)
-        df = (told[..., kernel.LEVELS_X] - 1) * (told[..., kernel.LEVELS_Y] - 1)
+        x, y = pairs[..., kernel.ENTROPY_X], pairs[..., kernel.ENTROPY_Y]
+        rows = np.maximum(pairs[..., kernel.ROWS], 1)
+        value = information._pair_values(pairs[..., kernel.INFORMATION], x, y, unit * rows)
+        df = (pairs[..., kernel.LEVELS_X] - 1) * (pairs[..., kernel.LEVELS_Y] - 1)
         shape = df.shape
         cutoff = information._bits(np.maximum(df.ravel(), 0), rows.ravel()).reshape(shape)
         if information.alpha is not None and information._symmetric:
@@ -120,7 +120,7 @@ class PairwiseDeletion(Measure):
 
 @dataclass(frozen=True, eq=False)
 class GappedColumns(Prepared):
-    """Coded columns with gaps, end to end."""
+    """Coded columns with missing values, end to end."""
 
     arrays: ClassVar[Mapping[str, str | None]] = {
         "rows": "indptr",
@@ -143,7 +143,7 @@ class GappedColumns(Prepared):
 
     @property
     def widest(self) -> int:
-        """Most codes of a column."""
+        """Largest number of codes of a column."""
         return int(self.n_levels.max(initial=1))
 
 
@@ -158,7 +158,7 @@ def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) 
 
 
 class GappedPanel(Panel):
-    """Kept columns with gaps."""
+    """Kept columns with missing values."""
 
     def __init__(self, n_rows: int, measure: PairwiseDeletion) -> None:
         self.n_rows, self.measure, self.pairs = n_rows, measure, 0
@@ -174,18 +174,18 @@ class GappedPanel(Panel):
         return gapped_columns(block.without_zeros(), picks, self.measure.gap)
 
     def between(self, column: GappedColumns) -> Floats:
-        """Strength of a coded column with every kept column, oldest first."""
-        return np.asarray(self._told(column, 0, 1)[0][0])
+        """Return the strength of a coded column with every kept column, oldest first."""
+        return np.asarray(self._compare(column, 0, 1)[0][0])
 
     def between_many(self, columns: GappedColumns, lo: int, hi: int) -> Floats:
-        """Strength of coded columns lo..hi-1 with every kept column, oldest first."""
-        return self._told(columns, lo, hi)[0]
+        """Return the strength of coded columns lo..hi-1 with every kept column, oldest first."""
+        return self._compare(columns, lo, hi)[0]
 
     def cutoffs(self, column: GappedColumns) -> Floats:
-        """Level above which each strength counts as dependence."""
+        """Return the cutoff of each strength."""
         before = self.pairs
-        found = np.asarray(self._told(column, 0, 1)[1][0])
-        self.pairs = before  # the same pairs, counted when their strengths were asked for
+        found = np.asarray(self._compare(column, 0, 1)[1][0])
+        self.pairs = before  # the same pairs were counted with their strengths
         return found
 
     def add(self, column: GappedColumns) -> None:
@@ -193,28 +193,28 @@ class GappedPanel(Panel):
         self._kept = GappedColumns.joined([self._kept, column]) if len(self._kept) else column
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Let go of the kept columns at these positions (0 is the oldest)."""
+        """Drop the kept columns at these positions (0 is the oldest)."""
         self._kept = self._kept.pick(np.delete(np.arange(len(self._kept)), positions))
 
-    def _told(self, c: GappedColumns, lo: int, hi: int) -> tuple[Floats, Floats]:
-        """Strengths and levels of columns lo..hi-1 with every kept one."""
+    def _compare(self, c: GappedColumns, lo: int, hi: int) -> tuple[Floats, Floats]:
+        """Return strengths and cutoffs of columns lo..hi-1 with every kept one."""
         k = self._kept
         _refuse_many_levels(c.widest * k.widest)
-        told = np.zeros((hi - lo, len(k), 6), dtype=np.int64)
+        pairs = np.zeros((hi - lo, len(k), 6), dtype=np.int64)
         table, _ = table_of(self.n_rows)
         over_columns(
             lambda a, b: pairs_gapped(
                 c.indptr, c.rows, c.codes, c.n_levels, c.gaps, k.indptr, k.rows, k.codes,
-                k.n_levels, k.gaps, table, self.n_rows, lo, a, b, told,
+                k.n_levels, k.gaps, table, self.n_rows, lo, a, b, pairs,
             ),
             np.arange(hi - lo + 1) * int(k.indptr[-1] + 1),
         )  # fmt: skip
         self.pairs += (hi - lo) * len(k)
-        return self.measure.values(told, self.n_rows)
+        return self.measure.values(pairs, self.n_rows)
 
 
 def _refuse_many_levels(cells: int) -> None:
-    """Raise one sentence where tables of counts would not fit in memory."""
+    """Raise one sentence if tables of counts would not fit in memory."""
     if cells > MOST_CELLS:
         raise InputError(
             "columns have too many different values to be counted in pairs; turn them into "

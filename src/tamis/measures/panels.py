@@ -1,4 +1,4 @@
-"""The kept columns as lists by row: what the panels of all measures share."""
+"""Kept columns as lists by row: the base of the compiled panels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.kernels.levels import compress
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column, rebuild
-from tamis.measures.base import Panel
+from tamis.measures.measure import Panel
 
 
 class RowListPanel(Panel):
-    """Keeps columns as entries hung on their rows, so a newcomer meets only what its rows share.
+    """Store kept columns as entries by row, so a newcomer visits only the entries of its own rows.
 
-    A slot is a kept column; `alive` says whether it still is one. Slots of dropped columns are
-    swept when they outnumber the living.
+    A slot is a kept column; `alive` says whether it is still kept. Slots of dropped columns are
+    removed when they outnumber the live ones.
     """
 
     def __init__(self, n_rows: int, *, with_numbers: bool) -> None:
@@ -35,14 +35,14 @@ class RowListPanel(Panel):
         return len(self._live)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What there is, without room to spare: copies are sent to workers."""
+        """Pickle without spare capacity: copies are sent to workers."""
         few = {"_nodes": self._nodes[: self._used], "_numbers": self._numbers[: self._used]}
         return self.__dict__ | few
 
     def _hang(
         self, rows: npt.NDArray[Any], cells: npt.NDArray[Any], values: npt.NDArray[Any]
     ) -> None:
-        """Add a slot whose entries are these."""
+        """Add a slot with these entries."""
         room = self._used + len(rows)
         if room > len(self._nodes):
             bigger = max(room, 2 * len(self._nodes), 256)
@@ -56,7 +56,7 @@ class RowListPanel(Panel):
         self._alive = np.append(self._alive, True)
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Let go of the kept columns at these positions (0 is the oldest)."""
+        """Drop the kept columns at these positions (0 is the oldest)."""
         self._alive[self._live[positions]] = False
         self._live = np.delete(self._live, positions)
         if len(self._alive) > 2 * len(self._live) + 8:
@@ -70,12 +70,12 @@ class RowListPanel(Panel):
         self._live = np.arange(len(self._live))
 
     def _forget_dead(self) -> npt.NDArray[np.int32]:
-        """Drop what is known of dead slots; return the new number of each cell, -1 if it goes."""
+        """Remove the data of dead slots; return the new number of each cell, -1 if removed."""
         raise NotImplementedError
 
 
 def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
-    """Some columns of a block, compressed, whatever its layout."""
+    """Return some columns of a block, compressed, whatever its layout."""
     if isinstance(block.values, Compressed):
         everything = len(picks) == block.width and np.array_equal(picks, np.arange(block.width))
         return block.values if everything else block.values.pick(picks)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.names import Names
-from tamis.measures.base import Measure, Panel
+from tamis.measures.measure import Measure, Panel
 
 Floats = npt.NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from tamis.core.params import Nothing, Number, Range
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, at_alpha, choose, from_name, named, resolve
-from tamis.measures.base import Measure, Panel, Prepared, Strength
+from tamis.measures.measure import Measure, Panel, Prepared, Strength
 from tamis.methods.arrivals import Arrival, Floats, Foresight, Kept, ScoredBlock
 from tamis.methods.rule import Rule
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector

@@ -20,7 +20,7 @@ from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.names import Names
 from tamis.core.target import Target
-from tamis.kernels.columns import column_moments, list_column, spread_column
+from tamis.kernels.column_entries import column_moments, list_column, spread_column
 from tamis.kernels.threads import over_columns
 from tamis.methods.rule import Rule
 from tamis.methods.selector import FeatureStreamSelector
@@ -44,7 +44,7 @@ UNUSABLE = {
 class Columns:
     """A block as model kernels want it, with the moments of its columns.
 
-    `arrays` are (flat, indptr, indices, data) as in `tamis.kernels.columns`; `squares` says
+    `arrays` are (flat, indptr, indices, data) as in `tamis.kernels.column_entries`; `squares` says
     below 0 that a column cannot be used, and why.
     """
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.arrivals import Arrival, Kept
 
 #: Which of two equally relevant features stays.

@@ -21,8 +21,8 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
 from tamis.kernels.neighbours import first_reaching
-from tamis.measures.base import Floats
-from tamis.measures.neighbourhood import Dependency, LineColumn, Neighbourhoods, sign
+from tamis.measures.dependency import Dependency, LineColumn, Neighbourhoods, sign
+from tamis.measures.measure import Floats
 from tamis.methods.rule import Rule
 from tamis.methods.selector import FeatureStreamSelector
 

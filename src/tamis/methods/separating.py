@@ -12,7 +12,6 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError, warn
 from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
-from tamis.measures.base import Ints, Measure
 from tamis.measures.conditional import (
     UNRELIABLE,
     Conditional,
@@ -21,6 +20,7 @@ from tamis.measures.conditional import (
 )
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
+from tamis.measures.measure import Ints, Measure
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
 from tamis.methods.measured import (
     ALPHA,

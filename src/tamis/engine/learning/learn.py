@@ -21,7 +21,7 @@ from typing import Any
 from tamis._registry import LEARNERS, Lazy
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.files import check_folder
-from tamis.core.memory import peak_megabytes
+from tamis.core.process_memory import peak_megabytes
 from tamis.core.sentences import counted
 from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
 from tamis.engine.learning.learn_shards import (

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
 from tamis.core.params import Number, check
-from tamis.kernels import rows as kernel
+from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.progressive import Curve, Recent

@@ -25,7 +25,7 @@ from tamis.core.errors import (
 )
 from tamis.core.files import atomic_folder
 from tamis.core.masking import MASK
-from tamis.core.memory import peak_megabytes
+from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.known_selectors import as_selector

@@ -53,7 +53,7 @@ from tamis.engine.runs import RUN_FIELDS, Run, run_json, selected_csv
 from tamis.engine.seen_columns import SeenColumns, target_hashes
 from tamis.engine.wrappers.encoded import EncodedSoFar, Encoding
 from tamis.measures.auto import known_by_name
-from tamis.measures.base import Measure
+from tamis.measures.measure import Measure
 from tamis.methods.selector import FeatureStreamSelector
 from tamis.sources.base import ColumnSource, Source
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog, Reason, Verdict
-from tamis.measures.base import Floats, Ints
+from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.scores import Codes, ScoredRule, constants
 from tamis.methods.modelled import UNUSABLE
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from tamis.core.decisions import DecisionLog
 from tamis.core.target import Target
-from tamis.measures.base import Floats, Ints, Measure, Panel, Prepared
-from tamis.measures.information import SymmetricUncertainty
+from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared
+from tamis.measures.mutual_information import SymmetricUncertainty
 from tamis.methods.arrivals import Arrival, ScoredBlock
 from tamis.methods.measured import Measuring, MeasuringRule
 from tamis.methods.selector import BatchSelector

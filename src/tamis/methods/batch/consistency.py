@@ -12,11 +12,11 @@ import numpy.typing as npt
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.params import Nothing, Number, Range
 from tamis.core.target import Target
-from tamis.kernels.consistency import inconsistent_with, row_hashes
+from tamis.kernels.inconsistency import inconsistent_with, row_hashes
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Ints, Measure
 from tamis.measures.coded import CodedColumns
-from tamis.measures.information import SymmetricUncertainty
+from tamis.measures.measure import Ints, Measure
+from tamis.measures.mutual_information import SymmetricUncertainty
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 
 

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 
 from tamis.core.target import Target
-from tamis.measures.base import Floats, Ints
+from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.least_angle import UnitColumns
 from tamis.methods.batch.scores import Table
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tamis.core.decisions import DecisionLog, Reason, Verdict
 from tamis.core.params import Number, Range
 from tamis.core.target import Target
-from tamis.measures.base import Floats, Ints, Measure
+from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 from tamis.methods.measured import ALPHA
 

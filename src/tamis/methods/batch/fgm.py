@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Number, Range
 from tamis.core.target import Target
-from tamis.measures.base import Floats, Ints
+from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import ROUNDING, best_first
 from tamis.methods.batch.cutting_planes import Machine
 from tamis.methods.batch.scores import Found, Table, TableRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tamis.core.decisions import DecisionLog
-from tamis.measures.base import Ints
+from tamis.measures.measure import Ints
 from tamis.methods.batch.candidates import CandidateRule, Candidates, CandidateSelector
 from tamis.methods.separating import Separable, Separating, SeparatingRule, taken
 

@@ -12,7 +12,7 @@ from tamis.core.decisions import Reason
 from tamis.core.errors import warn
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.core.target import Target
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Found, Table, TableRule, weight_reasons
 
 #: The penalty is looked for between these factors of the smallest C that gives any weight.

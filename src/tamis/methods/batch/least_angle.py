@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Reason, Verdict
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Table
 
 #: A column of which the features taken leave less than this share of its squares is one of them.

@@ -9,8 +9,8 @@ import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
-from tamis.measures.base import Floats, Ints, Measure
-from tamis.measures.information import MutualInformation
+from tamis.measures.measure import Floats, Ints, Measure
+from tamis.measures.mutual_information import MutualInformation
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 from tamis.methods.measured import ALPHA
 

@@ -13,7 +13,7 @@ from tamis.core.params import Nothing, Number, Range
 from tamis.core.target import Target
 from tamis.kernels.stumps import ROUNDING, best_stumps, sort_entries
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Found, Table, TableRule
 
 

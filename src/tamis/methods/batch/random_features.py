@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, Range
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Codes, ScoredRule, constants
 
 

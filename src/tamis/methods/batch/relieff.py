@@ -21,7 +21,7 @@ from tamis.kernels.relief import (
     weights,
 )
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Codes, ScoredRule
 from tamis.methods.modelled import Columns
 

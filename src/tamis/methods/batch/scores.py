@@ -20,8 +20,8 @@ from tamis.core.decisions import DecisionLog, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import Target
-from tamis.measures.base import Floats, Ints
-from tamis.measures.fisher_z import FisherZ, ReadyColumns
+from tamis.measures.fisher_z import CentredColumns, FisherZ
+from tamis.measures.measure import Floats, Ints
 from tamis.measures.panels import compressed
 from tamis.methods.modelled import UNUSABLE, Columns
 from tamis.methods.rule import Rule
@@ -164,7 +164,7 @@ class Table:
     """
 
     target: Target
-    columns: ReadyColumns
+    columns: CentredColumns
     features: Ints
     unusable: npt.NDArray[np.uint8]
 
@@ -279,7 +279,7 @@ class TableRule(ScoredRule):
             parts.append(panel.prepare(block, picks) if self.centred else _plain(block, picks))
             features.append(picks + block.first)
             unusable.append(codes)
-        columns = ReadyColumns.joined(parts)
+        columns = CentredColumns.joined(parts)
         return Table(target, columns, np.concatenate(features), np.concatenate(unusable))
 
     def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
@@ -301,11 +301,11 @@ def constants(block: ColumnBlock) -> Codes:
     return np.where(codes == 1, codes, 0).astype(np.uint8)
 
 
-def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ReadyColumns:
+def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
     """Return columns unchanged, by their nonzeros."""
     v = compressed(block, picks).widened()
     mean, squares = np.zeros(len(picks)), np.ones(len(picks))
-    return ReadyColumns(v.indptr, v.indices, v.data, mean, squares)
+    return CentredColumns(v.indptr, v.indices, v.data, mean, squares)
 
 
 def weight_reasons(symbol: str) -> dict[str, Reason]:

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.decisions import Reason
 from tamis.core.params import Number, Range
 from tamis.core.target import Target
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 from tamis.methods.batch.least_angle import UnitColumns, least_angle, path_reasons
 from tamis.methods.batch.scores import Found, Table, TableRule
 

@@ -15,7 +15,7 @@ import numpy as np
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number, Range
 from tamis.kernels import heap
-from tamis.kernels.rows import list_filled
+from tamis.kernels.row_scoring import list_filled
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.kept_learner import SIZE, KeptLearner
 from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions

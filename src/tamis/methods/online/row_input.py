@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
-from tamis.kernels import rows as kernel
+from tamis.kernels import row_scoring as kernel
 
 #: Numbers of a dense table that are converted at a time.
 PART_ENTRIES = 1_000_000

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
-from tamis.kernels.rows import hash_rows, unit_rows
+from tamis.kernels.row_scoring import hash_rows, unit_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.weights import Floats
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.kernels import binary, heap, multiclass
-from tamis.kernels.rows import (
+from tamis.kernels.row_scoring import (
     copy_filled,
     fill_table,
     list_filled,

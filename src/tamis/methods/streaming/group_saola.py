@@ -15,7 +15,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.core.params import OneOf, Range
-from tamis.measures.base import Measure
+from tamis.measures.measure import Measure
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
 from tamis.methods.measured import ALPHA, MeasuredStream
 from tamis.methods.pair_walk import BETTER, OLDER, WEAKER, walk

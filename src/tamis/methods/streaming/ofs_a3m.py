@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
-from tamis.measures.neighbourhood import LineColumn
+from tamis.measures.dependency import LineColumn
 from tamis.methods.rough_sets import KeptSet, RoughSetRule
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from tamis.core.decisions import Decision
 from tamis.core.params import Number, Range
-from tamis.measures.neighbourhood import Dependency, LineColumn, sign
+from tamis.measures.dependency import Dependency, LineColumn, sign
 from tamis.methods.rough_sets import KeptSet, RoughSetRule
 
 

@@ -13,8 +13,8 @@ from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.params import Nothing, Number, OneOf, Range
 from tamis.core.target import Target
-from tamis.measures.base import Floats, Measure, Panel
-from tamis.measures.interaction import GainForm, InteractionPanel, Meeting, interaction_panel
+from tamis.measures.interaction_gain import GainForm, InteractionPanel, Meeting, interaction_panel
+from tamis.measures.measure import Floats, Measure, Panel
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
 from tamis.methods.measured import ALPHA, MeasuredRule, MeasuredStream
 from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
-from tamis.kernels import transpose as kernel
+from tamis.kernels import counting_sort as kernel
 from tamis.sources.base import Progress
 from tamis.sources.stores.column_writer import StoreWriter
 

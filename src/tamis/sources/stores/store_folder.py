@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.core.files import recover_missing
-from tamis.core.memory import reuse_freed
+from tamis.core.process_memory import reuse_freed
 from tamis.sources.addresses import Place, is_address, place
 from tamis.sources.base import Progress, silent
 from tamis.sources.stores.store_files import HEADER, META, npy_header

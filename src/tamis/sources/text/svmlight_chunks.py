@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
-from tamis.kernels import svmlight as kernel
+from tamis.kernels import svmlight_parser as kernel
 
 Text = npt.NDArray[np.uint8]
 

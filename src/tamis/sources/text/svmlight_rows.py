@@ -1,6 +1,6 @@
 """SvmlightSource: rows of ``label index:value index:value ...``, plain or compressed.
 
-The text is cut into chunks at line ends; threads parse chunks (`tamis.kernels.svmlight`) while the
+The text is cut into chunks at line ends; threads parse chunks (`kernels.svmlight_parser`) while the
 next one is read or decompressed, and the rows come out in the order of the file.
 
 Do indices count from 0 or from 1? A selector can wait for the answer until it has seen the whole
@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import ParameterError, SourceError
-from tamis.core.memory import reuse_freed
 from tamis.core.params import Number, check
-from tamis.kernels import svmlight as kernel
+from tamis.core.process_memory import reuse_freed
+from tamis.kernels import svmlight_parser as kernel
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import (
     MEMORY,

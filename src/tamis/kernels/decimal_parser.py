@@ -1,12 +1,12 @@
-"""Decimal numbers in bytes to float64, exact to the last bit.
+"""Parse decimal numbers in bytes to float64, exact to the last bit.
 
 A number token is read as a whole mantissa and a power of ten. With at most 18 digits the nearest
 float64 follows from integer arithmetic alone (Clinger's exact cases, else Lemire's 128-bit product,
 *Number Parsing at a Gigabyte per Second*, doi:10.1002/spe.2984). Longer tokens, and results near
-the ends of the range, are only marked: the caller gives them to Python's ``float``. So every value
-is the one that ``float(token)`` gives.
+the ends of the range, are only marked: the caller parses them with Python's ``float``. So every
+value is the one that ``float(token)`` returns.
 
-The text must end with a newline: it stops every inner loop, so that none tests for the end.
+The text must end with a newline: it ends every inner loop, so that none tests for the end of text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bytes = npt.NDArray[np.uint8]
 
 PLUS, MINUS, DOT, ZERO, UPPER_E, LOWER_E = 43, 45, 46, 48, 69, 101
 
-#: What `read_number` says of a token.
+#: What `read_number` returns about a token.
 NOT_A_NUMBER, EXACT, FOR_PYTHON = range(3)
 
 # Every power of ten that a float64 holds exactly.
@@ -41,7 +41,7 @@ def _powers_of_five() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         five = 5 ** abs(power)
         if power >= 0:
             bits = five << 128 >> five.bit_length()
-        else:  # rounded up, which Lemire's proof asks for
+        else:  # rounded up, as Lemire's proof requires
             width = (five - 1).bit_length()
             bits = (1 << (width + 127 if power >= -27 else 2 * width + 128)) // five + 1
             bits >>= max(0, bits.bit_length() - 128)
@@ -73,7 +73,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 @inline
 def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
-    """Return the float64 nearest to mantissa times 10**power; False if it is for Python to find.
+    """Return the float64 nearest to mantissa times 10**power; False if Python must compute it.
 
     The mantissa is above 0 and below 2**63; ties go to the even neighbour.
     """
@@ -109,7 +109,7 @@ def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
 
 @inline
 def byte(text: Bytes, i: int) -> int:
-    """A byte of the text; an unsigned place spares the test whether it counts from the end."""
+    """Return a byte of the text; an unsigned index needs no test for a negative one."""
     return int(text[np.uint64(i)])
 
 
@@ -117,7 +117,7 @@ def byte(text: Bytes, i: int) -> int:
 def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
     """Read what follows an ``e``: (exponent, end); the end is -1 when there is no number."""
     negative = byte(text, i) == MINUS
-    i += int(negative or byte(text, i) == PLUS)  # no branch: signs come as they like
+    i += int(negative or byte(text, i) == PLUS)  # no branch: signs are unpredictable
     start = i
     exponent = 0
     digit = byte(text, i) - ZERO
@@ -149,7 +149,7 @@ def read_short(text: Bytes, i: int) -> tuple[float, int]:
     Such a mantissa and its power of ten are exact, so one division gives the nearest float.
     """
     negative = int(byte(text, i) == MINUS)
-    i += negative  # no branch: signs come as they like
+    i += negative  # no branch: signs are unpredictable
     first = start = i
     mantissa = 0
     digit = byte(text, i) - ZERO
@@ -177,7 +177,7 @@ def read_short(text: Bytes, i: int) -> tuple[float, int]:
 def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
     """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
     negative = byte(text, i) == MINUS
-    i += int(negative or byte(text, i) == PLUS)  # no branch: signs come as they like
+    i += int(negative or byte(text, i) == PLUS)  # no branch: signs are unpredictable
     start = first = i
     mantissa = 0
     power = 0

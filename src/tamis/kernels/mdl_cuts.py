@@ -1,4 +1,4 @@
-"""Entropy cuts with the stopping rule of Fayyad and Irani, from whole numbers.
+"""Entropy cuts with the stopping rule of Fayyad and Irani (MDLP), in integer arithmetic.
 
 Class entropies are sums over the table of g(k) = k log2 k (`tamis.kernels.information`), so the cut
 of least entropy does not depend on the order of additions, and ties are ties: the lowest cut wins.
@@ -42,7 +42,7 @@ def _rows_and_classes(classes, lump, lo, hi, counts):
 
 @jit
 def best_split(items, classes, lump, lo, hi, table, unit, left, right):
-    """The first item above the best cut of items lo..hi-1, or -1 where the rule says stop.
+    """Return the first item above the best cut of items lo..hi-1, or -1 if the rule says stop.
 
     With N rows S of k classes, cut into S1 and S2 of k1 and k2 classes: cut if
     N Gain > log2(N - 1) + log2(3^k - 2) - (k Ent(S) - k1 Ent(S1) - k2 Ent(S2)).
@@ -80,7 +80,7 @@ def best_split(items, classes, lump, lo, hi, table, unit, left, right):
 
 @jit
 def mdlp_items(items, classes, lump, count, table, unit, left, right, pending, out):
-    """Cuts of one column, rising, written to `out`; return how many."""
+    """Write the sorted cuts of one column to `out`; return their number."""
     found, waiting = 0, 1
     pending[0, 0], pending[0, 1] = 0, count
     while waiting > 0:
@@ -103,9 +103,10 @@ def mdlp_columns(
     flat, indptr, indices, values, n, zero_is_gap, most_levels, y, class_counts, table, unit,
     stays, lo, hi, numbers,
 ):  # fmt: skip
-    """Cuts of columns lo..hi-1, end to end, and in `numbers` how many each has.
+    """Write the cuts of columns lo..hi-1 end to end, and the number of each column's to `numbers`.
 
-    Columns of few whole numbers are marked in `stays` and get none; below 0 levels none is few.
+    Columns with few distinct whole numbers are marked in `stays` and get no cuts. A negative
+    limit marks none of them.
     """
     rows, entries = np.empty(n + 1, np.int32), np.empty(n + 1)
     items, classes = np.empty(n + 1), np.empty(n + 1, np.int32)

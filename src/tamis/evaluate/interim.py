@@ -25,7 +25,7 @@ class Line:
     seconds: float | None
 
 
-def so_far(states: Iterable[Any], classifiers: Sequence[str]) -> list[Line]:
+def interim_lines(states: Iterable[Any], classifiers: Sequence[str]) -> list[Line]:
     """Means over the finished folds, in the order of the cells."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for state in states:

@@ -1,15 +1,15 @@
-"""Neighbourhood dependency: how far the neighbours of the rows, on a set of features, agree.
+"""Neighbourhood dependency: how far neighbouring rows, on a set of features, agree in class.
 
 dep(B) is the mean over rows of the share of a row's neighbours that have its label, and is 0 for no
-features. Distances are Euclidean, with each column divided by its sample standard deviation. How
-many neighbours a row has follows from the distances themselves (`RULES`).
+features. Distances are Euclidean, with each column divided by its sample standard deviation. The
+number of neighbours of a row follows from the distances themselves (`RULES`).
 
-Nothing here is decided by rounding:
+Rounding decides nothing:
 
-* a squared difference is rounded to a whole number of units (2^-36 for 600 rows, 2^-30 for 20,000),
-  so distances are exact sums, the same whatever features came and went before, and distances that
-  are equal on paper are equal here;
-* a dependency is held as counts, a fraction, and two of them are compared as fractions.
+* a squared difference is rounded to an integer number of units (2^-36 for 600 rows, 2^-30 for
+  20,000), so distances are exact sums, whatever features were added and dropped before, and
+  distances that are equal on paper are equal here;
+* a dependency is stored as counts, a fraction, and two of them are compared as fractions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tamis.kernels.neighbours import (
     set_shares,
 )
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats
+from tamis.measures.measure import Floats
 
 Counts = npt.NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class Dependency:
 
 @dataclass(frozen=True, eq=False)
 class LineColumn:
-    """One column, ready to be a coordinate, and its dependency alone.
+    """One column, prepared as a coordinate, and its dependency alone.
 
     `values` times `factor` is the column in standard deviations, in square roots of a unit.
     """
@@ -77,10 +77,10 @@ class LineColumn:
 
 
 class Neighbourhoods:
-    """The distances between all rows on a set of columns, and what the neighbours say.
+    """The distances between all rows on a set of columns, and the resulting dependency.
 
-    Cost: adding, dropping or trying a column is O(n^2), whatever is held (O(n^2 log n) at worst
-    for the density rules). Memory: 8 n^2 bytes of distances, and the columns.
+    Cost: adding, dropping or trying a column is O(n^2), for any number of columns (O(n^2 log n) at
+    worst for the density rules). Memory: 8 n^2 bytes of distances, and the columns.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ class Neighbourhoods:
     rule : {"gap", "density falls", "density rises"}
         Where a neighbourhood ends.
     program : bool
-        Do as the authors' programs: take the first row at distance 0 for the row itself, so that
-        a row with a copy further up is its own neighbour, and the copy is not; and let the last
+        Do as the authors' programs do: take the first row at distance 0 for the row itself, so
+        that a row with an earlier copy is its own neighbour, and the copy is not; and let the last
         bits decide between distances, or dependencies, that are equal on paper.
     """
 
@@ -125,7 +125,7 @@ class Neighbourhoods:
     # --- one column ------------------------------------------------------------------------
 
     def alone(self, block: ColumnBlock) -> Floats:
-        """Give dep of every column of a block by itself; -1 for constant columns."""
+        """Return dep of every column of a block alone; -1 for constant columns."""
         out = np.empty(block.width)
         if isinstance(block.values, Compressed):
             v = block.values
@@ -133,7 +133,7 @@ class Neighbourhoods:
                 lambda lo, hi: alone_compressed(
                     v.indptr, v.indices, v.data, *self._form, *self._how, lo, hi, out
                 ),
-                # Few entries can mean many levels: their pairs are what costs.
+                # Few entries can mean many levels, and the cost is in their pairs.
                 8 * v.indptr,
             )
         else:
@@ -145,7 +145,7 @@ class Neighbourhoods:
         return out
 
     def ready(self, block: ColumnBlock, j: int) -> LineColumn:
-        """Make column j of a block, which must not be constant, ready to be added."""
+        """Prepare column j of a block, which must not be constant, for `add`."""
         if isinstance(block.values, Compressed):
             one = block.values.part(j, j + 1)
             rows, values = one.indices, one.data
@@ -166,7 +166,7 @@ class Neighbourhoods:
     def dependency(
         self, plus: LineColumn | None = None, minus: LineColumn | None = None
     ) -> Dependency:
-        """Give dep of the held columns, plus one and minus one of them."""
+        """Return dep of the held columns, plus one and minus one of them."""
         columns = [c for c in (*self.columns, *([plus] if plus else [])) if c is not minus]
         if not columns:
             return self.nothing
@@ -188,13 +188,13 @@ class Neighbourhoods:
         return Dependency(shares, mean_in_order(share) if self.program else mean_share(shares))
 
     def compare(self, one: Dependency, other: Dependency) -> int:
-        """-1, 0 or 1 as one is less than, equal to or greater than the other."""
+        """Return -1, 0 or 1 as one is less than, equal to or greater than the other."""
         if self.program:
             return (one.value > other.value) - (one.value < other.value)
         return sign((1, one.shares), (-1, other.shares))
 
     def add(self, column: LineColumn) -> None:
-        """Hold a column, at its place in order of arrival."""
+        """Add a column, in order of arrival."""
         if len(self) == MOST_FEATURES:
             raise InputError(f"at most {MOST_FEATURES:,} features can be kept by their distances")
         squares = self._distances()
@@ -203,7 +203,7 @@ class Neighbourhoods:
         self._change(squares, column, 1)
 
     def drop(self, column: LineColumn) -> None:
-        """Let go of a held column."""
+        """Drop a held column."""
         squares = self._distances()
         self.columns.remove(column)
         self._change(squares, column, -1)
@@ -227,12 +227,12 @@ class Neighbourhoods:
         return self._squares
 
     def __getstate__(self) -> dict[str, Any]:
-        # Distances follow from the columns, to the bit, and are far larger.
+        # Distances follow exactly from the columns, and are far larger.
         return {**self.__dict__, "_squares": None}
 
 
 def sign(*terms: tuple[int, Counts]) -> int:
-    """Sign of a sum of dependencies, each times a whole number: -1, 0 or 1, never by rounding.
+    """Return the exact sign of a sum of dependencies, each times an integer: -1, 0 or 1.
 
     >>> half, thirds = np.array([0, 0, 3, 0]), np.array([0, 0, 1, 3])   # 3/2, 1/2 + 3/3
     >>> sign((1, half), (-1, thirds))
@@ -251,7 +251,7 @@ def sign(*terms: tuple[int, Counts]) -> int:
 
 
 def dependency(X: Any, y: Any, rule: str = "gap", *, program: bool = False) -> float:
-    """Give dep of all columns of X together; constant columns are left out.
+    """Return dep of all columns of X together, without constant columns.
 
     >>> X = np.array([[1.0, 0], [2, 0], [3, 0], [10, 1], [11, 1], [12, 1]])
     >>> dependency(X, [0, 0, 0, 1, 1, 1])

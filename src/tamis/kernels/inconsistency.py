@@ -1,8 +1,8 @@
-"""Rows that look alike and differ in class: counts for consistency-based selection.
+"""Inconsistency counts for consistency-based selection: equal rows of different classes.
 
-A pattern is a group of rows with the same values in the features taken. Of its rows, all but those
-of its most common class are inconsistent. Columns are coded: the rows that leave the most common
-level (`rows`), and the level there, from 1 (`codes`).
+A pattern is a group of rows with the same values in the selected features. Of its rows, all but
+those of its most common class are inconsistent. Columns are coded: the rows that leave the most
+common level (`rows`), and the level there, from 1 (`codes`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def scrambled(word):
 
 @jit
 def row_hashes(indptr, rows, codes, picks, out):
-    """Add to the hash of every row its levels in the picked columns; sums, so order is no matter.
+    """Add to the hash of every row its levels in the picked columns; the order does not matter.
 
     Rows with the same levels have the same hash. Others share one with a chance of 2^-64.
     """
@@ -34,7 +34,7 @@ def row_hashes(indptr, rows, codes, picks, out):
 
 @inline
 def inconsistent(counts, pattern):
-    """Rows of a pattern that are not of its most common class."""
+    """Count the rows of a pattern that are not of its most common class."""
     total, most = 0, 0
     for c in range(counts.shape[1]):
         total += counts[pattern, c]
@@ -44,9 +44,9 @@ def inconsistent(counts, pattern):
 
 @jit
 def inconsistent_with(indptr, rows, codes, classes, pattern, counts, picks, lo, hi, out, new):
-    """Inconsistent rows when each of columns picks[lo..hi-1] is added to those taken.
+    """Count the inconsistent rows if each of columns picks[lo..hi-1] is added to the selected ones.
 
-    And how many new patterns that makes: a column that makes none now will never make any.
+    Also count the new patterns: a column that makes none now will never make any.
 
     `pattern` numbers the pattern of every row, -1 for rows of patterns with one class only, which
     stay consistent; `counts` has the rows of each class in each pattern. Only rows that leave a

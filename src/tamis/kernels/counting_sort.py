@@ -1,6 +1,6 @@
-"""Counting sort: rows to columns a range of columns at a time, and sorted runs to whole columns.
+"""Counting sort: rows to columns, one range of columns at a time, and merging of sorted runs.
 
-Rows are taken in order and every step is stable, so rows rise inside each column.
+Rows are taken in order and every step is stable, so rows are sorted inside each column.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Ints = npt.NDArray[np.int64]
 
 @jit
 def count_places(indices: Any, counts: Any) -> None:
-    """Add one to the count of every place."""
+    """Add one to the count of every index."""
     for k in range(len(indices)):
         counts[indices[k]] += 1
 
 
 @jit
 def range_of_columns(counts: Any, first: int, most_columns: int, most_entries: int) -> int:
-    """Where a range of columns ends that begins at `first` and has at most so many entries.
+    """Return the end of a range of columns from `first` on with at most so many entries.
 
-    A range has one column at least, however many entries that has.
+    A range has at least one column, however many entries it has.
     """
     entries = counts[first]
     end = first + 1
@@ -39,7 +39,7 @@ def range_of_columns(counts: Any, first: int, most_columns: int, most_entries: i
 
 @jit
 def begin_columns(counts: Any, slots: Ints) -> int:
-    """Give the first slot of each column; return how many slots they take."""
+    """Write the first slot of each column; return the number of slots they take."""
     total = 0
     for c in range(len(counts)):
         slots[c] = total
@@ -58,10 +58,10 @@ def scatter_places(
     slots: Ints,
     rows: Any,
 ) -> None:
-    """Put the row number of each entry in columns lo to hi - 1 where its column goes.
+    """Write the row number of each entry in columns lo to hi - 1 to the slot of its column.
 
-    `cursors` is the next entry of each row and moves on; `slots` is the next free slot of each
-    column from lo on.
+    `cursors` holds the next entry of each row and advances; `slots` holds the next free slot of
+    each column from lo on.
     """
     for r in range(len(cursors)):
         k = cursors[r]
@@ -104,9 +104,10 @@ def scatter_entries(
 
 @jit
 def merge_places(counts: Any, rows: Any, first_row: int, slots: Ints, rows_out: Any) -> None:
-    """Copy the piece of each column that one run holds behind the pieces of the runs before it.
+    """Append the piece of each column that one run holds to the pieces of earlier runs.
 
-    `slots` is the next free slot of each column and moves on; rows of a run count from its first.
+    `slots` holds the next free slot of each column and advances; rows of a run are counted from
+    its first row.
     """
     k = 0
     for c in range(len(counts)):

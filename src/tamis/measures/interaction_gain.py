@@ -1,6 +1,6 @@
-"""Interaction gain: what a newcomer and the kept columns say together beyond what they say apart.
+"""Interaction gain: the joint information of a newcomer and kept columns beyond the single ones.
 
-One term for each kept column s: I(D; f,s) - I(D;s) - I(D;f) in bits for counts, and
+One term per kept column s: I(D; f,s) - I(D;s) - I(D;f) in bits for counts, and
 |r(s, D | f)| - |r(s, D)| for correlations. The gain is their sum, or their mean.
 """
 
@@ -18,27 +18,27 @@ from scipy.special import chdtri
 from tamis.core.target import Target
 from tamis.kernels.interaction import meet_correlations, meet_counts
 from tamis.kernels.partial import target_products
-from tamis.measures.base import Floats, Panel
 from tamis.measures.coded import CodedColumn, CodedColumns, table_of
-from tamis.measures.fisher_z import CorrelationPanel, FisherZ, ReadyColumn, ReadyColumns
-from tamis.measures.information import InformationPanel, _Information
+from tamis.measures.fisher_z import CentredColumn, CentredColumns, CorrelationPanel, FisherZ
+from tamis.measures.measure import Floats, Panel
+from tamis.measures.mutual_information import InformationMeasure, InformationPanel
 
 Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """What came out when newcomers met the kept columns.
+    """The interactions of newcomers with the kept columns.
 
     Attributes
     ----------
     stop : int
-        The first newcomer that has to be asked about; those before it have no gain.
+        The first newcomer that needs a decision; those before it have no gain.
     gains : ndarray
         Gains of the newcomers, up to `stop`.
     terms, pairs : ndarray
-        Of the last newcomer met, with each kept column, oldest first: the term of its gain (NaN
-        where it does not count) and the strength between the two.
+        Of the last newcomer, with each kept column, oldest first: the term of its gain (NaN if it
+        does not count) and the strength between the two.
     """
 
     stop: int
@@ -49,10 +49,10 @@ class Meeting:
 
 @dataclass(frozen=True)
 class GainForm:
-    """How terms become a gain.
+    """How terms are combined to a gain.
 
-    `mean` instead of the sum; `correction` of counts for chance, by name; `as_program`: what is
-    said given the newcomer less the strength (which may be an uncertainty), and for correlations
+    `mean` instead of the sum; `correction` of counts for chance, by name; `as_program`: the
+    conditional information less the strength (which may be an uncertainty), and for correlations
     only terms whose partial correlation is significant.
     """
 
@@ -62,23 +62,23 @@ class GainForm:
 
 
 class InteractionPanel(Panel):
-    """A panel of kept columns that also knows how newcomers interact with them."""
+    """A panel of kept columns that also computes how newcomers interact with them."""
 
     @abstractmethod
     def meet(self, columns: Any, lo: int, hi: int, asks: Marks) -> Meeting:
-        """Let prepared columns lo..hi-1 meet the kept ones, up to the first to ask about.
+        """Compute the gains of prepared columns lo..hi-1, up to the first that needs a decision.
 
         That is one with a gain above 0, or one that is marked in `asks`.
         """
 
     @abstractmethod
     def meet_one(self, column: Any) -> Meeting:
-        """Let one ready column meet the kept ones."""
+        """Compute the gain of one prepared column."""
 
 
 def interaction_panel(measure: object, target: Target, form: GainForm) -> InteractionPanel | None:
-    """An empty panel that knows interactions by this measure; None if nobody knows how."""
-    if isinstance(measure, _Information):
+    """Return an empty panel of interactions for this measure; None if it supports none."""
+    if isinstance(measure, InformationMeasure):
         return InformationInteractions(target, measure, form)
     if isinstance(measure, FisherZ):
         return CorrelationInteractions(target, measure, form)
@@ -89,13 +89,13 @@ class InformationInteractions(InformationPanel, InteractionPanel):
     """Kept discrete columns with the class counts of their levels.
 
     A plug-in term is too large by about (levels of f - 1)(levels of s - 1)(classes - 1) / 2n ln 2
-    bits, by Miller and Madow; the correction "miller-madow" takes that off. A term is also
+    bits, by Miller and Madow; the correction "miller-madow" subtracts that. A term is also
     I(f;s|D) - I(f;s); with "significant" one above 0 counts only if a G-squared test rejects that f
     and s are independent given D, and one below 0 only if it rejects that they are independent, at
     the level of the measure over the number of kept columns.
     """
 
-    def __init__(self, target: Target, measure: _Information, form: GainForm) -> None:
+    def __init__(self, target: Target, measure: InformationMeasure, form: GainForm) -> None:
         super().__init__(target.n_rows, measure)
         assert target.codes is not None
         self._codes, self._class_counts = target.codes, target.counts
@@ -108,7 +108,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         self._significant_for = 0
 
     def meet(self, columns: CodedColumns, lo: int, hi: int, asks: Marks) -> Meeting:
-        """Let coded columns lo..hi-1 meet the kept ones, up to the first to ask about."""
+        """Compute the gains of coded columns lo..hi-1, up to the first that needs a decision."""
         table, unit = table_of(self.n_rows)
         units, live = unit * self.n_rows, self._live
         gains = np.empty(hi - lo)
@@ -136,7 +136,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         )
 
     def _cutoffs_of_terms(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
-        """What `counts_in` needs, n times in units; as much of it as these columns can ask for."""
+        """Return the table for `counts_in`, n times in units, as far as these columns need it."""
         if self._form.correction != "significant" or self.measure.alpha is None:
             return self._significant
         if self._significant_for != len(self):
@@ -155,7 +155,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         return self._significant
 
     def meet_one(self, column: CodedColumn) -> Meeting:
-        """Let one coded column meet the kept ones."""
+        """Compute the gain of one coded column."""
         alone = CodedColumns(
             np.array([0, len(column.rows)]), column.rows, column.codes,
             np.array([0, len(column.level_counts)]), column.level_counts,
@@ -206,8 +206,8 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         self._resolution = measure.resolution
         self._counts_above = measure.target_cutoff(target, given=1) if form.as_program else -1.0
 
-    def meet(self, columns: ReadyColumns, lo: int, hi: int, asks: Marks) -> Meeting:
-        """Let ready columns lo..hi-1 meet the kept ones, up to the first to ask about."""
+    def meet(self, columns: CentredColumns, lo: int, hi: int, asks: Marks) -> Meeting:
+        """Compute the gains of prepared columns lo..hi-1, up to the first that needs a decision."""
         gains = np.empty(hi - lo)
         terms, pairs = np.zeros((2, len(self._alive)))
         stop = meet_correlations(
@@ -220,16 +220,16 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         self.pairs += (last + 1 - lo) * len(self._live)
         return Meeting(stop, gains[: last + 1 - lo], terms[self._live], np.abs(pairs[self._live]))
 
-    def meet_one(self, column: ReadyColumn) -> Meeting:
-        """Let one ready column meet the kept ones."""
-        alone = ReadyColumns(
+    def meet_one(self, column: CentredColumn) -> Meeting:
+        """Compute the gain of one prepared column."""
+        alone = CentredColumns(
             np.array([0, len(column.rows)]), column.rows, column.values,
             np.array([column.mean]), np.array([column.squares]),
         )  # fmt: skip
         return self.meet(alone, 0, 1, np.ones(1, dtype=np.bool_))
 
-    def add(self, column: ReadyColumn) -> None:
-        """Keep a ready column."""
+    def add(self, column: CentredColumn) -> None:
+        """Keep a prepared column."""
         super().add(column)
         share = np.empty(self._basis.shape[1])
         target_products(column.rows, column.values, column.squares, self._basis, share)

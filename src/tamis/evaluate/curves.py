@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.markup import cell
 from tamis.core.params import Number, check
+from tamis.evaluate.compared_methods import Method, named_method, parse_methods
 from tamis.evaluate.comparison import compare
-from tamis.evaluate.methods import Method, named_method, parse_methods
 from tamis.evaluate.results import Results, put
 from tamis.sources.base import Report, silent
 

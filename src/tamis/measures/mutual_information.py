@@ -32,17 +32,17 @@ from tamis.kernels.information import (
 )
 from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
-from tamis.measures.base import Floats, Ints, Measure, Strength, ready_target
 from tamis.measures.coded import CodedColumn, CodedColumns, code_columns, table_of
+from tamis.measures.measure import Floats, Ints, Measure, Strength, ready_target
 from tamis.measures.panels import RowListPanel
 
-#: Gate levels are tabulated for columns of fewer levels than this.
+#: Cutoffs are tabulated for columns with fewer levels than this.
 FEW = 64
 
 
 @dataclass(frozen=True)
-class _Information(Measure):
-    """What both measures share: counting, gates, panels."""
+class InformationMeasure(Measure):
+    """The common part of both measures: counting, cutoffs, panels."""
 
     threshold: float = 0.0
     alpha: float | None = None
@@ -58,7 +58,7 @@ class _Information(Measure):
             raise ParameterError(f"{owner}: give threshold or alpha, not both")
 
     def gate(self) -> str:
-        """Say in a few words what the level is."""
+        """Describe the cutoff in a few words, for explanations."""
         if self.alpha is None:
             return "the threshold"
         return f"the {100 * self.alpha:g}% level of its G-squared test"
@@ -68,7 +68,7 @@ class _Information(Measure):
         need_classes(self, target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
-        """Strength of every column towards the class."""
+        """Return the strength of every column towards the class."""
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
@@ -80,11 +80,11 @@ class _Information(Measure):
         return result
 
     def _cutoff_table(self, target: Target) -> Floats:
-        """Levels for 0 to FEW levels; entry 0 says whether they are tests, entry 1 is not used."""
+        """Return the cutoffs for 0 to FEW levels; entry 0 says whether they come from tests."""
         return _cutoffs(self, target.n_rows, target.n_classes)
 
     def _look_up_cutoffs(self, cutoff: Floats, block: ColumnBlock, target: Target) -> None:
-        """Fill in levels that the kernel's table does not reach, where it left minus a number."""
+        """Fill in the cutoffs beyond the table, where the kernel left minus the level count."""
         many = np.flatnonzero(cutoff < 0)
         df = (-cutoff[many] - 1) * (target.n_classes - 1)
         cutoff[many] = self._bits(df, block.n_rows)
@@ -95,11 +95,11 @@ class _Information(Measure):
             cutoff[many] *= 2.0 * unit * block.n_rows / total
 
     def panel(self, target: Target) -> InformationPanel:
-        """An empty panel of kept columns."""
+        """Return an empty panel of kept columns."""
         return InformationPanel(target.n_rows, self)
 
     def _bits(self, df: npt.NDArray[Any], n: int) -> Floats:
-        """The level of the information, in bits, for `df` degrees of freedom and n rows."""
+        """Return the cutoff of the information, in bits, for `df` degrees of freedom and n rows."""
         if self.alpha is None:
             return np.full(len(df), self.threshold)
         known = _quantiles(self.alpha)
@@ -111,7 +111,7 @@ class _Information(Measure):
         return bits
 
     def _pair_values(self, information: Ints, h_x: Any, h_y: Any, units: float) -> Floats:
-        """Strengths from n I, n H(X) and n H(Y) in table units."""
+        """Return strengths from n I, n H(X) and n H(Y) in table units."""
         if not self._symmetric:
             bits: Floats = information / units
             return bits
@@ -122,7 +122,7 @@ class _Information(Measure):
 
 
 @dataclass(frozen=True)
-class MutualInformation(_Information):
+class MutualInformation(InformationMeasure):
     """Mutual information I(X;Y) in bits.
 
     Parameters
@@ -145,7 +145,7 @@ class MutualInformation(_Information):
 
 
 @dataclass(frozen=True)
-class SymmetricUncertainty(_Information):
+class SymmetricUncertainty(InformationMeasure):
     """Symmetrical uncertainty SU(X,Y) = 2 I(X;Y) / (H(X) + H(Y)), between 0 and 1.
 
     Parameters
@@ -168,9 +168,9 @@ class SymmetricUncertainty(_Information):
 
 
 class InformationPanel(RowListPanel):
-    """Kept discrete columns; a cell is one level of one of them that is not its background."""
+    """Kept discrete columns; a cell is one level of one column that is not its background."""
 
-    def __init__(self, n_rows: int, measure: _Information) -> None:
+    def __init__(self, n_rows: int, measure: InformationMeasure) -> None:
         super().__init__(n_rows, with_numbers=False)
         self.measure = measure
         self._slot_cells = np.zeros(1, dtype=np.int64)
@@ -180,7 +180,7 @@ class InformationPanel(RowListPanel):
 
     @property
     def mean_n_levels(self) -> float:
-        """Different values of a kept column on average."""
+        """Mean number of distinct values per kept column."""
         return float(self._n_levels[self._live].mean()) if len(self) else np.nan
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
@@ -188,7 +188,7 @@ class InformationPanel(RowListPanel):
         return code_columns(block, picks)
 
     def between(self, column: CodedColumn) -> Floats:
-        """Strength of a coded column with every kept column, oldest first."""
+        """Return the strength of a coded column with every kept column, oldest first."""
         table, unit = table_of(self.n_rows)
         out = np.zeros(len(self._alive), dtype=np.int64)
         pair_information(
@@ -200,7 +200,7 @@ class InformationPanel(RowListPanel):
         return self.measure._pair_values(out[self._live], h_x, column.entropy, units)
 
     def between_many(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
-        """Strength of coded columns lo..hi-1 with every kept column, oldest first."""
+        """Return the strength of coded columns lo..hi-1 with every kept column, oldest first."""
         table, unit = table_of(self.n_rows)
         out = np.zeros((hi - lo, len(self._alive)), dtype=np.int64)
         c, lists = columns, self._lists()
@@ -218,7 +218,7 @@ class InformationPanel(RowListPanel):
         )
 
     def against(self, columns: CodedColumns, one: int, picks: Ints) -> Floats:
-        """Strength of coded column `one` with those at `picks`; what is kept does not matter."""
+        """Return the strength of coded column `one` with those at `picks`, kept or not."""
         table, unit = table_of(self.n_rows)
         c, mine = columns, columns[one]
         spread = np.zeros(self.n_rows, dtype=np.int32)
@@ -242,7 +242,7 @@ class InformationPanel(RowListPanel):
         )  # fmt: skip
 
     def cutoffs(self, column: CodedColumn) -> Floats:
-        """Level above which each strength counts as dependence."""
+        """Return the cutoff of each strength."""
         df = (self._n_levels[self._live] - 1) * (column.n_levels - 1)
         bits = self.measure._bits(df, self.n_rows)
         if self.measure.alpha is None or not self.measure._symmetric:
@@ -290,10 +290,10 @@ def count_relevance(
     cutoff_table: Floats,
     result: Strength,
 ) -> bool:
-    """Information of every column with the class, divided by `units`, and its level.
+    """Compute the information of every column with the class, divided by `units`, and its cutoff.
 
-    Levels come from `cutoff_table` by number of levels. True if a column has more levels than that:
-    its level is then minus their number.
+    Cutoffs come from `cutoff_table` by number of levels. Returns True if a column has more levels
+    than that: its cutoff is then minus their number.
     """
     assert target.codes is not None
     n, many = block.n_rows, np.zeros(1, dtype=np.bool_)
@@ -316,15 +316,15 @@ def count_relevance(
 
 @lru_cache(maxsize=16)
 def _quantiles(alpha: float) -> Floats:
-    """Chi-square quantiles for 0, 1, 2, ... degrees of freedom: a kept set asks for them often."""
+    """Return chi-square quantiles for 0, 1, 2, ... degrees of freedom, cached."""
     freedom = np.arange(1024)
     quantiles: Floats = np.where(freedom > 0, chdtri(np.maximum(freedom, 1), alpha), 0.0)
     return quantiles
 
 
 @lru_cache(maxsize=16)
-def _cutoffs(measure: _Information, n_rows: int, n_classes: int) -> Floats:
-    """`_Information._cutoff_table`, worked out once for all blocks."""
+def _cutoffs(measure: InformationMeasure, n_rows: int, n_classes: int) -> Floats:
+    """Return `InformationMeasure._cutoff_table`, computed once for all blocks."""
     df = (np.arange(FEW) - 1) * (n_classes - 1)
     table = measure._bits(np.maximum(df, 0), n_rows)
     table[0] = 0.0 if measure.alpha is None else 1.0

@@ -1,4 +1,4 @@
-"""How much memory a process holds, as the system counts it, and that it is used again."""
+"""Memory of a process: how much it holds, its peak, and reuse of freed memory."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pathlib import Path
 import numpy as np
 
 _MEGABYTE = 1024**2
-#: Arrays up to so many bytes are made of memory that others have left; glibc heeds up to 32 MB.
+#: Arrays up to this many bytes reuse freed memory; glibc allows up to 32 MB.
 _REUSED = 16 * _MEGABYTE
 
 
 @cache
 def reuse_freed() -> None:
-    """Let arrays of some megabytes be made of memory that others before them have left.
+    """Let arrays of some megabytes reuse freed memory.
 
-    The C library of Linux gives large arrays back to the system when they are freed, so that each
-    new one is made of pages which the system clears first: a quarter of the time of parsing text,
-    half of that of reading a row store. It ceases to do so for sizes that it has seen freed once.
+    The C library of Linux returns large arrays to the system when they are freed, so that every
+    new one consists of pages that the system clears first: a quarter of the time of parsing text,
+    half of that of reading a row store. It stops doing so for sizes that it has seen freed once.
     The pages of this array are never touched, so it costs nothing.
     """
     np.empty(_REUSED, dtype=np.uint8)
 
 
 def held_megabytes(process: int | None = None) -> float:
-    """Memory a process holds now (Linux; 0 elsewhere)."""
+    """Return the memory that a process holds now (Linux; 0 on other systems)."""
     with suppress(OSError, ValueError, IndexError):
         pages = Path(f"/proc/{process or 'self'}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / _MEGABYTE
@@ -38,7 +38,7 @@ def held_megabytes(process: int | None = None) -> float:
 
 
 def start_peak() -> float:
-    """Give back what is not used, let the peak start again, and give what is held now."""
+    """Return unused memory to the system, reset the peak, and return the megabytes held now."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # glibc
@@ -48,7 +48,7 @@ def start_peak() -> float:
 
 
 def peak_megabytes() -> float:
-    """Most memory this process has held since `start_peak` (since its start, outside Linux)."""
+    """Return the peak memory of this process since `start_peak` (not on Linux: since its start)."""
     with suppress(OSError, StopIteration):
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))

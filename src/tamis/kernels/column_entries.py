@@ -1,9 +1,9 @@
-"""Columns of a block as lists of entries: one way in for kernels, whatever the layout.
+"""Columns of a block as lists of entries, the same for dense and sparse layouts.
 
 A block comes as `flat` (dense, column after column; `indptr` is then empty) or as compressed
-columns (`flat` is then empty). What a column holds decides how it is listed, not how it is stored:
-a column that is mostly nonzero is listed whole, less its mean; any other by its nonzeros, and its
-mean is then no larger than its standard deviation. So both layouts go through the same additions.
+columns (`flat` is then empty). The content of a column decides how it is listed, not its layout: a
+column that is mostly nonzero is listed whole, less its mean; any other column by its nonzeros, and
+its mean is then no larger than its standard deviation. So both layouts give the same additions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from tamis.kernels._jit import jit
 from tamis.kernels.correlation import moments
 
-#: Sums of squares of columns that no model can use: the same value in every row; values so large or
-#: so small that doubles cannot hold their squares. Minus these are the codes of the reasons.
+#: Instead of the sum of squares, for columns that no model can use: constant columns; values whose
+#: squares overflow or underflow. The negated numbers are the codes of the reasons.
 CONSTANT, OUT_OF_RANGE = -1.0, -2.0
 
 
 @jit
 def list_column(flat, indptr, indices, values, n, j, shift, rows, entries):
-    """List column j less `shift`: all rows, or for shift 0 those not zero. Return how many."""
+    """List column j less `shift`: all rows, or the nonzeros if shift is 0; return the length."""
     dense = len(indptr) == 0
     if dense and shift == 0.0:
         count = 0
@@ -52,10 +52,10 @@ def list_column(flat, indptr, indices, values, n, j, shift, rows, entries):
 
 @jit
 def column_moments(flat, indptr, indices, values, n, centred, lo, hi, means, shifts, squares):
-    """Mean, shift for `list_column` and sum of squares of columns lo..hi-1.
+    """Compute mean, shift for `list_column` and sum of squares of columns lo..hi-1.
 
-    Squares are about the mean, or say why the column cannot be used. Not `centred`: about zero, as
-    are mean and shift.
+    Squares are about the mean, or a code if the column cannot be used. If not `centred`, mean and
+    shift are 0 and squares are about 0.
     """
     rows, entries = np.empty(n, np.int32), np.empty(n, np.float64)
     for j in range(lo, hi):
@@ -74,7 +74,7 @@ def column_moments(flat, indptr, indices, values, n, centred, lo, hi, means, shi
 
 @jit
 def spread_column(flat, indptr, indices, values, n, j, mean, rows, entries, out):
-    """Column j as n numbers, less its mean."""
+    """Write column j as n numbers, less its mean."""
     count = list_column(flat, indptr, indices, values, n, j, 0.0, rows, entries)
     out[:] = -mean
     for t in range(count):

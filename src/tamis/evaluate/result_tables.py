@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.evaluate.cells import OK, judge_key
-from tamis.evaluate.data import DataSet
+from tamis.evaluate.datasets import DataSet
 from tamis.evaluate.metrics import METRICS
 from tamis.evaluate.results import COSTS, ROWS, SELECTIONS, Results
 
 
-def gather(
+def results_of(
     asked: dict[str, Any], states: Sequence[Any], sets: Sequence[DataSet], computed: int
 ) -> Results:
     """Put the records of all cells into tables."""

@@ -1,6 +1,6 @@
-"""Svmlight text to numbers: a loop over bytes, exact to the last bit (`tamis.kernels.decimal`).
+"""Parse svmlight text: a loop over bytes, exact to the last bit (see `decimal_parser`).
 
-The text must end with a newline: it stops every inner loop, so that none tests for the end.
+The text must end with a newline: it ends every inner loop, so that none tests for the end of text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels._jit import inline
-from tamis.kernels.decimal import (
+from tamis.kernels.decimal_parser import (
     EXACT,
     FOR_PYTHON,
     MINUS,
@@ -32,22 +32,22 @@ TAB, NEWLINE, RETURN, SPACE, HASH, COLON = 9, 10, 13, 32, 35, 58
 #: The largest index that is read; one more than it still fits an int64.
 LARGEST_INDEX = 2**62
 
-#: Bytes looked at together in search of the end of a line.
+#: Bytes that are searched together for the end of a line.
 STEP = 128
 
-#: Places in the `found` array of `parse_rows` and `scan_rows`. The last two are the caller's: the
-#: byte to begin at, and whether an empty line is a fault.
+#: Positions in the `found` array of `parse_rows` and `scan_rows`. The last two are set by the
+#: caller: the byte to begin at, and whether an empty line is a fault.
 ROWS, ENTRIES, LINES, LOWEST, HIGHEST, SLOW, FAULT, FAULT_AT, FROM, NO_EMPTY = range(10)
 FOUND = 10
 
-#: What can be wrong with a line.
+#: Codes of faults of a line.
 FINE, BAD_LABEL, BAD_QID, BAD_INDEX, BAD_VALUE, LONE_RETURN = range(6)
 INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING, NOT_FINITE, EMPTY = range(6, 11)
 
 
 @inline
 def count_marks(text: Bytes) -> tuple[int, int]:
-    """Count colons and newlines: no fewer than there are entries and rows."""
+    """Count colons and newlines: upper bounds of the numbers of entries and rows."""
     colons = 0
     newlines = 0
     for k in range(len(text)):
@@ -70,8 +70,8 @@ def _ends_token(c: int) -> bool:
 
 @inline
 def _skip_query(text: Bytes, i: int) -> int:
-    """Skip ``qid:n`` and the blanks after it, if it is there; -1 when its number is none."""
-    # q, i, d, colon; a newline stops the comparison before the text ends
+    """Skip ``qid:n`` and the blanks after it, if present; return -1 if n is not a number."""
+    # q, i, d, colon; a newline ends the comparison before the text ends
     if not (text[i] == 113 and text[i + 1] == 105 and text[i + 2] == 100 and text[i + 3] == COLON):
         return i
     i += 4
@@ -83,7 +83,7 @@ def _skip_query(text: Bytes, i: int) -> int:
 
 @inline
 def _line_end(text: Bytes, i: int) -> int:
-    """From a comment or a line end, go to the newline; -1 for a return that no newline follows."""
+    """Go from a comment or a line end to the newline; return -1 for a lone carriage return."""
     if byte(text, i) == HASH:
         while byte(text, i) != NEWLINE:
             i += 1
@@ -96,7 +96,7 @@ def _line_end(text: Bytes, i: int) -> int:
 
 @inline
 def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
-    """List a token for Python, or only count it when the list is full."""
+    """List a token for Python, or only count it if the list is full."""
     if found[SLOW] < len(slow):
         slow[found[SLOW], 0] = entry
         slow[found[SLOW], 1] = at
@@ -105,7 +105,7 @@ def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
 
 @inline
 def _is_named(text: Bytes, i: int) -> bool:
-    """True if a token begins like nan or inf."""
+    """Return True if a token begins like nan or inf."""
     if byte(text, i) == MINUS or byte(text, i) == PLUS:
         i += 1
     return byte(text, i) in (78, 110, 73, 105)  # N, n, I, i
@@ -115,7 +115,7 @@ def _is_named(text: Bytes, i: int) -> bool:
 def _entries(
     text: Bytes, i: int, least: int, indices: Any, values: Floats, slow: Ints, found: Ints
 ) -> int:
-    """Read the ``index:value`` entries of one row; return where they end, found[FAULT] is set."""
+    """Read the ``index:value`` entries of one row; return where they end; found[FAULT] is set."""
     at = found[ENTRIES]
     before = least - 1
     first = at
@@ -170,7 +170,7 @@ def _row(
     slow: Ints,
     found: Ints,
 ) -> Any:
-    """Read one line: give the byte of its newline or, where found[FAULT] is set, of the fault."""
+    """Read one line; return the byte of its newline or, if found[FAULT] is set, of the fault."""
     start = i = _skip_blanks(text, i)
     if byte(text, i) != NEWLINE and byte(text, i) != HASH and byte(text, i) != RETURN:
         value, end, status = read_number(text, i)
@@ -213,13 +213,13 @@ def parse_rows(
     slow: Ints,
     found: Ints,
 ) -> None:
-    """Parse whole lines up to the first that has a fault, of which only `slow` tokens are kept.
+    """Parse whole lines up to the first with a fault, of which only `slow` tokens are kept.
 
     `least` is the smallest index allowed. `labels`, `indptr`, `indices` and `values` are filled
-    from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens that
-    are for Python's float: (entry, byte), with entry -1 - row for a label; when it is too short for
-    found[SLOW] of them, parse again with a longer one. `found` takes the counts and the fault; it
-    must start as `new_found()`.
+    from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens for
+    Python's float: (entry, byte), with entry -1 - row for a label; if it is too short for
+    found[SLOW] of them, parse again with a longer one. `found` receives the counts and the fault;
+    it must start as `new_found()`.
     """
     i = found[FROM]
     if i == 0:
@@ -249,9 +249,9 @@ def parse_sound_rows(
     found: Ints,
     bad: Ints,
 ) -> int:
-    """Parse whole lines and pass over those with a fault: `bad` lists (what, byte) of each.
+    """Parse whole lines and skip those with a fault: `bad` lists (code, byte) of each.
 
-    `bad` must have room for every line. Returns how many there are.
+    `bad` needs one entry per line. Returns their number.
     """
     count = 0
     parse_rows(text, least, labels, indptr, indices, values, slow, found)
@@ -275,7 +275,7 @@ def parse_sound_rows(
 
 @inline
 def may_hold_zero(text: Bytes) -> bool:
-    """False only if no index of the text is 0; a look at three bytes at a time, many at once."""
+    """Return False only if no index of the text is 0; tests three bytes at a time, many at once."""
     found = False
     for k in range(len(text) - 2):
         blank = (text[k] == SPACE) | (text[k] == TAB)
@@ -285,7 +285,7 @@ def may_hold_zero(text: Bytes) -> bool:
 
 @inline
 def _next_line(text: Bytes, i: int) -> int:
-    """Where the next line begins; a look at many bytes at once while they hold no newline."""
+    """Return where the next line begins; tests many bytes at once while they hold no newline."""
     while i + STEP <= len(text):
         some, newlines = text[i : i + STEP], 0
         for k in range(STEP):
@@ -300,9 +300,9 @@ def _next_line(text: Bytes, i: int) -> int:
 
 @inline
 def scan_labels(text: Bytes, labels: Floats) -> int:
-    """List the labels of rows, each run of the same one once; give how many.
+    """List the labels of rows, each run of the same one once; return their number.
 
-    What is no number is passed over: `parse_rows` is there to name it.
+    Labels that are not numbers are skipped: `parse_rows` reports them.
     """
     count = 0
     i = 0
@@ -321,7 +321,7 @@ def scan_labels(text: Bytes, labels: Floats) -> int:
 def scan_rows(text: Bytes, found: Ints) -> None:
     """Count rows and entries, and find the lowest and highest index, without reading values.
 
-    Malformed tokens are passed over: `parse_rows` is there to name them.
+    Malformed tokens are skipped: `parse_rows` reports them.
     """
     i = 0
     while i < len(text):
@@ -351,7 +351,7 @@ def scan_rows(text: Bytes, found: Ints) -> None:
 
 
 def new_found() -> Ints:
-    """Return the `found` array of a text that holds nothing yet."""
+    """Return the `found` array for the start of a text."""
     found = np.zeros(FOUND, dtype=np.int64)
     found[LOWEST], found[HIGHEST] = np.iinfo(np.int64).max, -1
     return found

@@ -1,25 +1,27 @@
-"""Pictures of a decision log, with matplotlib."""
+"""Plots of a decision log, with matplotlib.
+
+Called by `DecisionLog.plot_flow` and `DecisionLog.plot_growth`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from tamis.core.errors import InputError, need
-from tamis.core.overview import growth as growth_of
-from tamis.core.overview import passage
+from tamis.core.overview import growth, passage
 
 if TYPE_CHECKING:
     from tamis.core.decisions import DecisionLog
 
-#: After Okabe and Ito, whose colours people who see few of them can tell apart.
+#: The palette of Okabe and Ito, which is safe for colour-blind readers.
 COLOURS = {
     "kept": "#009E73", "evicted": "#CC79A7", "redundant": "#E69F00", "irrelevant": "#999999",
     "entered": "#0072B2",
 }  # fmt: skip
 
 
-def flow(log: DecisionLog) -> Any:
-    """Bars of how many features went which way, by reason; the axis is logarithmic."""
+def plot_flow(log: DecisionLog) -> Any:
+    """Plot the number of features per verdict and reason, on a logarithmic axis."""
     went = passage(log)
     bars: list[tuple[str, int, str]] = []
     for verdict, reasons in (
@@ -28,9 +30,9 @@ def flow(log: DecisionLog) -> Any:
         ("evicted", went.evicted),
     ):
         for key, count in sorted(reasons.items(), key=lambda item: -item[1]):
-            words = key.replace("_", " ")
-            alone = len(reasons) == 1 or words == verdict
-            bars.append((verdict if alone else f"{verdict}: {words}", count, COLOURS[verdict]))
+            reason = key.replace("_", " ")
+            alone = len(reasons) == 1 or reason == verdict
+            bars.append((verdict if alone else f"{verdict}: {reason}", count, COLOURS[verdict]))
     bars.append(("kept", went.kept, COLOURS["kept"]))
     figure, axes = _figure("DecisionLog.plot_flow", (7.0, 0.8 + 0.45 * len(bars)))
     names, counts, colours = zip(*bars, strict=True)
@@ -44,12 +46,12 @@ def flow(log: DecisionLog) -> Any:
     return figure
 
 
-def growth(log: DecisionLog) -> Any:
-    """The kept set, and who has come and gone, over the features seen."""
-    curve = growth_of(log)
+def plot_growth(log: DecisionLog) -> Any:
+    """Plot the kept set, and who entered and left it, over the features seen."""
+    curve = growth(log)
     if curve is None:
         raise InputError(
-            "there is no growth to draw: this method looks at all features at once, not in order"
+            "there is no growth to plot: this method looks at all features at once, not in order"
         )
     figure, axes = _figure("DecisionLog.plot_growth", (7.0, 3.6))
     for label, counts, colour, width in (
@@ -66,7 +68,7 @@ def growth(log: DecisionLog) -> Any:
 
 
 def _figure(what_for: str, size: tuple[float, float]) -> tuple[Any, Any]:
-    """A figure that no window manager knows of, so that scripts need no display."""
+    """Return a figure without a window, so that scripts need no display."""
     module = need("matplotlib.figure", extra="plot", what_for=what_for)
     figure = module.Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()

@@ -10,7 +10,7 @@ from tamis.core.files import kind_of
 from tamis.engine.runs import open_run
 from tamis.report.history import history_of
 from tamis.report.page import Page
-from tamis.report.stream_run import page_of_run
+from tamis.report.run_page import page_of_run
 
 
 def page_of_folder(folder: str | os.PathLike[str]) -> Page:
@@ -23,11 +23,11 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
         return page if fed is None else replace(page, sections=[*sections, fed, again])
     # What reads these needs scikit-learn, and a page of a run does not wait for that.
     if kind == "model":
-        from tamis.report.learned import page_of_model
+        from tamis.report.model_page import page_of_model
 
         return page_of_model(path)
     if kind == "comparison":
-        from tamis.report.comparison import page_of_results
+        from tamis.report.comparison_page import page_of_results
 
         return page_of_results(path)
     if not os.path.exists(path):

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tamis.evaluate.curves import KINDS, Curves, open_curves
+from tamis.evaluate.interim import Line
 from tamis.evaluate.results import Results, open_results
-from tamis.evaluate.so_far import Line
-from tamis.evaluate.streams import KINDS, Curves, open_curves
 from tamis.evaluate.summary import warnings_of
 from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
 

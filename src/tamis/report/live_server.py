@@ -16,7 +16,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from tamis.report.html import as_html
+from tamis.report.html_page import as_html
 from tamis.report.page import Page
 
 #: Seconds between two pages; making one must not take a noticeable share of the run.

@@ -1,4 +1,4 @@
-"""Rows on their way into and through a model: checked, hashed, scaled, scored."""
+"""Check, hash, scale and score rows for a model."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import numpy as np
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.sorting import argsort
 
-#: What can be wrong with an entry.
+#: Codes of faults of an entry.
 FINE, NOT_FINITE, TOO_LARGE, NEGATIVE, BEYOND, NOT_RISING = range(6)
-#: Larger numbers could overflow when they are squared.
+#: The squares of larger numbers could overflow.
 LARGEST = 1e60
 _ONE = np.uint64(1)
 
 
 @jit
 def find_fault(indptr, indices, values, n_columns, signed):
-    """The first fault in rows: what, in which row, at which entry. Negative ids are hashes' own."""
+    """Return the first fault in rows: code, row, entry. If not `signed`, any id is fine."""
     for r in range(len(indptr) - 1):
         first, last, wrong = np.uint64(indptr[r]), np.uint64(indptr[r + 1]), False
-        # Without a branch, and in truth values, many at a time: rows are nearly always fine.
+        # Without a branch, many at a time: rows are nearly always fine.
         for t in range(first, last):
             wrong |= not abs(values[t]) <= LARGEST
         for t in range(first, last - min(_ONE, last - first)):
@@ -34,7 +34,7 @@ def find_fault(indptr, indices, values, n_columns, signed):
 
 @jit
 def find_faults(indptr, indices, values, n_columns, signed, faults):
-    """What is wrong with each row, FINE for nothing."""
+    """Write the fault of each row, FINE if there is none."""
     for r in range(len(faults)):
         first, last = indptr[r], indptr[r + 1]
         faults[r] = _first_fault(r, first, last, indices, values, n_columns, signed)[0]
@@ -42,7 +42,7 @@ def find_faults(indptr, indices, values, n_columns, signed, faults):
 
 @inline
 def _first_fault(r, first, last, indices, values, n_columns, signed):
-    """The first fault of a row that has one."""
+    """Return the first fault of a row that has one."""
     for t in range(first, last):
         fault = FINE
         if not abs(values[t]) <= LARGEST:
@@ -60,7 +60,7 @@ def _first_fault(r, first, last, indices, values, n_columns, signed):
 
 @inline
 def bucket(identity, shift):
-    """The top bits of a 64-bit number after it was mixed well (the finaliser of splitmix64)."""
+    """Return the top bits of a 64-bit number after mixing (the finaliser of splitmix64)."""
     h = np.uint64(identity) + np.uint64(0x9E3779B97F4A7C15)
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -69,7 +69,7 @@ def bucket(identity, shift):
 
 @jit
 def buckets_of(identities, bits):
-    """The bucket of each number."""
+    """Return the bucket of each number."""
     found = np.empty(len(identities), dtype=np.int64)
     for t in range(len(identities)):
         found[t] = bucket(identities[t], 64 - bits)
@@ -78,14 +78,14 @@ def buckets_of(identities, bits):
 
 @jit
 def hash_rows(indptr, indices, values, bits):
-    """Rows over 2**bits buckets: rising again in each row, numbers that meet are added up."""
+    """Hash rows to 2**bits buckets, sorted in each row; values in the same bucket are summed."""
     new_pointers = np.zeros(len(indptr), dtype=np.int64)
     new_places, new_values = np.empty(len(indices), dtype=np.int64), np.empty(len(indices))
     hashed = buckets_of(indices, bits)
     filled = 0
     for r in range(len(indptr) - 1):
         begin = filled
-        # A stable order: numbers that meet are added in the order of their ids.
+        # A stable sort: values in the same bucket are added in the order of their ids.
         for t in indptr[r] + argsort(hashed[indptr[r] : indptr[r + 1]]):
             if filled > begin and new_places[filled - 1] == hashed[t]:
                 new_values[filled - 1] += values[t]
@@ -99,7 +99,7 @@ def hash_rows(indptr, indices, values, bits):
 
 @jit
 def unit_rows(indptr, values):
-    """The values of rows scaled to length 1; empty rows stay empty."""
+    """Return the values of rows scaled to length 1; empty rows stay empty."""
     scaled = np.empty(len(values))
     for r in range(len(indptr) - 1):
         largest, total = 0.0, 0.0
@@ -114,7 +114,7 @@ def unit_rows(indptr, values):
 
 @jit
 def score_kept(indptr, indices, values, marks, weight, scores):
-    """Scores of rows; features beyond the end of `marks` have never been seen and count nothing."""
+    """Score rows; features beyond the end of `marks` have never been seen and are ignored."""
     for r in range(len(scores)):
         for t in range(indptr[r], indptr[r + 1]):
             if indices[t] < len(marks):
@@ -125,7 +125,7 @@ def score_kept(indptr, indices, values, marks, weight, scores):
 
 @jit
 def fill_table(ids, bits, keys, slots):
-    """Enter ids into a table of 2**bits places, twice as many as ids or more; free ones hold -1."""
+    """Fill a hash table of 2**bits entries, at least twice the number of ids; free ones hold -1."""
     for slot in range(len(ids)):
         at = bucket(ids[slot], 64 - bits)
         while slots[at] >= 0:
@@ -136,7 +136,7 @@ def fill_table(ids, bits, keys, slots):
 
 @jit
 def score_listed(indptr, indices, values, bits, keys, slots, weight, scores):
-    """Scores of rows by the features in a table (see `fill_table`); others count nothing."""
+    """Score rows by the features in a table (see `fill_table`); others are ignored."""
     for r in range(len(scores)):
         for t in range(indptr[r], indptr[r + 1]):
             at = bucket(indices[t], 64 - bits)
@@ -149,7 +149,7 @@ def score_listed(indptr, indices, values, bits, keys, slots, weight, scores):
 
 @jit
 def score_full(indptr, indices, values, weight, scores):
-    """Scores of rows where every feature has a weight."""
+    """Score rows where every feature has a weight."""
     for r in range(len(scores)):
         for t in range(indptr[r], indptr[r + 1]):
             if indices[t] < len(weight):
@@ -159,7 +159,7 @@ def score_full(indptr, indices, values, weight, scores):
 
 @jit
 def copy_filled(old, new):
-    """Copy what is not zero: memory that holds only zeros is never touched."""
+    """Copy the nonzeros; pages of the target that stay zero are never touched."""
     for n in range(len(old)):
         if old[n] != 0:
             new[n] = old[n]
@@ -167,7 +167,7 @@ def copy_filled(old, new):
 
 @jit
 def list_filled(array):
-    """Places of the numbers that are not zero."""
+    """Return the indices of the nonzeros."""
     count = 0
     for n in range(len(array)):
         count += array[n] != 0

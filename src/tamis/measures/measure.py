@@ -1,7 +1,7 @@
-"""What a measure offers: strengths towards the target, strengths between columns, and a level.
+"""The interface of measures: strengths towards the target and between columns, and cutoffs.
 
-Every measure has these. Tests given other columns are one more thing that a measure may offer, and
-only some selectors need: `tamis.measures.conditional`.
+Conditional tests, which only some selectors need, are in `tamis.measures.conditional`. To add a
+measure that is a formula for two columns, see `tamis.measures.pair_measure`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Strength:
-    """Strengths and the levels above which they count as dependence.
+    """Strengths and the cutoffs above which they count as dependence.
 
-    A constant column has strength 0 and level NaN. Works as an array of its values:
+    A constant column has strength 0 and cutoff NaN. Works as an array of its values:
     ``np.asarray(strength)``, ``strength[3]``, ``len(strength)``.
     """
 
@@ -35,16 +35,16 @@ class Strength:
 
     @classmethod
     def room(cls, width: int) -> Strength:
-        """Room for the strengths of `width` columns."""
+        """Allocate the strengths of `width` columns."""
         return cls(np.empty(width), np.empty(width))
 
     def part(self, width: int) -> Strength:
-        """The first `width`, sharing memory."""
+        """Return the first `width`, sharing memory."""
         return Strength(self.value[:width], self.cutoff[:width])
 
     @property
     def dependent(self) -> npt.NDArray[np.bool_]:
-        """Which values count as dependence."""
+        """Which strengths count as dependence."""
         result: npt.NDArray[np.bool_] = self.value > self.cutoff
         return result
 
@@ -64,19 +64,19 @@ class Strength:
 
 
 class Prepared(Sequence[Any]):
-    """Columns that a panel made ready, as arrays end to end."""
+    """Columns that a panel prepared, as arrays end to end."""
 
-    #: The pointers that cut each array into columns; None for an array of one number a column.
+    #: The name of the indptr that cuts each array into columns; None for one number per column.
     arrays: ClassVar[Mapping[str, str | None]]
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The columns of all parts, one part after the other."""
+        """Return the columns of all parts, one part after the other."""
         if len(parts) == 1:
             return parts[0]
         whole = {}
         for name, by in cls.arrays.items():
-            # Arrays may have room to spare at the end.
+            # Arrays may have spare capacity at the end.
             ends = [None if by is None else getattr(part, by)[-1] for part in parts]
             whole[name] = np.concatenate(
                 [getattr(part, name)[:end] for part, end in zip(parts, ends, strict=True)]
@@ -87,7 +87,7 @@ class Prepared(Sequence[Any]):
         return cls(**whole)
 
     def pick(self, which: npt.NDArray[Any]) -> Self:
-        """Some of the columns, copied, in the given order."""
+        """Return a copy of some of the columns, in the given order."""
         picked, at = {}, {}
         for by in {by for by in self.arrays.values() if by is not None}:
             starts, lengths = getattr(self, by)[:-1][which], np.diff(getattr(self, by))[which]
@@ -99,30 +99,30 @@ class Prepared(Sequence[Any]):
 
     @property
     def mean_n_levels(self) -> float:
-        """Different values of a column on average, where they are counted; else NaN."""
+        """Mean number of distinct values per column if they are counted, else NaN."""
         return np.nan
 
 
 class Panel(ABC):
-    """The kept columns, in order of arrival, ready to be compared with a newcomer."""
+    """The kept columns, in order of arrival, prepared for comparison with a newcomer."""
 
     #: Pair values computed so far.
     pairs: int
 
     @abstractmethod
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[Any]:
-        """Ready some columns of a block for `between` and `add`."""
-
-    @abstractmethod
-    def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
-        """Strength of the prepared columns lo..hi-1 (rows) with every kept column, oldest first."""
+        """Prepare some columns of a block for `between` and `add`."""
 
     @abstractmethod
     def between(self, column: Any) -> Floats:
-        """Strength of a ready column with every kept column, oldest first."""
+        """Return the strength of a prepared column with every kept column, oldest first."""
+
+    def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
+        """Return `between` for the prepared columns lo to hi - 1, one row per column."""
+        return np.array([self.between(columns[i]) for i in range(lo, hi)]).reshape(hi - lo, -1)
 
     def against(self, columns: Any, one: int, picks: Ints) -> Floats:
-        """Strength of prepared column `one` with those at `picks`; what is kept does not matter."""
+        """Return the strength of prepared column `one` with those at `picks`, kept or not."""
         self.add(columns[one])
         values = np.array([self.between(columns[i])[-1] for i in picks.tolist()])
         self.drop(np.array([len(self) - 1]))
@@ -130,19 +130,19 @@ class Panel(ABC):
 
     @abstractmethod
     def cutoffs(self, column: Any) -> Floats:
-        """Level above which each of those strengths counts as dependence."""
+        """Return the cutoff above which each of those strengths counts as dependence."""
 
     @abstractmethod
     def add(self, column: Any) -> None:
-        """Keep a ready column."""
+        """Keep a prepared column."""
 
     @abstractmethod
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Let go of the kept columns at these positions (0 is the oldest)."""
+        """Drop the kept columns at these positions (0 is the oldest)."""
 
     @property
     def mean_n_levels(self) -> float:
-        """Different values of a kept column on average, where they are counted; else NaN."""
+        """Mean number of distinct values per kept column if they are counted, else NaN."""
         return np.nan
 
     @abstractmethod
@@ -150,18 +150,18 @@ class Panel(ABC):
 
 
 class Measure(ABC):
-    """Base of the measures: a strength (larger is more dependent) and a level that gates it.
+    """Base of the measures: a strength (larger is more dependent) and a cutoff that gates it.
 
     Attributes
     ----------
     name : str
-        The word for it: ``SAOLA(measure="mutual_information")``.
+        Its name as a parameter: ``SAOLA(measure="mutual_information")``.
     kind : {"discrete", "continuous"}
-        The values it is meant for.
+        The kind of values it is meant for.
     symbol : str
-        How a strength is written, with ``{a}`` and ``{b}`` for the two sides.
+        Notation of a strength, with ``{a}`` and ``{b}`` for the two sides.
     resolution : float
-        Differences up to this are rounding, and such values count as tied.
+        Differences up to this are rounding errors, and such values count as tied.
     """
 
     name: ClassVar[str]
@@ -171,26 +171,25 @@ class Measure(ABC):
 
     @abstractmethod
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
-        """Strength of every column (2-d array, scipy sparse or ColumnBlock) towards the target.
+        """Return the strength of every column (array, SciPy matrix or ColumnBlock) with the target.
 
-        `out` is room for the result, for callers that go through millions of columns: fresh memory
-        costs more than the sums.
+        `out` is memory for the result, for callers that go through millions of columns: allocating
+        costs more than the sums. Called by every selector that has a measure, once per block.
         """
 
     @abstractmethod
     def panel(self, target: Target) -> Panel:
-        """An empty panel of kept columns."""
+        """Return an empty panel of kept columns."""
 
     @abstractmethod
     def gate(self) -> str:
-        """Say in a few words what the level is."""
+        """Describe the cutoff in a few words, for explanations."""
 
-    @abstractmethod
-    def check_target(self, target: Target) -> None:
+    def check_target(self, target: Target) -> None:  # noqa: B027 - some take every target
         """Raise one sentence if the measure cannot use this target."""
 
     def between(self, columns: Any, others: Any) -> Floats:
-        """Strength between each of `columns` (rows of the result) and each of `others`."""
+        """Return the strength of each of `columns` (rows of the result) with each of `others`."""
         left, right = ColumnBlock.of(columns), ColumnBlock.of(others)
         if left.n_rows != right.n_rows:
             raise InputError(
@@ -202,7 +201,7 @@ class Measure(ABC):
         return panel.between_many(panel.prepare(left, np.arange(left.width)), 0, left.width)
 
     def dependent(self, value: Any, cutoff: Any = None) -> Any:
-        """Tell which values count as dependence: a `Strength` knows its own levels."""
+        """Return which values count as dependence; a `Strength` has its own cutoffs."""
         if isinstance(value, Strength):
             return value.dependent
         if cutoff is None:
@@ -215,18 +214,18 @@ class Measure(ABC):
         return np.asarray(value) > cutoff
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name, as scikit-learn asks for them."""
+        """Return the parameters by name, as scikit-learn does."""
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def set_params(self, **params: Any) -> Measure:
-        """Set parameters, so that a search can go over ``saola__measure__alpha``."""
+        """Set parameters, so that a grid search can vary ``saola__measure__alpha``."""
         changed = replace(self, **params)  # type: ignore[type-var]
         for name, value in changed.get_params().items():
             object.__setattr__(self, name, value)
         return self
 
     def template_fields(self, target: Target) -> dict[str, str]:
-        """The words that sentences about this measure need."""
+        """Return the texts that explanations by this measure need."""
         of = "class" if target.is_classes else "target"
         return {
             "target": of,
@@ -237,7 +236,7 @@ class Measure(ABC):
 
 
 def ready_target(target: Any, n_rows: int) -> Target:
-    """Encode a target and check that it has one value a row."""
+    """Encode a target and check that it has one value per row."""
     encoded = Target.of(target)
     if encoded.n_rows != n_rows:
         raise InputError(

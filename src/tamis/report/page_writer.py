@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tamis.core.files import atomic_file
-from tamis.report.html import as_html
-from tamis.report.markdown import as_markdown
+from tamis.report.html_page import as_html
+from tamis.report.markdown_page import as_markdown
 from tamis.report.page import Page
 
 
