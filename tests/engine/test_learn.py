@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
-from tamis.engine.learning.checkpoint import checkpoint_path
-from tamis.engine.learning.learn import Hooks, Stopped, learn, make_learner
+from tamis.engine.learning.checkpoint import Stopped, checkpoint_path
+from tamis.engine.learning.learn import Hooks, learn, make_learner
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows
 from tamis.sources.base import RowSource
@@ -139,6 +139,23 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
     assert same(tmp_path / "one", tmp_path / "model")
     assert (two.rows, two.mistakes) == (one.rows, one.mistakes)
     assert not place.exists()
+
+
+def test_a_checkpoint_of_an_earlier_version_resumes(tmp_path):
+    """`random_state` was called `seed`."""
+    data = write(tmp_path / "train.svm")
+    options = {"passes": 2, "shuffle": 99, "random_state": 3, "checkpoint": 1000.0, "chunk": 4000}
+    with pytest.raises(Stopped):
+        learn(data, tamis.PET(9), out=tmp_path / "m", hooks=stopping(2), **options)
+    place = tmp_path / "m.checkpoint"
+    with np.load(place) as file:
+        arrays = {name: file[name] for name in file.files}
+    record = arrays["record"].tobytes().replace(b'"random_state"', b'"seed"')
+    with place.open("wb") as file:
+        np.savez(file, **{**arrays, "record": np.frombuffer(record, dtype=np.uint8)})
+    learn(data, tamis.PET(9), out=tmp_path / "m", **options)
+    learn(data, tamis.PET(9), out=tmp_path / "one", **options)
+    assert same(tmp_path / "one", tmp_path / "m")
 
 
 def test_ctrl_c_without_a_checkpoint_is_ctrl_c(tmp_path):

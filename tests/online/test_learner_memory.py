@@ -55,11 +55,11 @@ def test_a_growing_stream_copies_seldom() -> None:
     model, tables = tamis.SOFS(10), set()
     for n in range(1, 200):
         model.partial_fit(rows_at([n, 1000 + n]), classes=[0, 1])
-        tables.add(id(model.learner_.model.marks._table))
+        tables.add(id(model.learner_.model.marks.view.base))
     assert len(tables) == 1
     assert model.n_features_in_ == 1000 + 199 + 1
     known = tamis.SOFS(10, n_columns=5000).partial_fit(rows_at([1, 2]), classes=[0, 1])
-    assert len(known.learner_.model.marks._table) == 5000
+    assert len(known.learner_.model.marks.view.base) == 5000
 
 
 PROGRAM = """

@@ -33,7 +33,7 @@ from tamis.methods.online.pet import PetLearner
 from tamis.methods.online.sofs import SofsLearner
 from tamis.sources import open_rows
 from tamis.sources.arrays.in_memory import without_row_labels
-from tamis.sources.base import Report, silent
+from tamis.sources.base import Progress, silent
 
 
 class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,7 +123,7 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
         random_state: int = 0,
         classes: Any = None,
         skip_bad_lines: bool = False,
-        progress: Report = silent,
+        progress: Progress = silent,
         **reading: Any,
     ) -> Self:
         """Learn from a file, several files, a source or an iterator of row blocks, as they stream.
@@ -159,11 +159,11 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
         """
         learner = self.new_learner()
         learner.check_params()
-        readers = open_rows(data, **reading)
+        sources = open_rows(data, **reading)
         schedule = Schedule(
             learner.passes if passes is None else passes, shuffle, random_state, skip_bad_lines
         )
-        training = Training(learner, readers, schedule)
+        training = Training(learner, sources, schedule)
         self._forget()
         training.start(classes, progress)
         training.run(progress)

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 import time
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,12 +26,17 @@ import numpy as np
 from tamis.core.errors import SourceError
 from tamis.core.files import atomic_file, reason
 from tamis.core.masking import without_secrets
+from tamis.core.sentences import counted
 from tamis.engine.learning.model import classes_from_json, classes_to_json
 from tamis.engine.learning.training import Position, Training
 from tamis.methods.online.progressive import Curve
-from tamis.sources.base import BadLines
+from tamis.sources.base import BadLines, Progress
 
 FORMAT_VERSION = 1
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, after a last checkpoint was written."""
 
 
 def checkpoint_path(folder: str | os.PathLike[str]) -> Path:
@@ -106,23 +116,70 @@ class Checkpoints:
         self.begun -= read_checkpoint(self.path, self.training, self.params)
         return True
 
-    @property
-    def due(self) -> bool:
-        """Whether it is time for the next one."""
-        return time.perf_counter() - self.last >= self.every
-
     def save(self) -> None:
-        """Write one, and let the reader know which rows are safe."""
+        """Write one, and let the source know which rows are safe."""
         training, now = self.training, time.perf_counter()
         write_checkpoint(self.path, training, self.params, now - self.begun)
         position = training.position
         if position.mark is not None:
-            training.readers[position.file].committed(position.mark)
+            training.sources[position.file].committed(position.mark)
         self.last = time.perf_counter()
+
+    def run(self, progress: Progress, after_batch: Callable[[Training], object]) -> None:
+        """Learn to the end, writing checkpoints between batches, and a last one on Ctrl-C."""
+        with _delayed_interrupts() as step:
+
+            def save_if_due(training: Training) -> None:
+                after_batch(training)
+                if time.perf_counter() - self.last >= self.every:
+                    with step():
+                        self.save()
+
+            try:
+                self.training.run(progress, step=step, after_batch=save_if_due)
+            except KeyboardInterrupt:
+                self.save()
+                raise Stopped(
+                    f"stopped after {counted(self.training.rows, 'row')}; give the same command "
+                    f"again to resume from {self.path}"
+                ) from None
 
     def remove(self) -> None:
         """Remove it, as the model is written."""
         self.path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
+    """Yield a context that makes Ctrl-C wait until the step inside it is done."""
+    busy = came = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        if not busy:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def step() -> Iterator[None]:
+        nonlocal busy
+        busy = True
+        try:
+            yield
+        finally:
+            busy = False
+        if came:
+            raise KeyboardInterrupt
+
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield step  # only the main thread receives Ctrl-C, and a job in the background does not
+        return
+    old = signal.signal(signal.SIGINT, handle)
+    try:
+        yield step
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 def _restore(training: Training, record: dict[str, Any], arrays: dict[str, Any]) -> None:

@@ -8,14 +8,10 @@ loop of `Training`.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from tamis._registry import LEARNERS, Lazy
@@ -35,14 +31,10 @@ from tamis.engine.learning.predict import Tally, accuracy_on
 from tamis.engine.learning.training import Schedule, Training, new_learner
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows
-from tamis.sources.base import BadLines, Report, RowSource, silent
+from tamis.sources.base import BadLines, Progress, RowSource, silent
 
 #: Learners by their name on the command line, imported when they are looked up.
 BY_METHOD: Lazy[type[OnlineLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
-
-
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C, after a last checkpoint was written."""
 
 
 @dataclass
@@ -126,7 +118,7 @@ def learn(
     cluster: Any = None,
     shards: int | None = None,
     force: bool = False,
-    progress: Report = silent,
+    progress: Progress = silent,
     hooks: Hooks = Hooks(),  # noqa: B008  (it is frozen)
     **reading: Any,
 ) -> Learned:
@@ -171,15 +163,15 @@ def learn(
     elif shards is not None:
         raise ParameterError("--shards (shards=) goes with --cluster (cluster=); give both")
     begun = time.perf_counter()
-    readers = open_rows(data, **reading)
+    sources = open_rows(data, **reading)
     # A wrong name is reported now, not hours later.
     tests = None if test is None else open_rows(test, **reading)
-    cuts = None if cluster is None else cut_shards(data, readers, chosen, cluster, shards)
+    cuts = None if cluster is None else cut_shards(data, sources, chosen, cluster, shards)
     chosen = chosen if cuts is None else merged_learner(chosen, len(cuts))
     schedule = Schedule(
         chosen.passes if passes is None else passes, shuffle, random_state, skip_bad_lines
     )
-    training = Training(chosen, readers, schedule)
+    training = Training(chosen, sources, schedule)
     saver = None
     if place is not None and checkpoint is not None:
         saver = Checkpoints(place, checkpoint, training, _params(training, classes, reading))
@@ -188,17 +180,19 @@ def learn(
         hooks.message(f"resuming from {place}, after {counted(training.rows, 'row')}")
     else:
         training.start(classes, progress)
-    if cuts is None:
-        _run(training, saver, progress, hooks)
-    else:
+    if cuts is not None:
         learn_shards(training, cuts, cluster, reading, progress)
+    elif saver is not None:
+        saver.run(progress, hooks.after_batch)
+    else:
+        training.run(progress, after_batch=hooks.after_batch)
     training.finish()
     done = _tested(training, tests, begun, progress)
     if out is not None:
         facts = {**hooks.facts, **_facts(done, training)}
         done.folder = save_model(chosen, out, force=force, **facts)
     for file, mark in training.marks.items():
-        readers[file].committed(mark)
+        sources[file].committed(mark)
     if saver is not None:
         saver.remove()
     if not isinstance(given, OnlineLearner):
@@ -243,67 +237,12 @@ def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[s
         "classes": plain(classes if classes is None else list(classes)),
         "skip_bad_lines": schedule.skip_bad_lines,
         **{name: plain(value) for name, value in reading.items()},
-        "data": [reader.identity() for reader in training.readers],
+        "data": [source.identity() for source in training.sources],
     }  # fmt: skip
 
 
-def _run(training: Training, saver: Checkpoints | None, progress: Report, hooks: Hooks) -> None:
-    """Learn to the end, writing checkpoints between batches."""
-    with _delayed_interrupts() as step:
-
-        def after_batch(training: Training) -> None:
-            hooks.after_batch(training)
-            if saver is not None and saver.due:
-                with step():
-                    saver.save()
-
-        try:
-            training.run(progress, step=step, after_batch=after_batch)
-        except KeyboardInterrupt:
-            if saver is None:
-                raise
-            saver.save()
-            raise Stopped(
-                f"stopped after {counted(training.rows, 'row')}; give the same command again to "
-                f"resume from {saver.path}"
-            ) from None
-
-
-@contextmanager
-def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
-    """Yield a context that makes Ctrl-C wait until the step inside it is done."""
-    busy = came = False
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        if not busy:
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def step() -> Iterator[None]:
-        nonlocal busy
-        busy = True
-        try:
-            yield
-        finally:
-            busy = False
-        if came:
-            raise KeyboardInterrupt
-
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield step  # only the main thread receives Ctrl-C, and a job in the background does not
-        return
-    old = signal.signal(signal.SIGINT, handle)
-    try:
-        yield step
-    finally:
-        signal.signal(signal.SIGINT, old)
-
-
 def _tested(
-    training: Training, tests: Sequence[RowSource] | None, begun: float, progress: Report
+    training: Training, tests: Sequence[RowSource] | None, begun: float, progress: Progress
 ) -> Learned:
     """Return the result of a training, with its accuracy on the test rows, if any."""
     learner, learned, tally = training.learner, time.perf_counter(), None
@@ -320,7 +259,7 @@ def _facts(done: Learned, training: Training) -> dict[str, Any]:
     """Return what model.json records beside the model itself."""
     test, schedule = done.test, training.schedule
     return {
-        "source": [reader.identity() for reader in training.readers],
+        "source": [source.identity() for source in training.sources],
         "passes": schedule.passes,
         "shuffle": schedule.shuffle,
         "random_state": schedule.random_state,

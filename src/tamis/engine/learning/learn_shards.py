@@ -23,7 +23,7 @@ from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.sofs import SofsLearner
 from tamis.methods.online.weights import KeptWeights
 from tamis.sources import open_rows
-from tamis.sources.base import BadLines, Report, RowSource
+from tamis.sources.base import BadLines, Progress, RowSource
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def merged_learner(learner: OnlineLearner, shards: int) -> MergedSofsLearner:
 
 def cut_shards(
     paths: Sequence[str],
-    readers: Sequence[RowSource],
+    sources: Sequence[RowSource],
     learner: OnlineLearner,
     cluster: Any,
     shards: int | None,
@@ -85,33 +85,33 @@ def cut_shards(
     """Return the shards of files: one each, or ranges of the only one."""
     if shards is not None:
         check("learn", "shards", shards, Number(1, integer=True))
-    if len(readers) > 1:
-        if shards not in (None, len(readers)):
+    if len(sources) > 1:
+        if shards not in (None, len(sources)):
             raise ParameterError(
-                f"shards={shards} was given with {len(readers)} files, each of which is a shard; "
+                f"shards={shards} was given with {len(sources)} files, each of which is a shard; "
                 "leave --shards (shards=) out, or give one file to be cut"
             )
         return [Cut(path) for path in paths]
-    (reader,) = readers
-    can_be_cut = reader.share(0, 2) is not None
+    (source,) = sources
+    can_be_cut = source.share(0, 2) is not None
     if not can_be_cut and shards not in (None, 1):
         raise ParameterError(
-            f"{reader.name} cannot be cut into shards; make a row store of it with tamis convert, "
+            f"{source.name} cannot be cut into shards; make a row store of it with tamis convert, "
             "or give several files"
         )
     if can_be_cut and shards is None:
-        shards = _default_shards(reader, learner, cluster)
+        shards = _default_shards(source, learner, cluster)
     return [Cut(paths[0], number, shards or 1) for number in range(shards or 1)]
 
 
-def _default_shards(reader: RowSource, learner: OnlineLearner, cluster: Any) -> int:
+def _default_shards(source: RowSource, learner: OnlineLearner, cluster: Any) -> int:
     """Return the number of shards of a file if it was not given."""
     if isinstance(learner, MergedSofsLearner):
         return learner.shards
     if isinstance(cluster, str) and cluster.startswith("local:"):
         return process_count(cluster)
     raise ParameterError(
-        f"give with --shards (shards=) how many shards {reader.name} is to be cut into, 1 for one "
+        f"give with --shards (shards=) how many shards {source.name} is to be cut into, 1 for one "
         "SOFS; the model depends on it, so the number of workers does not decide"
     )
 
@@ -121,7 +121,7 @@ def learn_shards(
     cuts: Sequence[Cut],
     cluster: Any,
     reading: dict[str, Any],
-    progress: Report,
+    progress: Progress,
 ) -> None:
     """Learn each shard in a worker, and merge them in the learner of a started training."""
     learner = training.learner
@@ -156,8 +156,8 @@ def learn_shards(
 def _learn_shard(task: _Task) -> _Result:
     """Learn the rows of one shard with one thread, in a worker."""
     cut = task.cut
-    (reader,) = open_rows(cut.path, **task.reading)
-    rows = reader.share(cut.number, cut.of)
+    (source,) = open_rows(cut.path, **task.reading)
+    rows = source.share(cut.number, cut.of)
     assert rows is not None
     training = Training(task.learner, [rows], task.schedule)
     training.start(task.classes)

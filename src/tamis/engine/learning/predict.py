@@ -15,7 +15,7 @@ from tamis.engine.learning.training import usable_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import LinearScorer, best_class
 from tamis.sources import open_rows
-from tamis.sources.base import BadLines, Report, RowSource, silent
+from tamis.sources.base import BadLines, Progress, RowSource, silent
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def predict_stream(
     *,
     tally: Tally,
     skip_bad_lines: bool = False,
-    progress: Report = silent,
+    progress: Progress = silent,
     **reading: Any,
 ) -> Iterator[Predictions]:
     """Predict rows as they are read; `tally` counts them.
@@ -75,12 +75,12 @@ def predict_stream(
     Svmlight indices count from the same base as those of the training data, unless `zero_based`
     is given among the options of reading.
     """
-    for reader in open_rows(data, **reading):
-        if reader.name_base is None and model.columns.prefix == "":
-            reader.name_base = model.columns.base
-        _check_names(model, reader)
+    for source in open_rows(data, **reading):
+        if source.name_base is None and model.columns.prefix == "":
+            source.name_base = model.columns.base
+        _check_names(model, source)
         bad = tally.bad if skip_bad_lines else None
-        for block in reader.batches(bad=bad, progress=lambda _, *way: progress("predicting", *way)):
+        for block in source.batches(bad=bad, progress=lambda _, *way: progress("predicting", *way)):
             found = _predicted(model, block, bad, tally.rows)
             tally.add(found)
             yield found
@@ -109,15 +109,15 @@ def _predicted(
     return Predictions(numbers, model.classes_[codes], scores, right)
 
 
-def _check_names(model: LinearScorer, reader: RowSource) -> None:
+def _check_names(model: LinearScorer, source: RowSource) -> None:
     """Raise one sentence if the kept features have other names than in training."""
-    names = reader.names()
+    names = source.names()
     if names is None or model.n_bits is not None:
         return
     for name, number in model.columns.numbers.items():
         if number >= len(names) or names[number] != name:
             there = names[number] if number < len(names) else "nothing"
             raise InputError(
-                f"{reader.name} has {there!r} where the model was trained on {name!r}; give the "
+                f"{source.name} has {there!r} where the model was trained on {name!r}; give the "
                 "same columns in the same order"
             )

@@ -24,7 +24,7 @@ from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.progressive import Curve, Recent
 from tamis.methods.online.scorer import LinearScorer
 from tamis.methods.online.weights import Ints
-from tamis.sources.base import BadLines, Report, RowSource, silent
+from tamis.sources.base import BadLines, Progress, RowSource, silent
 from tamis.sources.rebatch import join
 from tamis.sources.text.svmlight_chunks import SKIP
 
@@ -87,15 +87,20 @@ class Batch:
     before: Position
     after: Position
 
+    def first(self, n: int) -> Batch:
+        """Return a batch of the first `n` rows."""
+        rows = self.rows.part(0, min(n, len(self.rows)))
+        return replace(self, rows=rows, codes=self.codes[: len(rows)])
+
 
 class Training:
-    """A learner, the readers of its rows, and how far it has come.
+    """A learner, the sources of its rows, and how far it has come.
 
     Parameters
     ----------
     learner : OnlineLearner
         The learner.
-    readers : sequence of RowSource
+    sources : sequence of RowSource
         Where rows come from, one after the other.
     schedule : Schedule
         How to go over them.
@@ -106,11 +111,11 @@ class Training:
     def __init__(
         self,
         learner: OnlineLearner,
-        readers: Sequence[RowSource],
+        sources: Sequence[RowSource],
         schedule: Schedule = Schedule(),  # noqa: B008  (it is frozen)
         rivals: Sequence[OnlineLearner] | None = None,
     ) -> None:
-        self.learner, self.readers, self.schedule = learner, readers, schedule
+        self.learner, self.sources, self.schedule = learner, sources, schedule
         self.learners = [learner, *(rivals or ())]
         self.position = Position()
         self.curve = Curve()
@@ -121,7 +126,7 @@ class Training:
         self.marks: dict[int, str] = {}
         #: What svmlight indices count from, once that is known.
         self.base: int | None = None
-        once = [reader.name for reader in readers if not reader.rereadable]
+        once = [source.name for source in sources if not source.rereadable]
         if once and schedule.passes > 1:
             raise InputError(f"{once[0]} can be read only once; give passes=1, or a file")
 
@@ -135,12 +140,12 @@ class Training:
         """How many of them were predicted wrongly just before."""
         return self.learner.work_["mistakes"]
 
-    def start(self, classes: Any = None, progress: Report = silent) -> None:
+    def start(self, classes: Any = None, progress: Progress = silent) -> None:
         """Begin a model with its classes and the names of its columns."""
         given = self.learner.classes if classes is None else classes
         known = self._find_classes(progress) if given is None else np.unique(np.asarray(given))
         if len(known) < 2:
-            whose = f"classes={known.tolist()}" if given is not None else self.readers[0].name
+            whose = f"classes={known.tolist()}" if given is not None else self.sources[0].name
             raise InputError(
                 f"{whose} holds one class only, {known.tolist()}; give all classes with classes= "
                 "(--classes)"
@@ -151,7 +156,7 @@ class Training:
 
     def run(
         self,
-        progress: Report = silent,
+        progress: Progress = silent,
         *,
         step: Callable[[], AbstractContextManager[Any]] = nullcontext,
         after_batch: Callable[[Training], object] = lambda training: None,
@@ -160,27 +165,26 @@ class Training:
         most = self.schedule.max_rows
         for batch in self.batches(progress if most is None else silent):
             with step():
-                self.take(batch)
+                self.take(batch if most is None else batch.first(most - self.rows))
             after_batch(self)
             if most is not None:
                 progress("learning", self.rows, most)
+                if self.rows == most:
+                    break
 
-    def batches(self, progress: Report = silent) -> Iterator[Batch]:
+    def batches(self, progress: Progress = silent) -> Iterator[Batch]:
         """Yield the batches that remain after the current position."""
-        begin, most = self.position, self.schedule.max_rows
-        left = None if most is None else most - self.rows
+        begin, passes = self.position, self.schedule.passes
         self.bad = begin.bad.copy()
-        for number in range(begin.number, self.schedule.passes):
+        for number in range(begin.number, passes):
+            what = "learning" if passes == 1 else f"learning, pass {number + 1} of {passes}"
+
+            def learning(_: str, done: int, total: int | None, what: str = what) -> None:
+                progress(what, done, total)
+
             position = begin if number == begin.number else Position(number)
-            batches = self._read_pass(position, _as_learning(progress, number, self.schedule))
-            for batch in self._shuffled(batches, position) if self.schedule.shuffle else batches:
-                if left is None:
-                    yield batch
-                elif left > 0:
-                    yield _first_rows(batch, left)
-                    left -= len(batch.rows)
-                else:
-                    return
+            batches = self._read_pass(position, learning)
+            yield from self._shuffled(batches, position) if self.schedule.shuffle else batches
 
     def take(self, batch: Batch) -> None:
         """Learn from a batch, which must be the next one."""
@@ -200,7 +204,7 @@ class Training:
     def finish(self) -> None:
         """Leave the skipped lines and the error curve with the learner."""
         if self.rows == 0:
-            raise InputError(f"{self.readers[0].name} holds no row to learn from; give some")
+            raise InputError(f"{self.sources[0].name} holds no row to learn from; give some")
         self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
         self.learner.curve_ = self.curve.table()
 
@@ -212,46 +216,50 @@ class Training:
 
     # --- small steps -------------------------------------------------------------------------
 
-    def _find_classes(self, progress: Report) -> npt.NDArray[Any]:
+    def _find_classes(self, progress: Progress) -> npt.NDArray[Any]:
         """Return the labels of all files; of data that can be read once, those that come first."""
         found: list[npt.NDArray[Any]] = []
-        for reader in self.readers:
-            labels = reader.classes(progress)
-            labels = reader.first_classes() if labels is None else labels
+        for source in self.sources:
+            labels = source.classes(progress)
+            labels = source.first_classes() if labels is None else labels
             if labels is None:
                 raise InputError(
-                    f"{reader.name} does not tell its classes; give them with classes= (--classes)"
+                    f"{source.name} does not tell its classes; give them with classes= (--classes)"
                 )
             found.append(labels)
         return np.unique(np.concatenate(found))
 
     def _name_columns(self) -> None:
-        """Name columns as the first reader does; the others must have the same names."""
-        first = self.readers[0]
+        """Name columns as the first source does; the others must have the same names."""
+        first = self.sources[0]
         names = first.names()
         for learner in self.learners:
             learner.columns.prefix, learner.columns.base = first.name_prefix, first.name_base or 0
             if names is not None:
                 learner.columns.fix(len(names), list(names))
-        for other in self.readers[1:] if names is not None else ():
+        for other in self.sources[1:] if names is not None else ():
             if list(other.names() or ()) != list(names or ()):
                 raise InputError(
                     f"{other.name} has other columns than {first.name}; give files with the same "
                     "columns"
                 )
 
-    def _read_pass(self, begin: Position, progress: Report) -> Iterator[Batch]:
+    def _read_pass(self, begin: Position, progress: Progress) -> Iterator[Batch]:
         """Yield checked rows as they are read; those that were learned before are dropped."""
         fresh = (begin.file, begin.mark, begin.drop) == (0, None, 0)
         self.bad = BadLines() if fresh else begin.bad.copy()
         bad = self.bad if self.schedule.skip_bad_lines else None
         row, drop = begin.row, begin.drop
-        for file in range(begin.file, len(self.readers)):
+        for file in range(begin.file, len(self.sources)):
             anchor = replace(begin, drop=0)
             if file > begin.file:
                 anchor = Position(begin.number, file, row=row, bad=self.bad.copy())
-            since = 0
-            for block in self._blocks(file, anchor.mark, bad, progress):
+            since, source = 0, self.sources[file]
+            if source.name_base is None:  # count as the first file does
+                source.name_base = self.base
+            for block in source.batches(after=anchor.mark, bad=bad, progress=progress):
+                if self.base is None:
+                    self.set_base(source.name_base)
                 rows, codes = self._usable(block, bad)
                 known = min(drop, len(rows))
                 drop -= known
@@ -264,18 +272,6 @@ class Training:
                 after = replace(anchor, drop=since, row=row)
                 rows = rows.part(known, len(rows)) if known else rows
                 yield Batch(rows, codes[known:], block.n_columns, before, after)
-
-    def _blocks(
-        self, file: int, mark: str | None, bad: BadLines | None, progress: Report
-    ) -> Iterator[RowBlock]:
-        """Yield the blocks of a file; its indices count from the same base as the first file's."""
-        reader = self.readers[file]
-        if reader.name_base is None:
-            reader.name_base = self.base
-        for block in reader.batches(after=mark, bad=bad, progress=progress):
-            if self.base is None:
-                self.set_base(reader.name_base)
-            yield block
 
     def _usable(self, block: RowBlock, bad: BadLines | None) -> tuple[Compressed, Ints]:
         """Return the rows of a block that can be learned, and the codes of their classes."""
@@ -378,20 +374,6 @@ def usable_rows(
         return rows, None
     kept = np.setdiff1d(np.arange(len(rows)), out)
     return rows.pick(kept), kept
-
-
-def _first_rows(batch: Batch, n: int) -> Batch:
-    """Return a batch of the first `n` rows of another."""
-    if len(batch.rows) <= n:
-        return batch
-    return replace(batch, rows=batch.rows.part(0, n), codes=batch.codes[:n])
-
-
-def _as_learning(progress: Report, number: int, schedule: Schedule) -> Report:
-    """Report reading as learning, with the number of the pass."""
-    passes = schedule.passes
-    what = "learning" if passes == 1 else f"learning, pass {number + 1} of {passes}"
-    return lambda _, done, total: progress(what, done, total)
 
 
 def _short(label: Any) -> str:

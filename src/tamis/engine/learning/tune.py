@@ -20,7 +20,7 @@ from tamis.core.params import Nothing, Number, check
 from tamis.engine.learning.training import Schedule, Training, new_learner
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows, open_source
-from tamis.sources.base import Report, RowSource, refuse_without_target, silent
+from tamis.sources.base import Progress, RowSource, refuse_without_target, silent
 
 #: Values that are tried by default: powers of ten.
 GRID: Mapping[str, tuple[float, ...]] = {
@@ -70,7 +70,7 @@ def tune(
     rows: int | None = None,
     classes: Any = None,
     skip_bad_lines: bool = False,
-    progress: Report = silent,
+    progress: Progress = silent,
     **reading: Any,
 ) -> Tuned:
     """Choose the parameters of a learner on training rows, in one pass.
@@ -118,7 +118,7 @@ def tune(
     settings = _settings(plain, grid)
     models = [plain.clone().set_params(**one) for one in settings]
     schedule = Schedule(skip_bad_lines=skip_bad_lines, max_rows=rows)
-    training = Training(models[0], _readers(data, y, reading), schedule, models[1:])
+    training = Training(models[0], _sources(data, y, reading), schedule, models[1:])
 
     def tuning(_: str, done: int, total: int | None) -> None:
         progress("tuning", done, total)
@@ -165,17 +165,17 @@ def _settings(
     return found
 
 
-def _readers(data: Any, y: Any, reading: dict[str, Any]) -> list[RowSource]:
-    """Return readers of the training rows, which may be a table."""
+def _sources(data: Any, y: Any, reading: dict[str, Any]) -> list[RowSource]:
+    """Return the sources of the training rows, which may be a table."""
     if y is not None or hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__"):
-        source = open_source(data, y=y)
-        refuse_without_target(source)
-        return open_rows(source)
-    readers = open_rows(data, **reading)
-    for reader in readers:
-        if not reader.rereadable and reader.format != "blocks":
+        table = open_source(data, y=y)
+        refuse_without_target(table)
+        return open_rows(table)
+    sources = open_rows(data, **reading)
+    for source in sources:
+        if not source.rereadable and source.format != "blocks":
             raise InputError(
-                f"{reader.name} can be read only once, and tuning reads the rows before they are "
+                f"{source.name} can be read only once, and tuning reads the rows before they are "
                 "learned; save it to a file"
             )
-    return readers
+    return sources
