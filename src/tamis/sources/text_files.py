@@ -10,19 +10,17 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import SourceError, need
+from tamis.core.errors import SourceError
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _BOM = b"\xef\xbb\xbf"
-#: Compressed zstd bytes given to the decompressor at a time; what comes out may be much longer.
-_ZSTD_PIECE = 1 << 14
 #: A line longer than this is refused: a small compressed file can hold gigabytes of one byte.
 LONGEST_LINE = 512_000_000
 
@@ -163,9 +161,9 @@ class TextFile:
             elif self.compression == "bzip2":
                 text = bz2.BZ2File(raw, "rb")
             elif self.compression == "zstd":
-                zstandard = need("zstandard", extra="zstd", what_for="reading a .zst file")
-                damage += (zstandard.ZstdError,)
-                text = io.BufferedReader(_Zstd(raw, zstandard.ZstdDecompressor().decompressobj))
+                import pyarrow as pa
+
+                text = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
             try:
                 packed = self.compression != "none"
                 yield raw, cast(IO[bytes], _ToTheEnd(text, damage)) if packed else text
@@ -254,36 +252,6 @@ class _ToTheEnd:
         if not pieces and self._error is not None:
             raise self._error
         return b"".join(pieces)
-
-
-class _Zstd(io.RawIOBase):
-    """Zstandard frames end to end; the package's own reader takes a cut-off file for whole."""
-
-    def __init__(self, raw: IO[bytes], new_frame: Callable[[], Any]) -> None:
-        self._raw, self._new_frame = raw, new_frame
-        self._frame: Any = None
-        self._input = self._output = b""
-        self._given = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any, /) -> int:
-        while self._given == len(self._output):
-            self._input = self._input or self._raw.read(_ZSTD_PIECE)
-            if not self._input:
-                if self._frame is not None:
-                    raise EOFError("the last frame has no end")
-                return 0
-            self._frame = self._frame or self._new_frame()
-            self._output, self._given = self._frame.decompress(self._input), 0
-            self._input = b""
-            if self._frame.eof:
-                self._input, self._frame = self._frame.unused_data, None
-        piece = self._output[self._given : self._given + len(into)]
-        into[: len(piece)] = piece
-        self._given += len(piece)
-        return len(piece)
 
 
 def _as_array(parts: list[bytes | memoryview]) -> npt.NDArray[np.uint8]:
