@@ -158,7 +158,8 @@ def test_the_columns_of_a_day_are_a_group(tmp_path, width):
     week(tmp_path / "days")
     source = tamis.open(tmp_path / "days", key="who", target="label", ignore="d0_word")
     groups = [f"2026-01-0{int(name[1]) + 1}.parquet" for name in source.names()]
-    found = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5)).run(source, source.target(), width=width)
+    selector = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5))
+    found = tamis.select(source, selector, width=width).selector
     again = tamis.GroupSAOLA(tamis.FisherZ(alpha=0.5))
     again.fit(*source.load(), groups=groups)
     assert found.kept_.tolist() == again.kept_.tolist()

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from tamis._registry import FORMATS, load
-from tamis.core.blocks import ColumnBlock, RowBlock
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.names import Names
 from tamis.sources.addresses import is_address, without_scheme
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
@@ -22,10 +23,13 @@ __all__ = [
     "FORMATS",
     "ColumnBlock",
     "ColumnSource",
+    "Compressed",
     "MemorySource",
+    "Names",
     "RowBlock",
     "RowSource",
     "Source",
+    "SourceError",
     "SourceInfo",
     "open_rows",
     "open_source",
