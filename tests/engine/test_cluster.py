@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
 import shutil
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ import scipy.sparse as sp
 import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError
+from tamis.core.names import Names
+from tamis.encode.bins import EqualWidthEncoder
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
@@ -26,6 +31,8 @@ from tamis.sources.stores.column_store import ColumnStore
 from test_contracts import public
 
 pytest.importorskip("distributed")
+sys.path.insert(0, str(Path(__file__).parent))
+import worker_troubles
 
 
 @pytest.fixture(scope="module")
@@ -295,3 +302,54 @@ def test_no_scheduler_and_no_count_are_told(wide, monkeypatch):
         tamis.select(wide, "saola", cluster="tcp://127.0.0.1:1")
     with pytest.raises(ParameterError, match="write for example local:2"):
         tamis.select(wide, "saola", cluster="local:two")
+
+
+# --- where columns are read and encoded ---------------------------------------------------------
+
+
+def _ranges(folder: Path, what: str) -> dict[int, list[tuple[int, int]]]:
+    """Which columns each process has read or encoded, by its number."""
+    found = {}
+    for path in folder.glob(f"{what}-*"):
+        lines = [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
+        found[int(path.name.split("-")[1])] = lines
+    return found
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_workers_read_and_encode_not_the_driver(tmp_path, monkeypatch, saved):
+    """With an encoder and a cluster, each column is read and encoded by the worker that scores it.
+
+    What is recorded of cuts and missing values is the same as without a cluster.
+    """
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 700)) + 0.4 * y[:, None] * (np.arange(700) % 50 == 0)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    names = Names.of(f"gene{j}" for j in range(700))
+    write_store(tmp_path / "data.cols", MemorySource(X, y, names=names))
+    expected = tamis.select(
+        ColumnStore(tmp_path / "data.cols"), "saola", encode=EqualWidthEncoder(4),
+        missing="category", keep_state=saved,
+    )  # fmt: skip
+    monkeypatch.setenv("TAMIS_WITNESS", str(tmp_path))
+    encoder = EqualWidthEncoder(4) if saved else worker_troubles.WitnessEncoder(4)
+    there = tamis.select(
+        worker_troubles.Witness(tmp_path / "data.cols"), "saola", encode=encoder,
+        missing="category", keep_state=saved, cluster="local:2", width=50,
+    )  # fmt: skip
+    assert_same_log(there.log, expected.log, "encoded by workers")
+    for fact in ("missing", "encoded"):
+        assert there.source[fact] == expected.source[fact]
+    assert there.source["missing"]["gaps"] == int(np.isnan(X).sum())
+    assert len(there.source["encoded"]) > 1
+    read = _ranges(tmp_path, "read")
+    here = read.pop(os.getpid(), [])
+    by_workers = sorted(r for ranges in read.values() for r in ranges)
+    assert by_workers == [(lo, lo + 50) for lo in range(0, 700, 50)]  # each once, by a worker
+    if not saved:
+        encoded = _ranges(tmp_path, "encode")
+        encoded.pop(os.getpid(), None)
+        assert sorted(r for ranges in encoded.values() for r in ranges) == by_workers
+    else:  # here, the few kept columns are read alone, for the state
+        assert {r for r in here if r[1] - r[0] == 1} == {(f, f + 1) for f in there.selector.kept_}

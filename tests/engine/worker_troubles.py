@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tamis.core.blocks import ColumnBlock
+from tamis.encode.bins import EqualWidthEncoder
 from tamis.sources.stores.column_store import ColumnStore
 
 
@@ -75,3 +77,21 @@ class Full(ColumnStore):
 
 def _is_worker():
     return multiprocessing.parent_process() is not None
+
+
+class Witness(ColumnStore):
+    """Writes down which process reads which columns."""
+
+    def read(self, lo, hi):
+        with open(Path(self.path).parent / f"read-{os.getpid()}", "a") as file:
+            file.write(f"{lo} {hi}\n")
+        return super().read(lo, hi)
+
+
+class WitnessEncoder(EqualWidthEncoder):
+    """Writes down which process encodes, into the folder that the environment names."""
+
+    def find(self, block, target, name_of=ColumnBlock.name_of):
+        with open(Path(os.environ["TAMIS_WITNESS"]) / f"encode-{os.getpid()}", "a") as file:
+            file.write(f"{block.first} {block.first + block.width}\n")
+        return super().find(block, target, name_of)

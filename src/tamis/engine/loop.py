@@ -17,6 +17,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock
 from tamis.core.names import Names
 from tamis.core.target import Target
+from tamis.encode.base import Cuts
 from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of, target_hashes
 from tamis.engine.wrappers.encoded import EncodedBlock
 from tamis.methods.selector import ColumnSelector
@@ -33,7 +34,7 @@ class ScoredColumns:
 
     `end` is where they end in the source. The block itself is None where it stays with the worker
     that read it, and where nothing is remembered. `leak` is the name of a column that equals the
-    target.
+    target; `cuts` is what was done to columns that were encoded.
     """
 
     first: int
@@ -43,6 +44,7 @@ class ScoredColumns:
     block: ColumnBlock | None = None
     hashes: Hashes | None = None
     leak: str | None = None
+    cuts: Cuts | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +81,7 @@ class Scorer:
             else self.selector.score_knowing(block, kept),
             block if self.send_blocks else None, hashes,
             self._leak(block, hashes) if known else None,
+            block.cuts if isinstance(block, EncodedBlock) else None,
         )  # fmt: skip
 
     def _hashes(self, block: ColumnBlock) -> Hashes | None:

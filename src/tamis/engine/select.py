@@ -18,10 +18,10 @@ from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Scorer, advance
-from tamis.engine.persistent.selection_state import SelectionState, state_for, warn_of_leak
+from tamis.engine.persistent.selection_state import state_for, warn_of_leak
 from tamis.engine.runs import Run
 from tamis.engine.workers.executors import executor
-from tamis.engine.wrappers.encoded import EncodedSource, Encoding
+from tamis.engine.wrappers.encoded import EncodedSoFar, EncodedSource, Encoding
 from tamis.engine.wrappers.groups import grouped, refuse_groups
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
@@ -130,17 +130,22 @@ def select(
             stack.enter_context(threads(n_jobs))
         by_columns = stack.enter_context(temporary_columns(source, progress))
         columns: ColumnSource = grouped(by_columns, groups)
+        noted: EncodedSoFar | None = None
         if not encoding.idle:
-            columns = EncodedSource(columns, encoding, target)
+            columns = encoded = EncodedSource(columns, encoding, target)
+            noted = EncodedSoFar(encoding) if state is None else state.encoded
         execute = stack.enter_context(executor(cluster))
         chosen.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
         chosen.prepare(columns.columns(), columns.n_columns)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
         at_hand = cluster is None or not columns.portable
         scorer = Scorer(chosen, target, state is not None, state is not None and at_hand)
+        scored = execute(scorer, columns, width, progress, 0)
+        if noted is not None and state is None:
+            scored = noted.counting(scored)
         leak = advance(
-            chosen, execute(scorer, columns, width, progress, 0), state, total=columns.n_columns,
-            whole=True, progress=watched(progress, watch, so_far),
+            chosen, scored, state, total=columns.n_columns, whole=True,
+            progress=watched(progress, watch, so_far),
         )  # fmt: skip
         if reason:
             chosen.measure_reason_ = reason
@@ -150,25 +155,15 @@ def select(
             state.warn_of_leak()
         elif leak is not None:
             warn_of_leak(leak)
-        encoded = _encoded(encoding, columns, state, chosen)
+        if noted is not None and state is None:
+            encoded.note_cuts(noted, chosen.kept_)
+    facts = encoding.record() if noted is None else noted.record(chosen.kept_)
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    run = describe_run(chosen, chosen.log_, info.record() | encoded, target, seconds, command)
+    run = describe_run(chosen, chosen.log_, info.record() | facts, target, seconds, command)
     run.state = state
     return run
-
-
-def _encoded(
-    encoding: Encoding, columns: ColumnSource, state: SelectionState | None, chosen: ColumnSelector
-) -> dict[str, Any]:
-    """Return what was done to the columns: noted on the way, or found in one more pass."""
-    if state is not None and state.encoded is not None:
-        return state.encoded.record(chosen.kept_)
-    if not isinstance(columns, EncodedSource):
-        return dict(encoding.record())
-    facts = columns.facts_of(chosen.kept_)
-    return dict(encoding.record(columns.gaps, columns.gap_columns, facts))
 
 
 def watched(progress: Progress, watch: Watch | None, so_far: Callable[[], Run]) -> Progress:

@@ -147,6 +147,9 @@ class SelectionState:
         """Remember what is needed of columns that the selector was updated with."""
         if scored.hashes is not None and scored.names is not None:
             self.seen.add(scored.first, scored.names, scored.hashes)
+        if scored.cuts is not None and self.encoded is not None:
+            self.encoded.count(scored.cuts)
+            self.encoded.note(scored.first, scored.cuts, self.selector.kept_)
         if scored.block is not None:
             self._hold(scored.block)
 
@@ -158,8 +161,6 @@ class SelectionState:
             self.columns[feature] = _nonzeros(block, feature - block.first)
         if len(self.columns) > 2 * len(kept) + 64:
             self.columns = {f: self.columns[f] for f in kept.tolist() if f in self.columns}
-        if self.encoded is not None:
-            self.encoded.take(block, kept)
 
     def fetch(self, source: ColumnSource) -> None:
         """Read the kept columns that workers read and did not send: they are few."""

@@ -7,7 +7,7 @@ was done is told in the record of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -172,20 +172,27 @@ class EncodedSoFar:
         self._gaps = self._columns = 0
         self._facts: Facts = {}
 
-    def take(self, block: ColumnBlock, kept: npt.NDArray[np.int64]) -> None:
-        """Take what is to be told of a block that was absorbed.
+    def count(self, cuts: Cuts) -> None:
+        """Count the missing values of columns that were encoded."""
+        self._gaps += int(cuts.missing.sum())
+        self._columns += int(np.count_nonzero(cuts.missing))
+
+    def note(self, first: int, cuts: Cuts, kept: npt.NDArray[np.int64]) -> None:
+        """Note the cuts of those columns from number `first` on that are kept.
 
         What fell in the meantime goes when it outnumbers what is kept.
         """
-        assert isinstance(block, EncodedBlock)
-        assert block.cuts is not None
-        self._gaps += int(block.cuts.missing.sum())
-        self._columns += int(np.count_nonzero(block.cuts.missing))
-        lo, hi = np.searchsorted(kept, [block.first, block.first + block.width])
+        lo, hi = np.searchsorted(kept, [first, first + len(cuts.stays)])
         for feature in kept[lo:hi].tolist():
-            self._facts[str(feature)] = _told(block.cuts, feature - block.first)
+            self._facts[str(feature)] = _told(cuts, feature - first)
         if len(self._facts) > 2 * len(kept) + 64:
             self._facts = self._of(kept)
+
+    def counting(self, scored: Iterable[Any]) -> Iterator[Any]:
+        """Yield scored columns unchanged, and count their missing values on the way."""
+        for columns in scored:
+            self.count(columns.cuts)
+            yield columns
 
     def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
         """What the record of a run says."""
@@ -214,14 +221,11 @@ def _told(cuts: Cuts, j: int) -> dict[str, Any]:
 
 
 class EncodedSource(WrappedSource):
-    """A source of columns whose blocks are encoded as they come."""
+    """A source of columns whose blocks are encoded where they are read."""
 
     def __init__(self, source: ColumnSource, encoding: Encoding, target: Target) -> None:
         super().__init__(source)
         self._encoding, self._target = encoding, target
-        self.portable = False
-        #: Missing values, and columns that have some, in the last pass.
-        self.gaps = self.gap_columns = 0
 
     def columns(
         self,
@@ -231,27 +235,19 @@ class EncodedSource(WrappedSource):
         progress: Progress = silent,
     ) -> Iterator[ColumnBlock]:
         """Stream blocks of encoded columns."""
-        self.gaps = self.gap_columns = 0
         for block in self._source.columns(width, start, stop, progress):
-            encoded = self._encoding.encode(block, self._target, self._name_of)
-            assert encoded.cuts is not None
-            self.gaps += int(encoded.cuts.missing.sum())
-            self.gap_columns += int(np.count_nonzero(encoded.cuts.missing))
-            yield encoded
+            yield self._encoding.encode(block, self._target, self._name_of)
 
-    def facts_of(self, features: npt.NDArray[np.int64]) -> Facts:
-        """Cuts and gaps of some features by number, in one more pass over the data."""
-        facts: Facts = {}
-        if not len(features):
-            return facts
+    def note_cuts(self, so_far: EncodedSoFar, kept: npt.NDArray[np.int64]) -> None:
+        """Find the cuts of kept features, in one more pass over the data."""
+        if not len(kept):
+            return
         for block in self._source.columns():
-            inside = features[(features >= block.first) & (features < block.first + block.width)]
-            if not len(inside):
-                continue
-            picked = block.pick(inside - block.first)
-            cuts = self._encoding.encoder.find(picked, self._target, self._name_of)
-            facts |= {str(feature): _told(cuts, i) for i, feature in enumerate(inside.tolist())}
-        return facts
+            inside = kept[(kept >= block.first) & (kept < block.first + block.width)]
+            for feature in inside.tolist():
+                picked = block.pick(np.array([feature - block.first]))
+                cuts = self._encoding.encoder.find(picked, self._target, self._name_of)
+                so_far.note(feature, cuts, np.array([feature]))
 
     def _name_of(self, block: ColumnBlock, column: int) -> str:
         return block.name_of(column, self.name_prefix, self.name_base)
