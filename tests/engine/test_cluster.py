@@ -18,7 +18,7 @@ import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError
 from tamis.core.names import Names
-from tamis.encode.bins import EqualWidthEncoder
+from tamis.encode.binning import EqualWidthEncoder
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock
-from tamis.encode.bins import EqualWidthEncoder
+from tamis.encode.binning import EqualWidthEncoder
 from tamis.sources.stores.column_store import ColumnStore
 
 
