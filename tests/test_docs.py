@@ -165,6 +165,70 @@ def test_choose_a_method_names_every_method() -> None:
         assert f"`{kind.public_name}`" in chosen, f"{kind.public_name} is not there"
 
 
+#: Folders that commands write; the pages mention them, the repository does not have them.
+WRITTEN = {"cells/", "results/", "run/", "state/"}
+
+
+def paths_mentioned() -> list[tuple[str, str]]:
+    """Return every `module.py` with a folder, and every `folder/`, that a page has in backticks."""
+    path = re.compile(r"`([\w.-]+/(?:[\w.-]+/)*(?:[\w.-]+\.py)?)`")
+    return [
+        (page.name, found)
+        for page in PAGES
+        for found in path.findall(page.read_text())
+        if found not in WRITTEN
+    ]
+
+
+def test_paths_in_the_pages_exist() -> None:
+    mentioned = paths_mentioned()
+    missing = [
+        f"{page}: {path}"
+        for page, path in mentioned
+        if not any((root / path).exists() for root in (ROOT, ROOT / "src" / "tamis"))
+    ]
+    assert not missing, "\n".join(missing)
+    assert len(mentioned) > 20
+
+
+def test_walks_name_functions_that_exist() -> None:
+    """Lines of the diagrams in how-it-works.md are a module, a function or class, and a remark."""
+    walks = "".join(blocks(ROOT / "docs" / "how-it-works.md", ""))
+    steps = re.findall(r"^ *(\S+\.py) +([\w.]+)", walks, re.MULTILINE)
+    for path, name in steps:
+        source = (ROOT / "src" / "tamis" / path).read_text()
+        for part in name.split("."):
+            assert re.search(rf"\b(def|class) {part}\b", source), f"{path} has no {part}"
+    assert len(steps) > 40
+
+
+def test_dotted_names_in_the_pages_exist() -> None:
+    # Lower case after the dot, or a class: `tamis.NAME` stands for any name.
+    name = re.compile(r"`(tamis(?:\.(?![A-Z]+[`(])\w+)+)[`(]")
+    mentioned = {(page.name, n) for page in PAGES for n in name.findall(page.read_text())}
+    for page, dotted in sorted(mentioned):
+        found = resolve(dotted)
+        assert found is not None, f"{page}: {dotted} does not exist"
+    assert len(mentioned) > 10
+
+
+def resolve(dotted: str) -> object:
+    """Return the module, class or attribute of a dotted name, or None."""
+    module, *rest = dotted.split(".")
+    found: object = importlib.import_module(module)
+    for part in rest:
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            if not isinstance(found, types.ModuleType):
+                return None
+            try:
+                found = importlib.import_module(f"{found.__name__}.{part}")
+            except ImportError:
+                return None
+    return found
+
+
 def test_every_page_is_linked() -> None:
     linked = set()
     for page in PAGES:
