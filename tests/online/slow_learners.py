@@ -1,4 +1,4 @@
-"""Algorithms 1 to 4 of Wu, Hoi, Mei, Yu (2017) as they are printed: slow, dense, obvious.
+"""Algorithms 1 to 4 of Wu, Hoi, Mei, Yu (2017) as printed: slow, dense, obvious.
 
 Sums go over the row's features in their order, one after the other, as in the compiled loops, so
 that a margin of exactly 1 is the same on both sides. Everything else is done on whole vectors.

@@ -72,7 +72,7 @@ RATES = ((0.2, 0.01), (0.2, 0.5), (1.0, 0.3), (0.01, 0.001), (1.5, 0.6))
 
 
 def nearly_the_same(found, expected):
-    """The shared factor rounds differently from shrinking each weight by itself."""
+    """The shared factor rounds differently from shrinking each weight independently."""
     assert found.kept_.tolist() == expected.kept
     size = np.abs(expected.weights).max(initial=0.0)
     np.testing.assert_allclose(found.weights_, expected.weights, rtol=1e-6, atol=1e-12 * size)

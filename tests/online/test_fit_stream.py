@@ -103,7 +103,7 @@ BAD = {
 @pytest.mark.parametrize("chunk", [1, 300, 10**6])
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_bad_line_is_one_sentence_or_counted(tmp_path, table, monkeypatch, kind, chunk, packed):
-    line, said, words = BAD[kind]
+    line, message, words = BAD[kind]
     lines = text_of(*table)
     monkeypatch.setattr(svmlight, "LOOK", len("\n".join(lines[:10])))
     lines.insert(5, "# a comment")
@@ -114,11 +114,11 @@ def test_a_bad_line_is_one_sentence_or_counted(tmp_path, table, monkeypatch, kin
         content = (tmp_path / "bad.svm").read_bytes()
         path = str(tmp_path / "bad.svm.gz")
         (tmp_path / "bad.svm.gz").write_bytes(gzip.compress(content))
-    said = said.replace("first 4 MB", "first 0 MB")
+    message = message.replace("first 4 MB", "first 0 MB")
     model = tamis.SOFS(9)
     with pytest.raises(ValueError, match="bad") as error:
         model.fit_stream(path, classes=[-1, 1], chunk=chunk)
-    assert str(error.value) == f"{path}, {said}"
+    assert str(error.value) == f"{path}, {message}"
     assert not hasattr(model, "classes_")
     model.fit_stream(path, classes=[-1, 1], chunk=chunk, skip_bad_lines=True)
     assert sum(model.bad_lines_.values()) == 1
@@ -165,12 +165,12 @@ def test_of_a_truncated_file_all_that_came_whole_is_used_if_asked(tmp_path, tabl
     path.write_bytes(packed[: len(packed) // 2])
     with pytest.raises(SourceError) as error:
         tamis.SOFS(9).fit_stream(path, chunk=chunk)
-    said = str(error.value)
+    message = str(error.value)
     model = tamis.SOFS(9).fit_stream(path, chunk=chunk, skip_bad_lines=True)
     rows = model.work_["rows"]
     assert 100 < rows < 300
-    assert said.startswith(f"{path} is a truncated or damaged gzip file near byte ")
-    assert said.endswith(
+    assert message.startswith(f"{path} is a truncated or damaged gzip file near byte ")
+    assert message.endswith(
         f", after line {rows}; fetch or write it again, or learn from what came before {SKIP}"
     )
     assert model.bad_lines_ == {"end of a damaged file": 1}
@@ -290,7 +290,7 @@ def test_standard_input_is_read_once_and_never_sought(table, monkeypatch, pack):
         tamis.SOFS(9).fit_stream("-")
 
 
-def test_a_label_that_a_pipe_shows_late_is_told(table, monkeypatch):
+def test_a_label_that_a_pipe_shows_late_is_reported(table, monkeypatch):
     X, y = table
     lines = text_of(X, y)
     monkeypatch.setattr(svmlight, "LOOK", 2000)
@@ -340,14 +340,14 @@ def test_iterators_and_sources(table):
     assert same(tamis.SOFS(9).fit_stream(iter(blocks)), expected)
     assert same(tamis.SOFS(9).fit_stream(blocks), expected)
     assert same(tamis.SOFS(9).fit_stream(tamis.open(X, y=y)), expected)
-    for data, said in (
+    for data, message in (
         (X, "is not a stream of rows; use fit for tables"),
         ([], "there is no file to read; give at least one"),
         (3, "a int is not a stream of rows"),
         (iter([3]), "an iterator of rows gave a int; give RowBlocks"),
         (iter([rows_of(X, None)]), "does not tell its classes; give them with classes="),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             tamis.SOFS(9).fit_stream(data)
     with pytest.raises(InputError, match="the iterator of rows can be read only once"):
         tamis.SOFS(9, passes=2).fit_stream(iter(blocks))

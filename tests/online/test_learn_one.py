@@ -29,7 +29,7 @@ def test_one_by_one_is_the_same_as_all_at_once(learner, n_classes) -> None:
         right += guess == label
         assert live.learn_one(row, label) is None
     same(live, expected)
-    # Before the first row a model says None, which is no mistake that it counts.
+    # Before the first row a model predicts None, which does not count as a mistake.
     assert 60 - right - live.work_["mistakes"] in (0, 1)
 
 

@@ -25,7 +25,7 @@ def test_one_shard_is_sofs_to_the_bit(more, size):
 def slowly_merged(case, size, shards, gamma):
     """The formulas of the docstring, from one SOFS for each share that keeps every feature known.
 
-    The precisions of features that a shard does not keep are told by its marks.
+    The precisions of features that a shard does not keep follow from its marks.
     """
     precision, weighted = 0.0, 0.0
     keeps = np.zeros(case.X.shape[1])

@@ -162,10 +162,10 @@ def test_a_given_size_has_a_curve_of_one_point():
         ),
     ],
 )
-def test_wrong_sizes_are_told(parameters, sentence):
-    with pytest.raises(ParameterError) as told:
+def test_wrong_sizes_are_reported(parameters, sentence):
+    with pytest.raises(ParameterError) as caught:
         tamis.SOFS(**parameters).fit(np.eye(4), [0, 1, 0, 1])
-    assert str(told.value) == sentence
+    assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -185,16 +185,16 @@ def test_a_state_put_away_goes_on_to_the_same_model(learner):
 def test_work_is_that_of_the_sizes_that_led():
     X, y, _ = known_stream(12, rows=900, columns=200, others=20)
     model = tamis.SOFS("auto", sizes=SOME)
-    wrong, lead, told = 0, 0, []
+    wrong, lead, counted = 0, 0, []
     for row in range(len(y)):
         alone = model.learner_.model.models[lead] if row else None
         if alone is not None:
             wrong += (alone.scores(model.learner_.prepare(sparse_rows(X[row])))[0, 0] > 0) != y[row]
         else:
-            wrong += bool(y[row])  # nothing is known yet, and a score of 0 says the first class
+            wrong += bool(y[row])  # nothing is known yet, and a score of 0 predicts the first class
         model.partial_fit(X[row], y[row : row + 1], [False, True])
-        told.append(model.work_["mistakes"])
+        counted.append(model.work_["mistakes"])
         if (row + 1) & row == 0:
             lead = model.learner_.model.recent.first_good()
-    assert told[-1] == wrong
-    assert all(b - a in (0, 1) for a, b in pairwise(told))
+    assert counted[-1] == wrong
+    assert all(b - a in (0, 1) for a, b in pairwise(counted))
