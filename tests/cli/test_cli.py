@@ -98,7 +98,7 @@ def test_every_format_gives_the_same_features(tamis, svm, tmp_path):
         (["--threshold", "0"], "MutualInformation(threshold=0.0, alpha=None)"),
     ],
 )  # fmt: skip
-def test_the_measure_is_the_one_asked_for(tamis, svm, options, measure):
+def test_the_measure_is_the_one_requested(tamis, svm, options, measure):
     done = tamis("select", "t.svm", "--out", "run", *options)
     assert f"measure: {measure}" in done.out
     assert "because it was given" in done.out

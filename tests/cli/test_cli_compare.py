@@ -100,8 +100,8 @@ def test_warnings_of_methods_are_printed(tamis, tmp_path) -> None:
         "compare", "n.npy", "--methods", method, "--classifiers", "nb", "--cv", "1x3",
         "--out", "results", "--n-jobs", "1",
     )  # fmt: skip
-    [told] = [line for line in done.out.splitlines() if line.startswith("warning: ")]
-    assert re.fullmatch(rf"warning: n, {method}: .* takes every value as .* \(3 folds\)", told)
+    [warning] = [line for line in done.out.splitlines() if line.startswith("warning: ")]
+    assert re.fullmatch(rf"warning: n, {method}: .* takes every value as .* \(3 folds\)", warning)
 
 
 def test_a_class_that_cannot_be_imported_says_where_to_put_it(tamis, files) -> None:

@@ -39,7 +39,7 @@ def test_encode_and_missing(tamis, patients, tmp_path):
     assert record["missing"] == {"policy": "category", "gaps": 23, "columns": 1}
 
 
-def test_wrong_words_are_told(tamis, patients, tmp_path):
+def test_wrong_words_are_reported(tamis, patients, tmp_path):
     words = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
     assert tamis(*words, "--bins", "3").one_sentence() == (
         "--bins is for --encode equal-width, equal-frequency or kmeans"
@@ -77,7 +77,7 @@ def test_tune_picks_what_was_not_given(tamis, rows, tmp_path):
     assert "tuned: lam=" in fofs.err
 
 
-def test_auto_size_is_told_and_recorded(tamis, rows, tmp_path):
+def test_auto_size_is_reported_and_recorded(tamis, rows, tmp_path):
     done = tamis("learn", rows, "-k", "auto", "--gamma", "10", "--out", tmp_path / "model")
     record = json.loads((tmp_path / "model" / "model.json").read_text())
     assert f"auto chose {record['n_features']} features of the sizes 4 to 4,096" in done.out
@@ -88,7 +88,7 @@ def test_auto_size_is_told_and_recorded(tamis, rows, tmp_path):
     assert "2 is the largest size, and more may do better: try --param sizes=2,8\n" in done.out
 
 
-def test_wrong_ways_to_tune_are_told(tamis, rows):
+def test_wrong_ways_to_tune_are_reported(tamis, rows):
     assert tamis("learn", rows, "--tune", "some").one_sentence() == (
         "--tune some is not a number of rows"
     )

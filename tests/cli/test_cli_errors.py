@@ -185,7 +185,7 @@ def test_why_needs_a_run(refused, svm, tmp_path):
 @pytest.mark.parametrize(
     "command", [["why", "run", "1"], ["info", "run"], ["info", "run", "--json"]]
 )
-def test_a_damaged_run_is_told(refused, tamis, svm, tmp_path, command):
+def test_a_damaged_run_is_reported(refused, tamis, svm, tmp_path, command):
     tamis("select", "t.svm", "--out", "run")
     os.unlink("run/state.sqlite")  # a run that was saved for reading only
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -197,7 +197,7 @@ def test_a_damaged_run_is_told(refused, tamis, svm, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", [["why", "run", "1"], ["info", "run"], ["status", "run"]])
-def test_a_damaged_living_run_is_told(refused, tamis, svm, tmp_path, command):
+def test_a_damaged_living_run_is_reported(refused, tamis, svm, tmp_path, command):
     tamis("select", "t.svm", "--out", "run")
     os.truncate("run/state.sqlite", 5000)
     assert refused(*command).startswith("run is damaged (")
@@ -219,7 +219,7 @@ def test_demo_needs_a_folder_to_write_to(refused, svm):
     assert refused("demo", "--out", "t.svm").startswith("t.svm cannot be made: ")
 
 
-def test_an_option_of_another_format_is_told(refused, tamis, tmp_path):
+def test_an_option_of_another_format_is_reported(refused, tamis, tmp_path):
     sp.save_npz("m.npz", sp.eye(5, format="csc"))
     said = refused("info", "m.npz", "--zero-based")
     assert said == "m.npz: the npz reader has no option 'zero_based'"
@@ -232,7 +232,7 @@ def test_an_option_of_another_format_is_told(refused, tamis, tmp_path):
         (KeyboardInterrupt, 130, "stopped; nothing was written but what an earlier step had fin"),
     ],
 )
-def test_what_stops_a_run_is_told_without_a_traceback(tamis, svm, monkeypatch, error, code, said):
+def test_what_stops_a_run_prints_no_traceback(tamis, svm, monkeypatch, error, code, said):
     def stop(*_, **__):
         raise error
 
@@ -244,7 +244,7 @@ def test_what_stops_a_run_is_told_without_a_traceback(tamis, svm, monkeypatch, e
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_a_full_disk_under_standard_output_is_told(tmp_path, svm):
+def test_a_full_disk_under_standard_output_is_reported(tmp_path, svm):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "tamis", "info", "t.svm"],

@@ -115,7 +115,7 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
         (("watch", "run", "nothing"), "nothing cannot be watched (No such file or directory)"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_sentence(tamis, week, words, said):
+def test_what_cannot_be_is_reported_in_one_sentence(tamis, week, words, said):
     asked = ("--target", "y", "--key", "id", "--quiet")
     tamis("select", "monday.parquet", *asked, "--out", "run")
     tamis("select", "monday.parquet", *asked, "--out", "fcbf", "--method", "fcbf")
@@ -142,9 +142,9 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week)
     for more in ((), ("--checkpoint",)):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            told = tamis("select", "copied.parquet", *asked, "--out", "other", "--force", *more)
-        assert told.code == 0
-        assert told.err.count("the column 'y_2' equals the target in every row") == 1
+            done = tamis("select", "copied.parquet", *asked, "--out", "other", "--force", *more)
+        assert done.code == 0
+        assert done.err.count("the column 'y_2' equals the target in every row") == 1
 
 
 @pytest.mark.parametrize("more", [(), ("--checkpoint",)])
@@ -192,10 +192,12 @@ def test_columns_that_are_fed_are_encoded_as_the_run_was(tamis, tmp_path):
         assert tamis("feed", out, "tuesday.parquet").code == 0
         for feature in ("age", "weight", "pulse"):
             assert tamis("why", out, feature).out == tamis("why", "whole", feature).out
-        told = [json.loads((tmp_path / where / "run.json").read_text()) for where in (out, "whole")]
+        records = [
+            json.loads((tmp_path / where / "run.json").read_text()) for where in (out, "whole")
+        ]
         for key in ("encode", "missing", "encoded"):
-            assert told[0]["source"][key] == told[1]["source"][key]
-        assert told[0]["measure_reason"] == told[1]["measure_reason"]
+            assert records[0]["source"][key] == records[1]["source"][key]
+        assert records[0]["measure_reason"] == records[1]["measure_reason"]
     assert "its values were cut at " in tamis("why", "run", "pulse").out
     assert tamis("feed", "run", "tuesday.parquet").out.startswith(
         "tuesday.parquet: 0 columns taken, 0 of them kept; 1 was fed before and was skipped"

@@ -61,9 +61,9 @@ def test_a_warning_is_one_line(tamis, tmp_path) -> None:
         warnings.simplefilter("default")
         done = tamis("select", "numbers.svm", *options)
     assert done.code == 0
-    told = [line for line in done.err.splitlines() if line.startswith("tamis: ")]
-    assert len(told) == 1
-    assert "takes every value as a category" in told[0]
+    printed = [line for line in done.err.splitlines() if line.startswith("tamis: ")]
+    assert len(printed) == 1
+    assert "takes every value as a category" in printed[0]
 
 
 def test_groups_are_the_tables_of_a_folder(tamis, svm, tmp_path):

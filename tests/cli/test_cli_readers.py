@@ -19,7 +19,7 @@ def table() -> pd.DataFrame:
     y = rng.integers(0, 2, 200)
     X = rng.integers(0, 4, (200, 12)).astype(float)
     X[:, 3], X[:, 8] = y, np.where(rng.random(200) < 0.1, 1 - y, y)
-    X[0, 3] = 1 - y[0]  # no copy of the target, which would be told
+    X[0, 3] = 1 - y[0]  # no copy of the target, which would be reported
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)])
     frame["town"] = rng.choice(["Bonn", "Köln", "Trier"], 200)
     frame["who"] = [f"p{i}" for i in range(200)]
@@ -68,7 +68,7 @@ def test_every_kind_of_table_gives_the_same_features(tamis, tmp_path, table):
 def test_lists_and_lines_from_the_command_line(tamis, tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
-    hints = np.concatenate([[1 - y[0]], y[1:]])  # no copy of the target, which would be told
+    hints = np.concatenate([[1 - y[0]], y[1:]])  # no copy of the target, which would be reported
     lists = [["spam"] * int(3 * hint) + ["the"] for hint in hints]
     pq.write_table(pa.table({"words": lists, "y": y}), tmp_path / "mail.parquet")
     out = tamis(

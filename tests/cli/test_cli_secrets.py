@@ -109,7 +109,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("data", BAD)
-def test_what_fails_is_told_without_it(tamis, tmp_path, data):
+def test_what_fails_is_reported_without_it(tamis, tmp_path, data):
     Selection.create(tmp_path / "run", [0, 1, 0, 1])
     commands = [("select", data, "--out", "out"), ("feed", "run", data)]
     if data in (BAD[0], BAD[6]):

@@ -1,4 +1,4 @@
-"""A target that nobody named is told before any long work, with what could be one."""
+"""A target that is not named raises an error before any long work, with candidates."""
 
 from __future__ import annotations
 

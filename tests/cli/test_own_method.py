@@ -86,7 +86,7 @@ def test_a_batch_method_of_ones_own(tamis, days, kind):
         ("soala", "Invalid value for '--method': 'soala' is not known; give one of all, alpha-inv"),
     ],
 )
-def test_what_cannot_be_taken_is_told_in_one_sentence(tamis, days, method, said):
+def test_what_cannot_be_taken_is_reported_in_one_sentence(tamis, days, method, said):
     words = tamis("select", "all.parquet", "--target", "y", "--method", method, "--out", "run")
     assert words.one_sentence().startswith(said)
     assert not Path("run").exists()

@@ -50,7 +50,7 @@ def a_run(names=None, shift=0.0, **book) -> Run:
     )  # fmt: skip
 
 
-def told(run):
+def facts_of(run):
     log = run.log
     return {
         "why": [run.why(k) for k in range(len(log))],

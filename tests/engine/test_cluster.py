@@ -181,11 +181,11 @@ def test_processes_hear_of_what_is_kept(rising):
 
 
 def test_whoever_follows_the_progress_need_not_be_sent(rising):
-    told = []
+    reported = []
     tamis.select(
-        rising["whole"], "saola", cluster="local:1", progress=lambda *args: told.append(args)
+        rising["whole"], "saola", cluster="local:1", progress=lambda *args: reported.append(args)
     )
-    assert told
+    assert reported
 
 
 def test_blocks_are_handed_over_where_workers_cannot_read(client):
@@ -266,15 +266,15 @@ def test_results_come_in_order_and_few_are_under_way():
 
 
 @pytest.mark.parametrize("way", ["dask", "local:1"])
-def test_a_store_that_a_worker_cannot_see_is_told(wide, tmp_path, client, monkeypatch, way):
+def test_a_store_that_a_worker_cannot_see_is_reported(wide, tmp_path, client, monkeypatch, way):
     shutil.copytree(wide.path, tmp_path / "gone.cols")
     store = ColumnStore(tmp_path / "gone.cols")
     monkeypatch.setattr(
         ColumnStore, "__reduce__", lambda self: (ColumnStore, ("/nowhere/gone.cols",))
     )
-    with pytest.raises(ClusterError) as told:
+    with pytest.raises(ClusterError) as caught:
         tamis.select(store, "saola", cluster=client if way == "dask" else way)
-    who, what = str(told.value).split(" cannot open the data ")
+    who, what = str(caught.value).split(" cannot open the data ")
     assert who.startswith("the worker tcp://" if way == "dask" else "a worker process")
     assert what == (
         "(/nowhere/gone.cols does not exist; check the path); every worker must see it under the "
@@ -282,7 +282,7 @@ def test_a_store_that_a_worker_cannot_see_is_told(wide, tmp_path, client, monkey
     )
 
 
-def test_another_version_on_a_worker_is_told(wide, client, monkeypatch):
+def test_another_version_on_a_worker_is_reported(wide, client, monkeypatch):
     monkeypatch.setattr(engine_cluster, "__version__", "99.0")
     sentence = (
         rf"the worker tcp://\S+ has tamis {re.escape(tamis.__version__)} where the driver has "
@@ -296,7 +296,7 @@ def test_another_version_on_a_worker_is_told(wide, client, monkeypatch):
         tamis.select(wide, "saola", cluster=client)
 
 
-def test_no_scheduler_and_no_count_are_told(wide, monkeypatch):
+def test_no_scheduler_and_no_count_are_reported(wide, monkeypatch):
     monkeypatch.setattr(engine_cluster, "PATIENCE", 1)
     with pytest.raises(ClusterError, match=r"there is no Dask scheduler at 'tcp://127\.0\.0\.1:1'"):
         tamis.select(wide, "saola", cluster="tcp://127.0.0.1:1")

@@ -100,11 +100,11 @@ def test_a_process_killed_half_way_changes_nothing(wide, expected, tmp_path):
 # --- memory ends --------------------------------------------------------------------------------
 
 
-def test_processes_that_die_again_and_again_are_told(wide, monkeypatch):
+def test_processes_that_die_again_and_again_are_reported(wide, monkeypatch):
     monkeypatch.setattr(engine_processes, "LOSSES", 0)
-    with pytest.raises(ClusterError) as told:
+    with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Deadly(wide.path), "saola", cluster="local:1")
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "worker processes died again and again at the same place, most likely for lack of memory; "
         "give fewer processes, a smaller width (--width) or more memory"
     )
@@ -112,19 +112,19 @@ def test_processes_that_die_again_and_again_are_told(wide, monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are kept by Linux")
 def test_a_process_that_may_not_have_more_memory_says_so(wide):
-    with pytest.raises(ClusterError) as told:
+    with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Starved(wide.path), "saola", cluster="local:1")
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "a worker process ran out of memory on columns 0 to 255; take fewer at a time (--width "
         "64), or give each worker more memory"
     )
 
 
 @pytest.mark.parametrize("own_client", [(1, 0, "700MB")], indirect=True)
-def test_a_worker_that_dask_ends_for_its_memory_is_told(wide, own_client):
-    with pytest.raises(ClusterError) as told:
+def test_a_worker_that_dask_ends_for_its_memory_is_reported(wide, own_client):
+    with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Greedy(wide.path), "saola", cluster=own_client)
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "workers died again and again on the same columns, most likely for lack of memory; give "
         "them more memory, or a smaller width (--width)"
     )
@@ -154,9 +154,9 @@ PAUSED = (
 def test_paused_workers_are_not_waited_for_forever(wide, inside):
     full = worker_troubles.Full(wide.path)
     for _ in range(2):  # in the middle of a run, and when it begins
-        with pytest.raises(ClusterError) as told:
+        with pytest.raises(ClusterError) as caught:
             tamis.select(full, "saola", cluster=inside, width=10)
-        assert str(told.value) == PAUSED
+        assert str(caught.value) == PAUSED
 
 
 def test_workers_that_have_left_are_not_waited_for_forever(wide, inside):

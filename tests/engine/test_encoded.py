@@ -1,4 +1,4 @@
-"""Selecting from encoded columns: the same for every block, as if encoded beforehand, and told."""
+"""Selecting from encoded columns: the same for every block width, as if encoded before."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def test_width_and_threads_do_not_matter(encode, missing):
         assert [run.why(f) for f in range(15)] == [runs[0].why(f) for f in range(15)]
         assert run.source["encoded"] == runs[0].source["encoded"]
         assert run.source["missing"] == runs[0].source["missing"]
-    told = runs[0].source["missing"]
-    assert told["policy"] == missing
-    assert told["gaps"] == int(frame.isna().sum().sum())
-    assert told["columns"] == 4
+    recorded = runs[0].source["missing"]
+    assert recorded["policy"] == missing
+    assert recorded["gaps"] == int(frame.isna().sum().sum())
+    assert recorded["columns"] == 4
 
 
 def test_it_is_the_same_as_encoding_beforehand():
@@ -154,9 +154,9 @@ def test_the_measure_given_is_kept():
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_read(selector, how, sentence):
-    with pytest.raises(ParameterError) as told:
+    with pytest.raises(ParameterError) as caught:
         tamis.select(np.eye(6), selector, [0, 1, 0, 1, 0, 1], **how)
-    assert str(told.value).startswith(sentence)
+    assert str(caught.value).startswith(sentence)
 
 
 def test_mdlp_needs_classes():

@@ -145,11 +145,11 @@ def test_columns_without_names_are_called_as_the_selection_calls_them(tmp_path):
     assert_same_log(selection.run.log, hand.log_, "numbered")
 
 
-def test_a_label_that_comes_back_is_told():
+def test_a_label_that_comes_back_is_reported():
     mixed = np.array(["a", "b", "a"])
-    with pytest.warns(DataWarning) as told:
+    with pytest.warns(DataWarning) as caught:
         tamis.select(table().iloc[:, :3], selector(), labels(), groups=mixed)
-    assert str(told[0].message) == (
+    assert str(caught[0].message) == (
         "the columns of the group 'a' do not stand side by side in the data; a label that comes "
         "back is a new group"
     )
@@ -183,12 +183,12 @@ def plain_text(folder) -> str:
         ("feature,group\nc0,a\nc0,b\n", "{} names 'c0' more than once; a feature has one group"),
     ],
 )
-def test_files_that_cannot_be_are_told(tmp_path, text, said):
+def test_files_that_cannot_be_are_reported(tmp_path, text, said):
     path = written(tmp_path, text)
-    with pytest.raises(SourceError) as told:
+    with pytest.raises(SourceError) as caught:
         read_groups(path)
-    assert str(told.value).startswith(said.format(path))
-    assert "\n" not in str(told.value)
+    assert str(caught.value).startswith(said.format(path))
+    assert "\n" not in str(caught.value)
     with pytest.raises(SourceError, match="No such file or directory"):
         read_groups(tmp_path / "gone.csv")
 
@@ -197,14 +197,14 @@ def test_features_that_are_missing_or_unknown_are_named(tmp_path):
     data, y = table(), labels()
     by_name = dict(zip(data, LABELS, strict=True))
     few = {name: label for name, label in by_name.items() if name not in ("c3", "c5")}
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         tamis.select(data, selector(), y, groups=few)
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "groups gives no group to 'c3' and 'c5' of the data; add a line for each"
     )
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         tamis.select(data, selector(), y, groups=by_name | {"zz": "g9"})
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "groups names 'zz', which the data does not have as a feature; check the names, or leave "
         "them out"
     )

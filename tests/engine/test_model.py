@@ -149,7 +149,7 @@ def test_a_damaged_folder_is_one_sentence(tmp_path, table, harm):
     assert "\n" not in text
 
 
-def test_what_is_no_model_of_ours_is_told(tmp_path, table):
+def test_what_is_no_model_of_ours_is_reported(tmp_path, table):
     with pytest.raises(SourceError, match=r"is not a model; it has no model\.json written by"):
         tamis.open_model(tmp_path)
     tamis.save_model(tamis.PET(3).fit(*table), tmp_path / "m")

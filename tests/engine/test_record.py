@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sample_runs import ODD, REASONS, a_run, names_in, told
+from sample_runs import ODD, REASONS, a_run, facts_of, names_in
 
 from tamis.core import files
 from tamis.core.decisions import DecisionLog
@@ -32,20 +32,20 @@ def test_what_is_written_is_read_again(tmp_path, book):
     assert names_in(tmp_path) == ["run"]
     assert names_in(tmp_path / "run") == FILES
     again = open_run(str(tmp_path / "run"))
-    assert told(again) == told(run)
+    assert facts_of(again) == facts_of(run)
     assert again.log.replay() == [1, 6]
     assert again.selector is None
 
 
 def test_a_run_read_from_a_folder_can_be_written_again(tmp_path):
     first = open_run(save_run(a_run(names=ODD), tmp_path / "a"))
-    assert told(open_run(save_run(first, tmp_path / "b"))) == told(first)
+    assert facts_of(open_run(save_run(first, tmp_path / "b"))) == facts_of(first)
 
 
 def test_a_log_in_many_pieces_is_the_same_log(tmp_path, monkeypatch):
     monkeypatch.setattr(log_tables, "CHUNK", 3)
     run = a_run(names=ODD)
-    assert told(open_run(save_run(run, tmp_path / "run"))) == told(run)
+    assert facts_of(open_run(save_run(run, tmp_path / "run"))) == facts_of(run)
     assert pq.ParquetFile(tmp_path / "run" / "log.parquet").num_row_groups == 4
 
 
@@ -55,7 +55,7 @@ def test_a_real_run_is_read_again(tmp_path):
     X = rng.integers(0, 4, (150, 60)).astype(float)
     X[:, ::7] = np.where(rng.random((150, 9)) < 0.4, y[:, None], X[:, ::7])
     run = select(X, "saola", y, command="tamis select 'it is'")
-    assert told(open_run(save_run(run, tmp_path / "run"))) == told(run)
+    assert facts_of(open_run(save_run(run, tmp_path / "run"))) == facts_of(run)
 
 
 def test_no_features_and_no_kept_feature_make_a_run_too(tmp_path):
@@ -109,12 +109,12 @@ def test_run_json_says_what_a_person_wants_to_know(tmp_path):
 
 def test_a_folder_that_is_there_is_not_overwritten(tmp_path):
     save_run(a_run(), tmp_path / "run")
-    before = told(open_run(tmp_path / "run"))
+    before = facts_of(open_run(tmp_path / "run"))
     with pytest.raises(OutputError, match=r"run already exists; choose another name, or use"):
         save_run(a_run(shift=0.05), tmp_path / "run")
-    assert told(open_run(tmp_path / "run")) == before
+    assert facts_of(open_run(tmp_path / "run")) == before
     save_run(a_run(shift=0.05), tmp_path / "run", force=True)
-    assert told(open_run(tmp_path / "run")) == told(a_run(shift=0.05))
+    assert facts_of(open_run(tmp_path / "run")) == facts_of(a_run(shift=0.05))
     assert names_in(tmp_path) == ["run"]
 
 
@@ -152,7 +152,7 @@ def test_the_current_folder_can_be_the_run(tmp_path, monkeypatch):
     assert names_in(tmp_path / "here") == FILES
 
 
-def test_a_missing_parent_is_told_and_not_made(tmp_path):
+def test_a_missing_parent_is_reported_and_not_made(tmp_path):
     with pytest.raises(OutputError, match=r"^the folder .*/a/b does not exist; make it first"):
         check_folder(tmp_path / "a" / "b" / "run", "run")
     (tmp_path / "file").write_text("")
@@ -200,10 +200,10 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, f
         assert str(caught.value).endswith("(No space left on device); nothing was written")
     assert names_in(tmp_path) == before
     if there:
-        assert told(open_run(tmp_path / "run")) == told(a_run())
+        assert facts_of(open_run(tmp_path / "run")) == facts_of(a_run())
 
 
-def test_an_arrow_error_is_told_in_one_sentence(tmp_path, monkeypatch):
+def test_an_arrow_error_is_reported_in_one_sentence(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise pa.ArrowInvalid("first line.\nsecond line")
 
@@ -236,4 +236,4 @@ def test_a_move_that_fails_loses_no_run(tmp_path, monkeypatch, which, late, kind
     monkeypatch.undo()
     is_new = late and which == 2
     assert names_in(tmp_path) == ["run"]
-    assert told(open_run(tmp_path / "run")) == told(a_run(shift=0.05 if is_new else 0.0))
+    assert facts_of(open_run(tmp_path / "run")) == facts_of(a_run(shift=0.05 if is_new else 0.0))

@@ -1,4 +1,4 @@
-"""Runs as folders: damage of any kind is told in one sentence."""
+"""Runs as folders: damage of any kind raises a one-sentence error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def one_sentence(folder: Path) -> str:
 
 @pytest.mark.parametrize("name", ["log.parquet", "events.parquet", "run.json"])
 @pytest.mark.parametrize("keep", [0, 1, 0.5, -1])
-def test_a_truncated_file_is_told_in_one_sentence(tmp_path, name, keep):
+def test_a_truncated_file_is_reported_in_one_sentence(tmp_path, name, keep):
     save_run(a_run(names=ODD), tmp_path / "run")
     file = tmp_path / "run" / name
     data = file.read_bytes()
@@ -36,7 +36,7 @@ def test_a_truncated_file_is_told_in_one_sentence(tmp_path, name, keep):
 
 
 @pytest.mark.parametrize("name", ["log.parquet", "events.parquet"])
-def test_a_missing_file_is_told(tmp_path, name):
+def test_a_missing_file_is_reported(tmp_path, name):
     save_run(a_run(), tmp_path / "run")
     (tmp_path / "run" / name).unlink()
     assert "is damaged (" in one_sentence(tmp_path / "run")
@@ -64,7 +64,7 @@ def test_files_of_two_runs_are_not_mixed_up(tmp_path):
         (lambda f: f["reasons"]["kept"].update(verdict="blue"), "'BLUE' is missing"),
     ],
 )
-def test_a_run_json_that_lacks_something_is_told(tmp_path, change, said):
+def test_a_run_json_that_lacks_something_is_reported(tmp_path, change, said):
     save_run(a_run(), tmp_path / "run")
     file = tmp_path / "run" / "run.json"
     facts = json.loads(file.read_text(encoding="utf-8"))
@@ -74,13 +74,13 @@ def test_a_run_json_that_lacks_something_is_told(tmp_path, change, said):
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b"7", b"\xff\xfe\x00", b"{", b'"text"'])
-def test_a_run_json_that_is_something_else_is_told(tmp_path, content):
+def test_a_run_json_that_is_something_else_is_reported(tmp_path, content):
     save_run(a_run(), tmp_path / "run")
     (tmp_path / "run" / "run.json").write_bytes(content)
     assert "is damaged (" in one_sentence(tmp_path / "run")
 
 
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.mkdir(), lambda p: p.write_text("")])
-def test_what_is_no_run_folder_is_told(tmp_path, make):
+def test_what_is_no_run_folder_is_reported(tmp_path, make):
     make(tmp_path / "run")
     assert "is not a run folder; it has no run.json" in one_sentence(tmp_path / "run")

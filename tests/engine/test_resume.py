@@ -152,17 +152,17 @@ def test_a_killed_driver_is_resumed(tmp_path):
         "tamis: run holds a run that is not finished; resume it: tamis resume run; or choose "
         "another folder, or use --force\n"
     )
-    told = subprocess.run(
+    done = subprocess.run(
         [*tamis_command, "resume", str(out)], capture_output=True, text=True, check=True
     )
-    assert f"resuming after column {last['columns']:,} of wide.cols" in told.stderr
+    assert f"resuming after column {last['columns']:,} of wide.cols" in done.stderr
     assert_same_log(open_run(out).log, tamis.select(store, "saola").log, "after kill -9")
 
 
 # --- what is said ------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_resumed_is_told(stores, tmp_path):
+def test_what_cannot_be_resumed_is_reported(stores, tmp_path):
     with pytest.raises(ParameterError, match=r"fcbf decides when it has seen every column"):
         begin(tmp_path / "run", stores[0], BY_METHOD["fcbf"]())
     with pytest.raises(InputError, match="only columns in a file or a folder"):
@@ -197,9 +197,9 @@ def test_other_data_and_other_columns_are_refused(stores, tmp_path, monkeypatch)
     shutil.rmtree(tmp_path / "data.cols")
     shutil.copytree(stores[0].path, tmp_path / "data.cols")
     more = np.arange(stores[0].n_rows) % 2
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         Selection.open(tmp_path / "run").feed(more)
-    assert str(told.value) == (
+    assert str(caught.value) == (
         f"{tmp_path / 'run'} holds a run that is not finished; resume it first: tamis resume "
         f"{tmp_path / 'run'}"
     )

@@ -47,7 +47,7 @@ def events_of(log):
     return [repr(event) for event in log.events()]
 
 
-def told(run):
+def facts_of(run):
     """All that a run says about its features."""
     log = run.log
     return [log.why(k) for k in range(len(log))], run.kept_rows(), events_of(log)
@@ -103,7 +103,7 @@ def test_the_thread_count_holds_for_the_call_only(table):
 )
 def test_arrays_and_frames_give_the_same_features_and_sentences(table, turn):
     X, y = table
-    assert told(select(turn(X), "saola", y)) == told(select(X, "saola", y))
+    assert facts_of(select(turn(X), "saola", y)) == facts_of(select(X, "saola", y))
 
 
 def test_files_give_the_same_features_and_sentences(table, tmp_path):
@@ -112,12 +112,12 @@ def test_files_give_the_same_features_and_sentences(table, tmp_path):
     sp.save_npz(tmp_path / "t.npz", sp.csr_matrix(X))
     np.save(tmp_path / "t.y.npy", y)
     write_store(tmp_path / "t.cols", tamis.open(tmp_path / "t.svm", zero_based=True))
-    wanted = told(select(X, "saola", y))
+    wanted = facts_of(select(X, "saola", y))
     npz = select(tmp_path / "t.npz")
-    assert told(npz) == wanted
+    assert facts_of(npz) == wanted
     # Names of svmlight columns are their numbers in the file; the sentences are otherwise equal.
     rows = select(str(tmp_path / "t.svm"))
-    assert told(rows) == told(select(tmp_path / "t.cols"))
+    assert facts_of(rows) == facts_of(select(tmp_path / "t.cols"))
     assert [row["feature"] for row in rows.kept_rows()] == [row["feature"] for row in wanted[1]]
     assert events_of(rows.log) == wanted[2]
 
@@ -136,7 +136,9 @@ def test_a_target_given_goes_before_the_one_in_the_data(table, tmp_path):
     sp.save_npz(tmp_path / "t.npz", sp.csc_matrix(X))
     np.save(tmp_path / "t.y.npy", y)
     other = np.roll(y, 1)
-    assert told(select(tmp_path / "t.npz", "saola", other)) == told(select(X, "saola", other))
+    assert facts_of(select(tmp_path / "t.npz", "saola", other)) == facts_of(
+        select(X, "saola", other)
+    )
 
 
 def test_data_without_a_target_is_refused_in_one_sentence(table):
@@ -171,14 +173,14 @@ def test_a_target_with_one_value_is_refused(table, y, shown):
 
 
 @pytest.mark.parametrize(
-    ("y", "told"),
+    ("y", "description"),
     [
         (["ham", "spam"] * (N_ROWS // 2), "2 classes: ham (100), spam (100)"),
         (np.arange(N_ROWS) / 8, "numbers from 0 to 24.875"),
     ],
 )
-def test_the_record_describes_the_target_given(table, y, told):
-    assert select(table[0], "saola", y).source["target"] == told
+def test_the_record_describes_the_target_given(table, y, description):
+    assert select(table[0], "saola", y).source["target"] == description
 
 
 def test_a_target_of_another_length_is_refused(table):

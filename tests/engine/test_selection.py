@@ -161,7 +161,7 @@ def test_a_feature_that_was_dropped_is_as_if_it_had_gone_and_the_rest_goes_on(tm
         again.drop(gone)
 
 
-def test_what_a_dropped_feature_had_displaced_is_told_and_may_come_again(tmp_path):
+def test_what_a_dropped_feature_had_displaced_is_reported_and_may_come_again(tmp_path):
     y = target()
     weak = np.where(np.random.default_rng(3).random(ROWS) < 0.5, y, 1 - y)
     data = pd.DataFrame({"good": 1 - y, "copy": 1 - y, "noise": weak}) * 1.0
@@ -205,14 +205,14 @@ def test_rows_are_put_in_order_by_their_keys(tmp_path):
         (lambda t: t.assign(id=t["id"] + 1), "the data has no row with the key 0, which is in"),
     ],
 )
-def test_keys_that_do_not_fit_are_told(tmp_path, change, said):
+def test_keys_that_do_not_fit_are_reported(tmp_path, change, said):
     selection = fresh(tmp_path, key=np.arange(ROWS), key_name="id")
     with pytest.raises(InputError, match=said):
         selection.feed(change(table().assign(id=np.arange(ROWS))))
     assert len(Selection.open(tmp_path / "run").run.log) == 0
 
 
-def test_rows_that_do_not_match_are_told(tmp_path):
+def test_rows_that_do_not_match_are_reported(tmp_path):
     selection = fresh(tmp_path)
     with pytest.raises(InputError, match=r"the data has 149 rows but the selection has 150; feed"):
         selection.feed(table().iloc[1:])
@@ -337,7 +337,7 @@ def test_the_log_tells_what_happened_since(tmp_path):
         selection.log("soon")
 
 
-def test_what_can_go_on_and_what_cannot_is_told(tmp_path):
+def test_what_can_go_on_and_what_cannot_is_reported(tmp_path):
     with pytest.raises(ParameterError, match="fcbf decides when it has seen every column, so"):
         Selection.create(tmp_path / "run", target(), tamis.FCBF())
     tamis.save_run(select(table(), "fcbf", target()), tmp_path / "batch")
@@ -352,9 +352,9 @@ def test_what_can_go_on_and_what_cannot_is_told(tmp_path):
     tamis.save_run(old, tmp_path / "old")
     (tmp_path / "old" / "state").mkdir()
     (tmp_path / "old" / "state" / "HEAD.json").write_text("{}")
-    with pytest.raises(SourceError) as told:
+    with pytest.raises(SourceError) as caught:
         Selection.open(tmp_path / "old")
-    assert str(told.value) == (
+    assert str(caught.value) == (
         f"{tmp_path / 'old'} was written by an older tamis, whose state this one does not read "
         "(its log can still be read); select again with: tamis select days --out run, and feed "
         "what was fed"
@@ -430,9 +430,9 @@ def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbe
     data = table(columns=4)
     data.insert(2, "sick_2", target() if numbers.dtype.kind == "U" else numbers[target()])
     name = "number 2" if sp.issparse(make(data)) else "'sick_2'"
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         selection.feed(make(data), width=1)
-    assert str(told.value) == (
+    assert str(caught.value) == (
         f"the data: the column {name} equals the target of the selection in every row; "
         "leave it out, or use --allow-target (allow_target=True) if it is a feature all the same"
     )
@@ -464,9 +464,9 @@ def test_the_name_of_a_series_is_the_name_of_the_target(tmp_path):
 
 def test_selecting_from_a_column_that_is_the_target_warns_once(tmp_path):
     data = table(columns=6).assign(copy=target())
-    with pytest.warns(DataWarning) as told:
+    with pytest.warns(DataWarning) as caught:
         run = select(data, selector(), target(), width=2)
-    assert [str(one.message) for one in told] == [
+    assert [str(one.message) for one in caught] == [
         "the column 'copy' equals the target in every row; if it is the target, select "
         "again without it (--ignore copy)"
     ]

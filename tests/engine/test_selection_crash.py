@@ -89,13 +89,13 @@ print(ends)
 
 def kill_and_compare(tmp_path: Path, rounds: int, *more: str) -> None:
     seed = "7"
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", KILLER, str(Path(__file__).parent), tmp_path, str(rounds), seed,
          *more],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert told.returncode == 0, f"seed {seed}: {told.stdout}{told.stderr}"
-    assert "child" not in told.stdout, f"seed {seed}: {told.stdout}"
+    assert done.returncode == 0, f"seed {seed}: {done.stdout}{done.stderr}"
+    assert "child" not in done.stdout, f"seed {seed}: {done.stdout}"
     encoded = None
     if more:
         encoded = tamis.select(numbers(columns=240), selector(), target(), **ENCODED)
@@ -194,7 +194,7 @@ def test_a_process_that_ends_before_any_step_of_a_commit_leaves_before_or_after(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("step", ["writing", "put", "atomic_file"])
-def test_what_cannot_be_written_is_told_and_leaves_the_selection(
+def test_what_cannot_be_written_is_reported_and_leaves_the_selection(
     tmp_path, monkeypatch, step, number
 ):
     data = table()
@@ -207,9 +207,9 @@ def test_what_cannot_be_written_is_told_and_leaves_the_selection(
 
     with monkeypatch.context() as patch:
         patch.setattr(selection_state, step, fails)
-        with pytest.raises(OutputError) as told:
+        with pytest.raises(OutputError) as caught:
             selection.feed(data.iloc[:, 30:])
-    assert str(told.value) == (
+    assert str(caught.value) == (
         f"{tmp_path / 'run'} cannot be written ({os.strerror(number)}); the selection is as it was "
         "when it was last committed"
     )
@@ -237,7 +237,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path):
     assert_same_log(selection.run.log, expected_log(data), "after a full disk")
 
 
-def test_a_folder_that_cannot_be_locked_is_told(tmp_path):
+def test_a_folder_that_cannot_be_locked_is_reported(tmp_path):
     selection = fresh(tmp_path)
     (tmp_path / "run" / LOCK).unlink()
     (tmp_path / "run" / LOCK).mkdir()
@@ -308,7 +308,7 @@ def test_damage_of_the_file_is_noticed_or_harmless(tmp_path, fed_state, how):
 
 @pytest.mark.parametrize("kind", ["head", "rows", "selector", "log", "column", "history"])
 @pytest.mark.parametrize("how", ["gone", "number", "text", "null-like", "bytes"])
-def test_a_row_that_is_missing_or_another_is_told(tmp_path, fed_state, kind, how):
+def test_a_row_that_is_missing_or_another_is_reported(tmp_path, fed_state, kind, how):
     shutil.copytree(fed_state, tmp_path / "run")
     change = {
         "gone": "DELETE FROM part WHERE kind = ?1",
@@ -319,10 +319,10 @@ def test_a_row_that_is_missing_or_another_is_told(tmp_path, fed_state, kind, how
     }[how]
     with contextlib.closing(sqlite3.connect(tmp_path / "run" / STATE)) as state, state:
         state.execute(change, (kind,))
-    with pytest.raises(SourceError) as told:
+    with pytest.raises(SourceError) as caught:
         Selection.open(tmp_path / "run")
-    assert "\n" not in str(told.value)
-    assert str(told.value).startswith(f"{tmp_path / 'run'} is damaged (")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path / 'run'} is damaged (")
 
 
 def features(change):
@@ -359,9 +359,9 @@ def test_what_a_stranger_wrote_is_checked(tmp_path, kind, change):
         change(facts)
 
     rewrite(tmp_path / "run", kind, changed)
-    with pytest.raises(TamisError) as told:
+    with pytest.raises(TamisError) as caught:
         Selection.open(tmp_path / "run")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_values_are_numbers_text_and_plain_arrays(tmp_path):
         unpack(b"\1" + (2**60).to_bytes(8, "little") + b"x")
 
 
-def test_another_format_is_told(tmp_path):
+def test_another_format_is_reported(tmp_path):
     fresh(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / "run" / STATE)) as state, state:
         state.execute("PRAGMA user_version = 9")

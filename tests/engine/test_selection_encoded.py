@@ -118,18 +118,18 @@ def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
     }
     spoil = {"encoding": head["encoding"] | {"levels": 16}}
     rewrite(tmp_path / "run", "head", lambda head: head | spoil)
-    with pytest.raises(ParameterError) as told:
+    with pytest.raises(ParameterError) as caught:
         Selection.open(tmp_path / "run")
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "columns of up to 16 levels were left as they are, and this tamis leaves those of up to "
         "20; use the tamis that wrote it"
     )
     for spoilt in ({"method": "os.system"}, {"method": "mdlp", "bins": 3}, {"which": "all"}):
         spoil = {"encoding": head["encoding"] | {"encode": spoilt}}
         rewrite(tmp_path / "run", "head", lambda head, spoil=spoil: head | spoil)
-        with pytest.raises((SourceError, ParameterError)) as told:
+        with pytest.raises((SourceError, ParameterError)) as caught:
             Selection.open(tmp_path / "run")
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(caught.value)
     plain = Selection.create(tmp_path / "plain", labels())
     assert head_of(plain.folder)["encoding"] is None
 
@@ -140,9 +140,9 @@ class Mine(BY_NAME["mdlp"]):
 
 def test_an_encoder_of_ones_own_is_refused_in_one_sentence(tmp_path):
     data, y = mixed(gaps=0.0), labels()
-    with pytest.raises(ParameterError) as told:
+    with pytest.raises(ParameterError) as caught:
         Selection.create(tmp_path / "run", y, encode=Mine())
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "Mine is not an encoder of tamis, so a file cannot name it and later columns could not be "
         "encoded by it; use one such as 'mdlp', or select from all columns at once"
     )

@@ -69,9 +69,9 @@ def test_a_file_that_changes_between_look_and_read_is_refused(tmp_path, monkeypa
     options, make = HOW[kind]
     data = make()
     selection = fresh(tmp_path, **options)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         selection.feed(Moving(data, changed(data, how)), width=7)
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "the data changed while it was fed; feed it again when nobody writes to it"
     )
     taken = len(Selection.open(tmp_path / "run").run.log)
@@ -93,7 +93,7 @@ def test_nothing_is_no_reason_for_a_measure(tmp_path):
 
 
 @pytest.mark.parametrize("spoil", ["cut", "gone", "text", "empty"])
-def test_a_state_that_is_spoilt_while_a_selection_is_open_is_told(tmp_path, spoil):
+def test_a_state_that_is_spoilt_while_a_selection_is_open_is_reported(tmp_path, spoil):
     selection = fresh(tmp_path)
     selection.feed(table())
     state = tmp_path / "run" / STATE
@@ -160,9 +160,9 @@ def test_a_disk_that_is_full(tmp_path, kind):
             while file.write(b"x" * 512):
                 pass
         for _ in range(2):
-            with pytest.raises(OutputError) as told:
+            with pytest.raises(OutputError) as caught:
                 selection.feed(data)
-            assert str(told.value) == (
+            assert str(caught.value) == (
                 f"{disk / 'run'} cannot be written (database or disk is full); the selection is "
                 "as it was when it was last committed"
             )

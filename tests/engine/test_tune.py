@@ -90,11 +90,11 @@ def test_chunks_files_and_layouts_do_not_matter(size, tmp_path):
 
 def test_rows_bound_what_is_read():
     X, y = stream()
-    told = []
-    tuned = tune(tamis.SOFS(5), X, y, rows=100, progress=lambda *what: told.append(what))
+    reported = []
+    tuned = tune(tamis.SOFS(5), X, y, rows=100, progress=lambda *what: reported.append(what))
     assert tuned.rows == 100
-    assert told[-1] == ("tuning", 100, 100)
-    assert {what for what, _, _ in told} == {"tuning"}
+    assert reported[-1] == ("tuning", 100, 100)
+    assert {what for what, _, _ in reported} == {"tuning"}
     assert tuned.table == tune(tamis.SOFS(5), X[:100], y[:100]).table
     assert [line["gamma"] for line in tuned.table] == list(GRID["gamma"])
     assert str(tuned).endswith("on the last 68 of 100 rows, each predicted before it was learned")
@@ -108,16 +108,16 @@ def test_settings_that_cannot_be_are_left_out_of_our_own_grid_only():
         tune(tamis.FOFS(5), X, y, grid={"eta": [10.0], "lam": [0.1]})
 
 
-def test_wrong_ways_of_asking_are_told():
+def test_wrong_ways_of_asking_are_reported():
     X, y = stream(rows=20)
     for wrong, kind, sentence in (
         ({"grid": {"eta": [1]}}, ParameterError, "SOFS has no parameter 'eta' to tune"),
         ({"grid": {"gamma": []}}, ParameterError, "SOFS: there are no values of gamma to try"),
         ({"rows": 0}, ParameterError, "tune: rows=0 is not a whole number at least 2 or None"),
     ):
-        with pytest.raises(kind) as told:
+        with pytest.raises(kind) as caught:
             tune(tamis.SOFS(5), X, y, **wrong)
-        assert str(told.value) == sentence
+        assert str(caught.value) == sentence
     with pytest.raises(InputError, match="the data has no target; give one with y="):
         tune(tamis.SOFS(5), X)
     with pytest.raises(InputError, match="does not tell its classes; give them with classes="):

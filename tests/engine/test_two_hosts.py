@@ -54,7 +54,7 @@ def test_two_hosts_give_the_same_log_and_a_blind_one_says_so(tmp_path):
     assert sorted(re.sub(r":\d+$", "", place) for place in found["took part"]) == [
         f"tcp://{NEAR}", f"tcp://{FAR}",
     ]  # fmt: skip
-    assert re.sub(r":\d+ ", " ", found["told"]) == (
+    assert re.sub(r":\d+ ", " ", found["error"]) == (
         f"the worker tcp://{FAR} cannot open the data ({store.path} is not a column store: it has "
         "no meta.json of one); every worker must see it under the same path"
     )

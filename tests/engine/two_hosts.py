@@ -91,11 +91,11 @@ def main(store, log):
                     time.sleep(0.05)
                 try:
                     tamis.select(source, "saola", cluster=client, width=40)
-                    told = ""
+                    message = ""
                 except ClusterError as error:
-                    told = str(error)
+                    message = str(error)
     assert_same_log(there, here, "over two hosts")
-    print(json.dumps({"kept": len(there.replay()), "took part": took_part, "told": told}))
+    print(json.dumps({"kept": len(there.replay()), "took part": took_part, "error": message}))
 
 
 def _names(client):

@@ -65,8 +65,8 @@ def test_it_keeps_what_the_paper_keeps_however_many_are_tied(seed, levels, rows,
     y = rng.integers(0, rng.integers(2, 4), rows)
     y[:2] = 0, 1  # two classes, whatever is drawn
     X = rng.integers(0, levels, (rows, 25)).astype(float)
-    told = rng.random((rows, 8)) < rng.random(8)
-    X[:, ::3][:, :8] = np.where(told, y[:, None] % levels, X[:, ::3][:, :8])
+    informative = rng.random((rows, 8)) < rng.random(8)
+    X[:, ::3][:, :8] = np.where(informative, y[:, None] % levels, X[:, ::3][:, :8])
     X[:, 20] = X[:, 0]  # copies, relabelled copies and constants are all tied
     X[:, 21] = levels - 1 - X[:, 3]
     X[:, 22] = 7 * X[:, 6] - 3
@@ -227,19 +227,19 @@ def test_sentences_carry_the_numbers() -> None:
     )
 
 
-def test_columns_that_are_no_categories_are_told() -> None:
+def test_columns_that_are_no_categories_are_reported() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     X = rng.normal(size=(100, 5)) + y[:, None]
-    with pytest.warns(DataWarning) as told:
+    with pytest.warns(DataWarning) as caught:
         FCBF(measure="symmetric_uncertainty").fit(X, y)
-    assert str(told[0].message) == (
+    assert str(caught[0].message) == (
         "SymmetricUncertainty(threshold=0.0, alpha=None) takes every value as a category, but a "
         "relevant column has 100 different values on average, too many for 100 rows; pass "
         "measure='fisher_z', or cut the columns into a few categories first (--encode mdlp, "
         "encode='mdlp' of tamis.select, or tamis.encode.MDLP in a pipeline)"
     )
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(FCBF(measure="fisher_z").fit(X, y).kept_)

@@ -245,7 +245,7 @@ def test_sentences_say_what_happened_between_groups() -> None:
     )
 
 
-def test_who_is_gone_throws_nobody_out_unless_the_program_is_asked_for() -> None:
+def test_who_is_gone_throws_nobody_out_unless_the_program_is_requested() -> None:
     # Every set here is one on which the two differ; found by looking through random ones.
     differ = 0
     for seed in range(20):

@@ -63,7 +63,7 @@ def test_sentences_carry_the_numbers() -> None:
     assert log.why(worst) == f"x{worst} was dropped: its weight is 0 in the model with C=0.02"
 
 
-def test_a_machine_that_did_not_end_is_told() -> None:
+def test_a_machine_that_did_not_end_is_reported() -> None:
     X, y = data(3)
     with pytest.warns(DataWarning, match="L1SVM: liblinear did not end in max_iter=1 rounds"):
         L1SVM(C=100.0, max_iter=1).fit(X, y)

@@ -134,7 +134,7 @@ def test_more_classes_have_a_path_each() -> None:
 
 
 @pytest.mark.parametrize("selector", [LARS, SPSFLAR])
-def test_of_copies_the_first_is_taken_and_the_others_are_told(selector) -> None:
+def test_of_copies_the_first_is_taken_and_the_others_are_reported(selector) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(50, 8))
     y = np.arange(50) % 2

@@ -47,8 +47,8 @@ def troubled(seed, rows, levels):
     y = rng.integers(0, rng.integers(2, 4), rows)
     y[:2] = 0, 1  # never one class only
     X = rng.integers(0, levels, (rows, 18)).astype(float)
-    told = rng.random((rows, 6)) < rng.random(6)
-    X[:, ::3] = np.where(told, y[:, None] % levels, X[:, ::3])
+    informative = rng.random((rows, 6)) < rng.random(6)
+    X[:, ::3] = np.where(informative, y[:, None] % levels, X[:, ::3])
     X[:, 10] = X[:, 0]
     X[:, 11] = levels - 1 - X[:, 3]
     X[:, 13] = 4.0

@@ -246,9 +246,9 @@ def test_refused_tests_decide_with_a_warning_and_are_counted():
     a, b = (np.where(rng.random(n) < 0.9, y, 1 - y) for _ in range(2))
     many = np.where(y == 1, np.arange(n) % 7, 7).astype(float)  # needs 35 rows
     X = np.column_stack([a, many, 2 * a + b])
-    with pytest.warns(DataWarning, match=r"too few rows for some tests.*'independent'") as told:
+    with pytest.warns(DataWarning, match=r"too few rows for some tests.*'independent'") as caught:
         found = FastOSFS(GSquared()).fit(X, y)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert found.log_.why("x1") == (
         "x1 was dropped as irrelevant: there are too few rows to test its dependence on the class"
     )

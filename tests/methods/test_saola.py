@@ -307,19 +307,19 @@ def test_numbers_whose_squares_cannot_be_held_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", [SAOLA, tamis.GroupSAOLA])
 @pytest.mark.parametrize("width", [1, 3, None])
-def test_kept_columns_that_are_no_categories_are_told_once(kind, width) -> None:
+def test_kept_columns_that_are_no_categories_are_reported_once(kind, width) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     X = rng.normal(size=(100, 5)) + y[:, None]
-    with pytest.warns(DataWarning) as told:
+    with pytest.warns(DataWarning) as caught:
         tamis.select(X, kind(measure="mutual_information"), y, width=width)
-    assert [str(one.message) for one in told] == [
+    assert [str(one.message) for one in caught] == [
         "MutualInformation(threshold=0.0, alpha=None) takes every value as a category, but a kept "
         "column has 100 different values on average, too many for 100 rows; pass "
         "measure='fisher_z', or cut the columns into a few categories first (--encode mdlp, "
         "encode='mdlp' of tamis.select, or tamis.encode.MDLP in a pipeline)"
     ]
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(kind().fit(X, y).kept_)

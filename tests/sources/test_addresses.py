@@ -131,10 +131,10 @@ def test_what_is_at_an_address_is_what_is_on_disk(name, folder, memory, web):
         assert there.info().fingerprint == open_source(there.path, **READING[name]).fingerprint()
 
 
-def test_cells_that_lie_by_rows_are_told(memory):
-    with pytest.raises(SourceError) as told:
+def test_cells_that_lie_by_rows_are_reported(memory):
+    with pytest.raises(SourceError) as caught:
         open_source(f"{memory}/by_rows.h5ad", target="y")
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "memory://shared/by_rows.h5ad: X does not lie by columns (CSC), which is all that is read "
         "at an address; copy it to a file here first"
     )
@@ -152,13 +152,13 @@ def test_only_the_columns_in_use_are_fetched(folder, web):
         assert 0 < server.sent < size / 20
 
 
-def test_a_server_that_gives_no_parts_is_told(web, monkeypatch):
+def test_a_server_that_gives_no_parts_is_reported(web, monkeypatch):
     place, server = web
     monkeypatch.setattr(server, "parts", False)
-    with pytest.raises(SourceError) as told:
+    with pytest.raises(SourceError) as caught:
         open_source(f"{place}/X.cols")
-    assert "X.cols/" in str(told.value)
-    assert str(told.value).endswith(
+    assert "X.cols/" in str(caught.value)
+    assert str(caught.value).endswith(
         ": its server gives no parts of a file; copy it to a file here first"
     )
     with pytest.raises(SourceError, match=r"X\.parquet cannot be read"):
@@ -210,14 +210,14 @@ def test_a_store_at_an_address_is_verified(memory):
         ("http://127.0.0.1:1/a.parquet", "http://127.0.0.1:1/a.parquet @"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_told(address, said):
-    with pytest.raises(SourceError) as told:
+def test_what_cannot_be_read_is_reported(address, said):
+    with pytest.raises(SourceError) as caught:
         open_source(address)
     gone = "does not exist, or its server cannot be reached; check the address"
-    assert str(told.value) == said.replace("@", gone)
+    assert str(caught.value) == said.replace("@", gone)
 
 
-def test_a_broken_parquet_file_at_an_address_is_told(memory):
+def test_a_broken_parquet_file_at_an_address_is_reported(memory):
     fsspec.filesystem("memory").pipe_file("/broken.parquet", b"PAR1" * 40)
     with pytest.raises(SourceError, match=r"memory://broken\.parquet cannot be read as a Parquet"):
         open_source("memory://broken.parquet")

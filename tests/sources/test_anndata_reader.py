@@ -113,7 +113,7 @@ def write_by_hand(path, X, names, **sparse):
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
-def test_places_out_of_order_and_twice_are_put_right(tmp_path, layout):
+def test_places_out_of_order_and_twice_are_corrected(tmp_path, layout):
     want = sp.random(6, 5, 0.7, layout, rng=np.random.default_rng(1))
     messy = want.copy()
     for lo, hi in zip(messy.indptr[:-1], messy.indptr[1:], strict=True):

@@ -124,11 +124,11 @@ def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what
         tamis.Selection.open(tmp_path / "run").feed(tamis.open(path, target="y", key="id"))
 
     for act in (select, feed):
-        with pytest.raises(TamisError) as told:
+        with pytest.raises(TamisError) as caught:
             act()
-        assert said in str(told.value)
-        assert str(path) in str(told.value)
-        assert "\n" not in str(told.value)
+        assert said in str(caught.value)
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)
     before, after = tamis.Selection.open(selection), tamis.Selection.open(tmp_path / "run")
     assert after.kept_names == before.kept_names
     assert after.status() | {"folder": ""} == before.status() | {"folder": ""}

@@ -104,7 +104,7 @@ def test_a_bed_of_another_size_is_refused(tmp_path, calls):
         PlinkSource(path)
 
 
-def test_what_is_not_there_or_no_table_is_told(tmp_path, calls):
+def test_what_is_not_there_or_no_table_is_reported(tmp_path, calls):
     path = write(tmp_path / "a.bed", calls)
     (tmp_path / "a.bim").write_text("only two\n" * 9)
     with pytest.raises(SourceError, match=r"the \.bim and \.fam files beside it cannot be read"):

@@ -1,4 +1,4 @@
-"""Sources any of whose columns can be read alone, by workers that were only told where they are."""
+"""Sources any of whose columns can be read alone, by workers that know only where they are."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def same(a, b):
 
 def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
     assert source.portable
-    told = pickle.dumps(source)
-    assert len(told) < 5_000  # the way to it, and a target at most
+    packed = pickle.dumps(source)
+    assert len(packed) < 5_000  # the way to it, and a target at most
     blocks, target = list(source.columns(90)), source.target()
     monkeypatch.chdir("/")
-    there = pickle.loads(told)
+    there = pickle.loads(packed)
     assert there.usual_width == source.usual_width
     for block in reversed(blocks):
         (found,) = there.columns(None, block.first, block.first + block.width)

@@ -1,4 +1,4 @@
-"""RedisSource on a real server: what rows look like, what a group remembers, and what is told."""
+"""RedisSource on a real server: what rows look like, what a group remembers, errors."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_it_waits_for_rows_that_are_to_come(client, stream):
     assert len(rows_of(source.batches())) == 5
 
 
-def test_rows_that_were_trimmed_before_they_were_safe_are_told(client, stream):
+def test_rows_that_were_trimmed_before_they_were_safe_are_reported(client, stream):
     fill(client, stream, 20)
     source = RedisSource(client, stream)
     first, _ = list(source.batches(10))

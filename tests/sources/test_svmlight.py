@@ -95,7 +95,7 @@ PACKERS = {
 
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("chunk", [1, 7, 10**6])
-def test_compression_is_told_by_content(tmp_path, packer, chunk):
+def test_compression_is_reported_by_content(tmp_path, packer, chunk):
     source = SvmlightSource(write(tmp_path, PACKERS[packer](PLAIN), "misleading.txt"), chunk=chunk)
     want, want_y = SvmlightSource(write(tmp_path, PLAIN, "plain.svm.gz")).load()
     X, y = source.load()

@@ -360,7 +360,7 @@ def test_row_labels_of_pandas_are_no_feature(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
-def test_an_index_with_a_name_is_no_feature_unless_asked_for(tmp_path, suffix):
+def test_an_index_with_a_name_is_no_feature_unless_requested(tmp_path, suffix):
     table = frame().assign(id=[f"p{i}" for i in range(50)]).set_index(["id", "whole"])
     path = tmp_path / f"a{suffix}"
     if suffix == ".parquet":
