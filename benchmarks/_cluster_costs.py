@@ -14,10 +14,10 @@ from typing import Any
 
 import tamis
 from tamis.core.target import Target
+from tamis.engine.encoded import Encoding
 from tamis.engine.loop import Scorer, advance
 from tamis.engine.persistent.selection_state import state_for
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.engine.wrappers.encoded import Encoding
 from tamis.kernels.threads import threads
 from tamis.sources.base import silent
 from tamis.sources.stores.column_store import ColumnStore

@@ -16,9 +16,9 @@ from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.core.names import Names
+from tamis.engine.groups import GroupTable, grouped, read_groups
 from tamis.engine.persistent.resuming import begin, resume
 from tamis.engine.runs import open_run, save_run
-from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
 

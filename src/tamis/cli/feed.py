@@ -69,8 +69,8 @@ def command(
       tamis feed run/ tuesday.parquet --replace
       tamis feed run/ genes.parquet --groups pathways.csv
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.engine.groups import read_groups
     from tamis.engine.persistent.selection import Selection
-    from tamis.engine.wrappers.groups import read_groups
     from tamis.kernels.threads import threads
     from tamis.report.run_page import page_of_run
 

@@ -129,8 +129,8 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.core.files import check_folder
     from tamis.encode import resolve as resolve_encoder
+    from tamis.engine.groups import read_groups
     from tamis.engine.persistent.resuming import begin, refuse_unfinished, resume
-    from tamis.engine.wrappers.groups import read_groups
     from tamis.report.run_page import page_of_run
     from tamis.sources.axis import to_columns
     from tamis.sources.base import refuse_without_target

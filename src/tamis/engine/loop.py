@@ -18,8 +18,8 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode.base import Cuts
+from tamis.engine.encoded import EncodedBlock
 from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of, target_hashes
-from tamis.engine.wrappers.encoded import EncodedBlock
 from tamis.methods.selector import ColumnSelector
 from tamis.methods.telling import Telling
 from tamis.sources.base import ColumnSource, Progress

@@ -16,13 +16,13 @@ from tamis.core.params import Nothing, Number, check
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
+from tamis.engine.encoded import EncodedSoFar, EncodedSource, Encoding
+from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Scorer, advance
 from tamis.engine.persistent.selection_state import state_for, warn_of_leak
 from tamis.engine.runs import Run
 from tamis.engine.workers.executors import executor
-from tamis.engine.wrappers.encoded import EncodedSoFar, EncodedSource, Encoding
-from tamis.engine.wrappers.groups import grouped, refuse_groups
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
 from tamis.methods.telling import SETTLED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "SourceError",
     "SourceInfo",
+    "is_source",
     "open_rows",
     "open_source",
     "reader",
@@ -209,6 +210,11 @@ def format_of(path: str) -> str:
 def _is_known(path: str) -> bool:
     """Whether an address is that of a database or a stream, which tells its format."""
     return path.partition("://")[0] in _SCHEMES
+
+
+def is_source(data: Any) -> TypeGuard[Source]:
+    """Return whether data is a source already, and need not be opened."""
+    return isinstance(data, Source)
 
 
 def gives_blocks(data: Any) -> bool:

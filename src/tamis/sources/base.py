@@ -414,6 +414,33 @@ class Wrapper(Source):
         return self._source.fingerprint()
 
 
+class ColumnWrapper(Wrapper, ColumnSource):
+    """A source of columns around another one that changes its blocks; ranges stay ranges."""
+
+    def __init__(self, source: ColumnSource) -> None:
+        super().__init__(source)
+        self.portable = source.portable
+
+    @property
+    def usual_width(self) -> int:
+        """Number of columns in a block that fits well in memory."""
+        return int(self._source.usual_width)
+
+    @abstractmethod
+    def change(self, block: ColumnBlock) -> ColumnBlock:
+        """Return a block of the other source as it is to be seen."""
+
+    def columns(
+        self,
+        width: int | None = None,
+        start: int = 0,
+        stop: int | None = None,
+        progress: Progress = silent,
+    ) -> Iterator[ColumnBlock]:
+        """Stream the changed blocks."""
+        return map(self.change, self._source.columns(width, start, stop, progress))
+
+
 @dataclass(frozen=True)
 class RowPlace:
     """Says the number of a row of a block."""

@@ -23,6 +23,7 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import counted
 from tamis.core.target import Target
+from tamis.engine.groups import Labels, labels_of
 from tamis.engine.log_tables import arrow_names, numbered_names
 from tamis.engine.loop import ScoredColumns, Scorer, advance
 from tamis.engine.persistent.selection_state import (
@@ -34,7 +35,6 @@ from tamis.engine.persistent.selection_state import (
 from tamis.engine.persistent.withdrawal import REPLACED, withdraw
 from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
 from tamis.engine.workers.executors import score_ahead
-from tamis.engine.wrappers.groups import Labels, labels_of
 from tamis.sources.base import ColumnSource, Progress, silent
 
 Indices = npt.NDArray[np.intp]

@@ -28,6 +28,8 @@ from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
+from tamis.engine.encoded import EncodedSource
+from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Executor, Scorer, advance
 from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
@@ -37,8 +39,6 @@ from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
 from tamis.engine.select import Watch, describe_run, watched
 from tamis.engine.workers.executors import executor
-from tamis.engine.wrappers.encoded import EncodedSource
-from tamis.engine.wrappers.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.kernels.threads import threads
 from tamis.sources import open_source
 from tamis.sources.addresses import from_here

@@ -21,6 +21,8 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
+from tamis.engine.encoded import Encoding
+from tamis.engine.groups import refuse_groups
 from tamis.engine.known_selectors import as_selector, own_place
 from tamis.engine.persistent.feeding import Fed, Feeding
 from tamis.engine.persistent.saved_selection import (
@@ -33,9 +35,7 @@ from tamis.engine.persistent.state_file import Record, last_commit, only_writer
 from tamis.engine.persistent.withdrawal import WITHDRAWN, withdraw
 from tamis.engine.runs import Run
 from tamis.engine.select import describe_run
-from tamis.engine.wrappers.encoded import Encoding
-from tamis.engine.wrappers.groups import refuse_groups
-from tamis.sources import Source, open_source
+from tamis.sources import Source, is_source, open_source
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Progress, silent
@@ -370,7 +370,7 @@ def source_of(
 ) -> tuple[Source, dict[str, Any]]:
     """Open what is to be fed; the key column of a table is no feature."""
     given = None if names is None else Names.of(names)
-    if isinstance(data, Source):
+    if is_source(data):
         return data, facts
     if isinstance(data, str | os.PathLike):
         if key is not None and "keys" not in facts:
@@ -399,8 +399,8 @@ def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
 
 def name_of(data: Any) -> str:
     """What to call what is fed."""
-    path = data if isinstance(data, str | os.PathLike) else getattr(data, "path", None)
-    if path is None:
+    path = data.path if is_source(data) else data
+    if not isinstance(path, str | os.PathLike):
         return "the data"
     name = masked(os.fspath(path), whole=True)
     return name if "://" in name else os.path.basename(os.path.normpath(name))

@@ -29,6 +29,7 @@ from tamis.core.log_arrays import Mark, arrays_since, names_between
 from tamis.core.masking import without_secrets
 from tamis.core.names import NameBook
 from tamis.core.target import Target
+from tamis.engine.encoded import EncodedSoFar, Encoding
 from tamis.engine.known_selectors import as_selector, own_place, parameters_of, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
@@ -51,7 +52,6 @@ from tamis.engine.persistent.state_file import (
 )
 from tamis.engine.runs import RUN_FIELDS, Run, run_json, selected_csv
 from tamis.engine.seen_columns import SeenColumns, target_hashes
-from tamis.engine.wrappers.encoded import EncodedSoFar, Encoding
 from tamis.measures.auto import known_by_name
 from tamis.measures.measure import Measure
 from tamis.methods.selector import FeatureStreamSelector

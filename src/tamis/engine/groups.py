@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +17,8 @@ from tamis.core.names import NameBook, Names
 from tamis.core.sentences import join
 from tamis.engine.log_tables import numbered_names
 from tamis.engine.seen_columns import SeenColumns
-from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.methods import ColumnSelector
-from tamis.sources.base import ColumnSource, Progress, silent
+from tamis.sources.base import ColumnSource, ColumnWrapper
 
 #: The label of each column.
 Labels = npt.NDArray[np.object_]
@@ -204,22 +203,13 @@ def _listed(names: Sequence[str], indices: npt.NDArray[np.intp]) -> str:
     return join([*told, f"{more:,} more"] if more else told)
 
 
-class GroupedSource(WrappedSource):
+class GroupedSource(ColumnWrapper):
     """Columns with the label of each."""
 
     def __init__(self, source: ColumnSource, labels: Labels) -> None:
         super().__init__(source)
         self._labels = labels
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks that say which group each column belongs to."""
-        return map(self._with_groups, self._source.columns(width, start, stop, progress))
-
-    def _with_groups(self, block: ColumnBlock) -> ColumnBlock:
+    def change(self, block: ColumnBlock) -> ColumnBlock:
+        """Return the block with the group of each column."""
         return replace(block, group=self._labels[block.first : block.first + block.width])

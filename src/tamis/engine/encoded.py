@@ -22,12 +22,11 @@ from tamis.encode import BY_NAME, Encoder, Missing, resolve
 from tamis.encode.base import Cuts, NameOf
 from tamis.encode.plain import PlainEncoder
 from tamis.engine.seen_columns import Hashes, hashes_of
-from tamis.engine.wrappers.wrapped import WrappedSource
 from tamis.measures.auto import at_alpha
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import ColumnSelector, FeatureStreamSelector
-from tamis.sources.base import ColumnSource, Progress, silent
+from tamis.sources.base import ColumnSource, ColumnWrapper
 
 #: What was done to kept features, by number: cuts, and how many gaps.
 Facts = dict[str, dict[str, Any]]
@@ -220,23 +219,16 @@ def _told(cuts: Cuts, j: int) -> dict[str, Any]:
     return {"cuts": None if of is None else of.tolist(), "gaps": int(cuts.missing[j])}
 
 
-class EncodedSource(WrappedSource):
+class EncodedSource(ColumnWrapper):
     """A source of columns whose blocks are encoded where they are read."""
 
     def __init__(self, source: ColumnSource, encoding: Encoding, target: Target) -> None:
         super().__init__(source)
         self._encoding, self._target = encoding, target
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
-        """Stream blocks of encoded columns."""
-        for block in self._source.columns(width, start, stop, progress):
-            yield self._encoding.encode(block, self._target, self._name_of)
+    def change(self, block: ColumnBlock) -> ColumnBlock:
+        """Return the block as a selector is to see it."""
+        return self._encoding.encode(block, self._target, self._name_of)
 
     def note_cuts(self, so_far: EncodedSoFar, kept: npt.NDArray[np.int64]) -> None:
         """Find the cuts of kept features, in one more pass over the data."""

@@ -1,1 +1,0 @@
-"""Sources around sources: columns encoded, grouped, or left over, as they come."""
