@@ -28,7 +28,7 @@ from tamis.engine.learning.learn_shards import (
 )
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
-from tamis.engine.learning.training import Schedule, Training, new_learner
+from tamis.engine.learning.training import Schedule, Training
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows
 from tamis.sources.base import BadLines, Progress, RowSource, silent
@@ -153,7 +153,7 @@ def learn(
         For programs that show the training.
     """
     given = make_learner(learner) if isinstance(learner, str) else learner
-    chosen = new_learner(given)
+    chosen = given.new_learner()
     chosen.check_params()
     place = _check_outputs(out, checkpoint, cluster, force)
     if cluster is not None:
@@ -195,8 +195,7 @@ def learn(
         sources[file].committed(mark)
     if saver is not None:
         saver.remove()
-    if not isinstance(given, OnlineLearner):
-        done.learner = given.holding(chosen)
+    done.learner = given.holding(chosen)
     return done
 
 
@@ -252,7 +251,8 @@ def _tested(
             progress=lambda _, done, total: progress("testing", done, total),
         )  # fmt: skip
     seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
-    return Learned(learner, training.rows, training.mistakes, training.bad, tally, seconds)
+    work = learner.work_
+    return Learned(learner, work["rows"], work["mistakes"], training.bad, tally, seconds)
 
 
 def _facts(done: Learned, training: Training) -> dict[str, Any]:

@@ -24,7 +24,6 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import without_secrets
-from tamis.engine.learning.training import fitted_learner
 from tamis.engine.select import versions
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.scorer import Columns, LinearScorer
@@ -121,7 +120,9 @@ def save_model(
     >>> bool((model.predict(X) == clf.predict(X)).all()), 7 in model.kept_
     (True, True)
     """
-    record, arrays, names = _content(fitted_learner(learner))
+    record, arrays, names = _content(
+        learner if isinstance(learner, OnlineLearner) else learner.learner_
+    )
     with atomic_folder(folder, "model", force=force) as work:
         sums = {}
         for name, array in arrays.items():
@@ -181,7 +182,7 @@ def _content(
         "normalize": bool(learner.normalize),
         "n_bits": learner.n_bits,
         "n_columns": None if learner.n_columns is None else int(learner.n_columns),
-        "n_features_in": int(learner.n_features_in_),
+        "n_features_in": int(columns.width),
         "open": bool(columns.is_open),
         "kept": len(kept),
         "n_features": getattr(learner, "n_features_", None),

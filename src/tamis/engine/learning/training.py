@@ -190,7 +190,7 @@ class Training:
         """Learn from a batch, which must be the next one."""
         for learner in self.learners:
             learner.expect(batch.rows, batch.width)
-        for lo, hi in (self.recent or self.curve).cuts(self.rows, len(batch.rows)):
+        for lo, hi in (self.recent or self.curve).cuts(self.learner.work_["rows"], len(batch.rows)):
             part, codes = batch.rows.part(lo, hi), batch.codes[lo:hi]
             for learner in self.learners:
                 learner.update(learner.prepare(part), codes)
@@ -203,7 +203,7 @@ class Training:
 
     def finish(self) -> None:
         """Leave the skipped lines and the error curve with the learner."""
-        if self.rows == 0:
+        if self.learner.work_["rows"] == 0:
             raise InputError(f"{self.sources[0].name} holds no row to learn from; give some")
         self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
         self.learner.curve_ = self.curve.table()
@@ -333,20 +333,6 @@ class Training:
     def _draw(self, number: int, run: int) -> np.random.Generator:
         """Return draws that depend on the random state, the pass and the run only."""
         return np.random.default_rng([self.schedule.random_state, number, run])
-
-
-def new_learner(given: Any) -> OnlineLearner:
-    """Return an untrained learner with the parameters of an estimator or another learner."""
-    learner: OnlineLearner = (
-        given.clone() if isinstance(given, OnlineLearner) else given.new_learner()
-    )
-    return learner
-
-
-def fitted_learner(given: Any) -> OnlineLearner:
-    """Return the learner inside an estimator; a learner itself is returned unchanged."""
-    learner: OnlineLearner = given if isinstance(given, OnlineLearner) else given.learner_
-    return learner
 
 
 def usable_rows(

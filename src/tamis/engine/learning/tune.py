@@ -17,7 +17,7 @@ import numpy as np
 
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
-from tamis.engine.learning.training import Schedule, Training, new_learner
+from tamis.engine.learning.training import Schedule, Training
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows, open_source
 from tamis.sources.base import Progress, RowSource, refuse_without_target, silent
@@ -114,9 +114,9 @@ def tune(
     eta=0.1, best of 3 settings: 18.28 % errors on the last 372 of 500 rows, each predicted before it was learned
     """  # noqa: E501  (the last line is what is printed)
     check("tune", "rows", rows, (Number(2, integer=True), Nothing()))
-    plain = new_learner(learner)
+    plain = learner.new_learner()
     settings = _settings(plain, grid)
-    models = [plain.clone().set_params(**one) for one in settings]
+    models = [plain.new_learner().set_params(**one) for one in settings]
     schedule = Schedule(skip_bad_lines=skip_bad_lines, max_rows=rows)
     training = Training(models[0], _sources(data, y, reading), schedule, models[1:])
 
@@ -156,7 +156,7 @@ def _settings(
     for values in itertools.product(*(sorted(set(v)) for v in chosen.values())):
         one = dict(zip(chosen, values, strict=True))
         try:
-            learner.clone().set_params(**one).check_params()
+            learner.new_learner().set_params(**one).check_params()
         except ParameterError:
             if grid is not None:
                 raise

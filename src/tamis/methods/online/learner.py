@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypedDict
+from typing import Any, ClassVar, Protocol, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from tamis.methods.online.weights import (
     Floats,
     FullWeights,
     Ints,
-    certainty,
     from_arrays,
     to_arrays,
 )
@@ -240,6 +239,14 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.expect(rows, None)
         self.update(self.prepare(rows), codes)
 
+    def new_learner(self) -> Self:
+        """Return an untrained learner with the same parameters; estimators have this too."""
+        return type(self)(**self.get_params())
+
+    def holding(self, learner: OnlineLearner) -> OnlineLearner:
+        """Return a trained learner; an estimator returns an estimator around it."""
+        return learner
+
     def state(self) -> Arrays:
         """Return all arrays of the model by name, for a checkpoint."""
         return to_arrays(self.model)
@@ -305,4 +312,4 @@ class SecondOrderLearner(OnlineLearner):
     @property
     def confidence_(self) -> Floats:
         """C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij."""
-        return certainty(self.model.precision)
+        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + self.model.precision), axis=1))

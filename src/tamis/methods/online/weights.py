@@ -64,23 +64,20 @@ class Zeros:
         at that moment. Spare rows cost nothing until they are written to.
         """
         if height > len(self._table):
-            rooms = [2 * height, height] if more_may_come or self._height else [height]
-            bigger = self._zeros(rooms)
+            for room in [2 * height, height] if more_may_come or self._height else [height]:
+                try:
+                    bigger = np.zeros((room, self._table.shape[1]), dtype=self._table.dtype)
+                    break
+                except (MemoryError, ValueError, OverflowError):
+                    continue
+            else:
+                raise InputError(
+                    f"there is not enough memory for {height:,} features; give n_bits= (for "
+                    "example 28) to hash them into fewer"
+                )
             copy_filled(self._table.reshape(-1), bigger.reshape(-1))
             self._table = bigger
         self._height = max(self._height, height)
-
-    def _zeros(self, rooms: list[int]) -> npt.NDArray[Any]:
-        """Return a table of the first size for which there is memory."""
-        for room in rooms:
-            try:
-                return np.zeros((room, self._table.shape[1]), dtype=self._table.dtype)
-            except (MemoryError, ValueError, OverflowError):
-                continue
-        raise InputError(
-            f"there is not enough memory for {rooms[-1]:,} features; give n_bits= (for example 28) "
-            "to hash them into fewer"
-        )
 
     # Only the nonzeros are pickled and saved.
     def __getstate__(self) -> dict[str, Any]:
@@ -93,11 +90,6 @@ class Zeros:
         self._height = state["shape"][0]
         self._table = np.zeros(state["shape"], dtype=state["dtype"])
         self._table.reshape(-1)[state["filled"]] = state["values"]
-
-
-def certainty(precision: Floats) -> Floats:
-    """Return how far the variances of each feature have fallen from 1, summed over the classes."""
-    return np.asarray(np.sum(1.0 - 1.0 / (1.0 + precision), axis=1))
 
 
 class KeptWeights:
