@@ -16,7 +16,7 @@ from typing import Any
 from reproduce import rows
 from reproduce.page import write_page
 from reproduce.plans import PLANS, Plan
-from tamis.cli.progress import progress
+from tamis.cli.output import progress
 from tamis.core.errors import SourceError
 from tamis.evaluate import Results, compare, open_results
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from tamis.cli import main
-from tamis.cli.progress import COMPILING
+from tamis.cli.output import COMPILING
 
 
 @dataclass(frozen=True)

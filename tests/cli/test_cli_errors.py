@@ -216,7 +216,7 @@ def test_convert_needs_a_place(refused, svm):
 
 
 def test_demo_needs_a_folder_to_write_to(refused, svm):
-    assert refused("demo", "--out", "t.svm").startswith("t.svm cannot be made: ")
+    assert refused("demo", "--out", "t.svm").startswith("t.svm cannot be written (")
 
 
 def test_an_option_of_another_format_is_reported(refused, tamis, tmp_path):

@@ -223,7 +223,7 @@ def test_ctrl_c_says_how_to_go_on(data):
 
 
 def test_progress_shows_rows_a_second_and_the_error(tamis, data, monkeypatch):
-    from tamis.cli import progress
+    from tamis.cli import output as progress
 
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
     done = tamis("learn", "train.svm", "--passes", "2")

@@ -11,15 +11,15 @@ from types import SimpleNamespace
 import numba
 import pytest
 
-from tamis.cli import progress as module
-from tamis.cli.progress import COMPILING, progress, short
+from tamis.cli import output as module
+from tamis.cli.output import COMPILING, progress, short
 from waiting import PATIENCE
 
 pty = pytest.importorskip("pty")
 
 SHOW = """
 import time
-from tamis.cli.progress import progress
+from tamis.cli.output import progress
 with progress() as report:
     for k in range(6):
         report("reading [rows]", k * 1_000_000, 5_000_000)
@@ -60,7 +60,7 @@ def test_a_terminal_shows_a_bar_with_rate_and_time_left():
 
 
 def test_a_terminal_that_can_only_print_gets_plain_lines():
-    code = "from tamis.cli import progress as p\np.PLAIN_EVERY = 0.0" + SHOW
+    code = "from tamis.cli import output as p\np.PLAIN_EVERY = 0.0" + SHOW
     seen = on_a_terminal(code, TERM="dumb")
     assert "\x1b" not in seen
     assert re.search(r"reading \[rows\]: 3M of 5M \(60%\), \d+ s left, [\d.]+M/s", seen)

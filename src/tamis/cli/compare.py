@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
-from tamis.cli.live import followed, live_option
-from tamis.cli.options import Size, source_options
-from tamis.cli.progress import progress
-from tamis.cli.text import asked as asked_for
-from tamis.cli.text import one_line
+from tamis.cli.options import Size, quiet_option, source_options
+from tamis.cli.output import followed, live_option, one_line, progress, typed_command
 from tamis.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -85,7 +82,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@quiet_option
 @live_option
 def command(
     more: tuple[str, ...],
@@ -136,7 +133,7 @@ def command(
     name, values = _values(thresholds) if thresholds else ("", [])
     if values:
         threshold_variants(methods, name, values)  # raises before hours of work
-    asked = asked_for()
+    asked = typed_command()
     with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
 
         def watch(so_far: Callable[[], list[Line]]) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import Size, open_data, source_options
-from tamis.cli.progress import progress
+from tamis.cli.options import Size, open_data, quiet_option, source_options
+from tamis.cli.output import progress
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--memory", default="2GB", show_default=True, type=Size(), help="Approximate memory to use."
 )
 @click.option("--force", is_flag=True, help="Replace an existing store.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@quiet_option
 def command(
     data: str,
     store: str,

@@ -1,15 +1,14 @@
-"""`tamis demo`: the main job on data that needs no download, with a report at the end."""
+"""`tamis demo`: select from data that needs no download, and write a report."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.progress import progress
-from tamis.core.errors import OutputError
+from tamis.cli.output import progress
+from tamis.core.files import make_folder
 
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
@@ -33,11 +32,7 @@ def command(out: str, columns: int) -> None:
     from tamis.report.page_writer import write_page
     from tamis.report.run_page import page_of_run
 
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be made: {error.strerror}") from error
+    folder = make_folder(out)
     click.echo("1. Handwritten digits: 1,797 scans of 8 by 8 pixels (ships with scikit-learn)")
     real, accuracy = _real()
     click.echo(f"   {accuracy}")
@@ -95,8 +90,8 @@ def _generated(columns: int) -> tuple[Run, str]:
     from tamis.sources.arrays.synthetic import SparseStream
 
     source = SparseStream(n_columns=columns)
-    # With a million chances a 1% level would let ten thousand through by luck; this level lets one
-    # through in a hundred such streams.
+    # A level of 1% would pass ten thousand of a million features by chance; this level passes one
+    # in a hundred such streams.
     measure = MutualInformation(alpha=0.01 / columns)
     with progress() as report:
         select(SparseStream(n_columns=10_000), SAOLA(measure))  # compiled outside the clock
@@ -109,5 +104,5 @@ def _generated(columns: int) -> tuple[Run, str]:
     return run, (
         f"found {len(kept & planted)} of the {len(planted)} planted features and "
         f"{len(kept - planted)} others, dropped their {len(source.copies)} weaker copies as "
-        f"redundant, at {rate / 1e6:.1f} million features a second"
+        f"redundant, at {rate / 1e6:.1f} million features per second"
     )

@@ -1,12 +1,13 @@
-"""`tamis drop`: a feature that no longer exists upstream leaves a selection."""
+"""`tamis drop`: withdraw a feature that no longer exists upstream."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from tamis.cli.method_options import own_class as own_class_of
-from tamis.cli.method_options import own_class_option
-from tamis.cli.text import one_line
+from tamis.cli.options import own_class_option
+from tamis.cli.output import one_line
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
@@ -20,12 +21,12 @@ LISTED = 10
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 @own_class_option
-@click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
-def command(run: str, features: tuple[str, ...], own_class: str | None, no_wait: bool) -> None:
+@click.option("--no-wait", is_flag=True, help="Do not wait if another process is feeding RUN.")
+def command(run: str, features: tuple[str, ...], own_class: Any, no_wait: bool) -> None:
     """Withdraw each FEATURE from the selection in RUN, because it no longer exists upstream.
 
-    Says which features it had displaced. Those are not brought back: their values are not at hand.
-    Feed them again, and they are decided about as new arrivals.
+    Prints which features it had displaced. They are not restored, because their values are not
+    stored; feed them again, and they are treated as new.
 
     \b
     Example:
@@ -33,11 +34,11 @@ def command(run: str, features: tuple[str, ...], own_class: str | None, no_wait:
     """  # noqa: D301  (click wants the backspace itself)
     log = read_saved(run).log
     unknown = log.unknown(features)
-    if unknown:  # told before any is withdrawn
+    if unknown:  # before any is withdrawn
         raise InputError(no_such_feature(log.names, unknown))
     from tamis.engine.persistent.selection import Selection
 
-    selection = Selection.open(run, own_class_of(own_class))
+    selection = Selection.open(run, own_class)
     for feature in features:
         back = selection.drop(feature, wait=not no_wait)
         said = f"{feature} was withdrawn"

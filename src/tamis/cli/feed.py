@@ -1,4 +1,4 @@
-"""`tamis feed`: new columns for a selection that was made before."""
+"""`tamis feed`: feed new columns to an earlier selection."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import click
 
-from tamis.cli.live import followed, live_option, showing
-from tamis.cli.method_options import own_class as own_class_of
-from tamis.cli.method_options import own_class_option
-from tamis.cli.options import groups_option, source_options
-from tamis.cli.progress import progress
-from tamis.cli.text import one_line
+from tamis.cli.options import (
+    execution_options,
+    groups_option,
+    own_class_option,
+    quiet_option,
+    source_options,
+)
+from tamis.cli.output import followed, live_option, messages, one_line, progress, showing
 from tamis.core.sentences import counted
 
 
@@ -21,21 +23,18 @@ from tamis.core.sentences import counted
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option(
     "--replace", is_flag=True,
-    help="Columns of a known name with other values replace the old ones.",
+    help="Let a column replace the earlier one of the same name.",
 )  # fmt: skip
 @click.option(
     "--allow-target", is_flag=True,
-    help="Take a column that equals the target in every row.",
+    help="Accept a column that equals the target in every row.",
 )  # fmt: skip
-@click.option("--no-wait", is_flag=True, help="Refuse if another process is feeding RUN.")
+@click.option("--no-wait", is_flag=True, help="Do not wait if another process is feeding RUN.")
 @own_class_option
 @groups_option
 @source_options
-@click.option("--n-jobs", type=click.IntRange(1), help="Threads that compute; default: all cores.")
-@click.option(
-    "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
-)
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@execution_options("n_jobs", "width")
+@quiet_option
 @live_option
 def command(
     run: str,
@@ -43,25 +42,24 @@ def command(
     replace: bool,
     allow_target: bool,
     no_wait: bool,
-    own_class: str | None,
+    own_class: Any,
     groups: str | None,
     reading: dict[str, Any],
-    n_jobs: int | None,
-    width: int | None,
+    execution: dict[str, Any],
     quiet: bool,
     live: bool,
 ) -> None:
-    """Feed the columns of each FILE to the selection in RUN, which goes on where it stopped.
+    """Feed the columns of each FILE to the selection in RUN, which resumes where it stopped.
 
     RUN is a folder that tamis select or tamis.Selection.create made. FILE holds new columns of the
     same rows: in the same order, or with the key column that the selection was made with. A column
-    that was fed before is recognised by its name and values and skipped. Columns without names are
-    new arrivals and continue the numbering.
+    that was fed before is recognised by its name and values, and skipped. Columns without names
+    count as new and continue the numbering.
 
     Columns are encoded as RUN was, if it was selected with --encode or --missing. A file of
-    --groups may name more features than FILE has; without it the group that is open goes on.
+    --groups may name more features than FILE has; without it the last group continues.
 
-    A feed that is killed leaves all that it had committed; feed the same file again to go on.
+    A feed that is killed keeps everything it had committed; feed the same file again to resume.
 
     \b
     Examples:
@@ -74,15 +72,11 @@ def command(
     from tamis.kernels.threads import threads
     from tamis.report.run_page import page_of_run
 
-    def say(sentence: str) -> None:
-        if not quiet:
-            click.echo(one_line(sentence), err=True)
-
-    selection = Selection.open(run, own_class_of(own_class))
+    selection = Selection.open(run, own_class)
     table = None if groups is None else read_groups(groups)
     with contextlib.ExitStack() as stack:
-        if n_jobs is not None:
-            stack.enter_context(threads(n_jobs))
+        if execution["n_jobs"] is not None:
+            stack.enter_context(threads(execution["n_jobs"]))
         report = stack.enter_context(progress(quiet))
         page = stack.enter_context(followed(live, f"tamis: {run}"))
         if page is not None:
@@ -90,7 +84,7 @@ def command(
         for file in files:
             fed = selection.feed(
                 file, groups=table, replace=replace, allow_target=allow_target, wait=not no_wait,
-                width=width, progress=report, say=say, **reading,
+                width=execution["width"], progress=report, say=messages(quiet), **reading,
             )  # fmt: skip
             if not quiet:
                 click.echo(one_line(str(fed)))

@@ -1,4 +1,4 @@
-"""`tamis info`: what a file holds, or what a run, a model or a comparison is."""
+"""`tamis info`: show what a file, a run, a model or a comparison holds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import open_data, source_options
-from tamis.cli.text import one_line
+from tamis.cli.options import json_option, open_data, source_options
+from tamis.cli.output import one_line
 from tamis.core.files import kind_of
 
 
@@ -16,10 +16,10 @@ from tamis.core.files import kind_of
 @click.argument("data", type=click.Path())
 @source_options
 @click.option("--verify", is_flag=True,
-              help="Read a store whole, and compare every file with its checksum.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+              help="Read a whole store, and compare every file with its checksum.")  # fmt: skip
+@json_option
 def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> None:
-    """Say what DATA holds: a data file, a store, or the folder of a run, model or comparison.
+    """Show what DATA holds: a data file, a store, or the folder of a run, model or comparison.
 
     \b
     Examples:

@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import LEARNERS
-from tamis.cli.live import followed, live_option
-from tamis.cli.options import source_options
-from tamis.cli.progress import progress, short
-from tamis.cli.text import asked as command_text
-from tamis.cli.text import one_line
+from tamis.cli.options import json_option, quiet_option, source_options
+from tamis.cli.output import (
+    followed,
+    live_option,
+    messages,
+    one_line,
+    progress,
+    short,
+    typed_command,
+)
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
 from tamis.core.method_names import parameters
@@ -82,8 +87,8 @@ if TYPE_CHECKING:
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and continue.")
 @source_options
 @click.option("--force", is_flag=True, help="Replace an earlier model in the --out folder.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@json_option
+@quiet_option
 @live_option
 def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Learn from the rows of DATA, one or more files, keeping few features.
@@ -114,15 +119,12 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     from tamis.engine.learning.tune import tune
     from tamis.report.model_page import page_of_model, page_so_far
 
-    options, command_line = _learn_options(given), command_text()
+    options, command_line = _learn_options(given), typed_command()
     learner = make_learner(given["method"], **_learner_params(given))
     watched, quiet = _Watched(), quiet or as_json
     facts: dict[str, Any] = {"command": command_line}
 
-    def message(sentence: str) -> None:
-        if not quiet:
-            click.echo(one_line(sentence), err=True)
-
+    message = messages(quiet)
     with progress(quiet, watched.note) as report, followed(live, "tamis learn") as page:
 
         def after_batch(training: Training) -> None:

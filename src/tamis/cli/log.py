@@ -1,4 +1,4 @@
-"""`tamis log`: what a selection decided, and when."""
+"""`tamis log`: print the decisions of a selection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import click
 
-from tamis.cli.text import one_line
+from tamis.cli.output import one_line
 from tamis.engine.persistent.saved_selection import read_saved
 
 
@@ -16,12 +16,12 @@ from tamis.engine.persistent.saved_selection import read_saved
     "--since", metavar="WHEN",
     help="A date or time such as 2026-11-01 (UTC), a number of commits from the end, or last.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one decision a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one decision per line.")
 def command(run: str, since: str | None, as_json: bool) -> None:
     """Print the decisions in the log of RUN in order, each with the time it was committed.
 
-    Features that never met the rule, such as those that say nothing about the target, are not
-    listed; ask about them with tamis why.
+    Features that were dropped by their score alone, such as irrelevant ones, are not listed; ask
+    about them with tamis why.
 
     \b
     Examples:

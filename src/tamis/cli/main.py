@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from tamis._version import __version__
-from tamis.cli.text import one_line
+from tamis.cli.output import one_line
 from tamis.core.errors import TamisError
 
 #: Sub-commands in the order a user meets them, each with the module that defines it as `command`.

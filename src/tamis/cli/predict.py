@@ -11,9 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from tamis.cli.learn import tested
-from tamis.cli.options import source_options
-from tamis.cli.progress import progress
-from tamis.cli.text import one_line
+from tamis.cli.options import json_option, quiet_option, source_options
+from tamis.cli.output import one_line, progress
 from tamis.core.errors import ParameterError
 from tamis.core.files import atomic_file
 
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 @click.option("--skip-bad-lines", is_flag=True,
               help="Count bad lines and continue; only other rows are numbered.")  # fmt: skip
 @source_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@json_option
+@quiet_option
 def command(
     model: str,
     data: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""`tamis select`: from a file to a folder with the kept features and the reason for every other."""
+"""`tamis select`: select features from a file, and write them with a reason for every other."""
 
 from __future__ import annotations
 
@@ -6,114 +6,91 @@ import os
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis._registry import MEASURES, METHODS
-from tamis.cli.encode_options import encode_options, encoding_lines
-from tamis.cli.live import followed, live_option
-from tamis.cli.method_options import MethodWords, selector_of
 from tamis.cli.options import (
     COMMIT_EVERY,
+    MethodOptions,
     Size,
     data_name,
+    encode_options,
+    encoding_lines,
+    execution_options,
     groups_option,
+    method_options,
     open_data,
+    quiet_option,
     source_options,
 )
-from tamis.cli.progress import progress
-from tamis.cli.text import asked as asked_for
-from tamis.cli.text import one_line
+from tamis.cli.output import followed, live_option, messages, one_line, progress, typed_command
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.files import check_folder
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
+    from tamis.engine.groups import GroupTable
     from tamis.methods import ColumnSelector
-    from tamis.sources import Source
+    from tamis.report.live_server import LivePage
+    from tamis.sources import ColumnSource, Source
+
+
+@dataclass
+class Options:
+    """The options of the command; those that belong together are one."""
+
+    data: str
+    out: str
+    method: MethodOptions
+    encoding: dict[str, Any]
+    groups: str | None
+    reading: dict[str, Any]
+    memory: int
+    execution: dict[str, Any]
+    checkpoint: float | None
+    force: bool
+    quiet: bool
+    live: bool
 
 
 @click.command("select")
 @click.argument("data", type=click.Path())
-@click.option(
-    "--method", default="saola", show_default=True, type=MethodWords(), metavar="METHOD",
-    help=f"One of {', '.join(sorted(METHODS))}, or package.module:Class of your own; parameters "
-    "may follow after colons, as in saola:bound=max.",
-)  # fmt: skip
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
-@click.option(
-    "--measure", default="auto", show_default=True, type=click.Choice(["auto", *MEASURES]),
-    help="How features are scored. auto looks at the data and says what it picked.",
-)  # fmt: skip
-@click.option("--alpha", type=float, help="Level of the measure's test, whichever it is.")
-@click.option(
-    "--threshold", type=float,
-    help="Instead of a test: scores above this are relevant (the papers use 0).",
-)  # fmt: skip
-@click.option(
-    "--param", "params", multiple=True, metavar="NAME=VALUE",
-    help="A parameter of the method, e.g. --param bound=max. May be repeated.",
-)  # fmt: skip
+@method_options
 @encode_options
 @groups_option
 @source_options
 @click.option(
     "--memory", default="2GB", show_default=True, type=Size(),
-    help="Memory for turning rows into columns.",
+    help="Approximate memory for converting rows to columns.",
 )  # fmt: skip
-@click.option("--n-jobs", type=click.IntRange(1), help="Threads that compute; default: all cores.")
-@click.option(
-    "--width", type=click.IntRange(1), help="Columns in a block. Cannot change the answer."
-)
-@click.option(
-    "--cluster", metavar="ADDRESS",
-    help="Examine columns elsewhere: tcp://host:8786 of a Dask cluster, or local:2 for two "
-    "processes here. Cannot change the answer.",
-)  # fmt: skip
+@execution_options("n_jobs", "width", "cluster")
 @click.option(
     "--checkpoint", is_flag=False, flag_value=COMMIT_EVERY, metavar="[SECONDS]",
     type=click.FloatRange(min=0, min_open=True),
-    help="Commit what is decided every so often (2 s), so that tamis resume goes on after a kill. "
-    "With --cluster that is done anyway, where the method decides as columns come.",
+    help="Save the decisions every so many seconds (2), so that tamis resume can continue after a "
+    "kill. With --cluster that is the default, if the method decides as columns arrive.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
-@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+@quiet_option
 @live_option
-def command(
-    data: str,
-    method: str,
-    out: str,
-    measure: str,
-    alpha: float | None,
-    threshold: float | None,
-    params: tuple[str, ...],
-    encoding: dict[str, Any],
-    groups: str | None,
-    reading: dict[str, Any],
-    memory: int,
-    n_jobs: int | None,
-    width: int | None,
-    cluster: str | None,
-    checkpoint: float | None,
-    force: bool,
-    quiet: bool,
-    live: bool,
-) -> None:
-    """Select features from DATA and write what was kept, and why, to a folder.
+def command(**given: Any) -> None:
+    """Select features from DATA, and write which were kept, and why, to a folder.
 
-    DATA is a svmlight or CSV file (.svm, .csv, .tsv, also .gz, .bz2, .zst), a table (.parquet,
+    DATA is an svmlight or CSV file (.svm, .csv, .tsv, also .gz, .bz2, .zst), a table (.parquet,
     .arrow), a folder of daily tables, a matrix (.npz, .npy), AnnData, PLINK, a database, or a store
     made by tamis convert. --target names the column to predict; the target of NAME.npz is
-    NAME.y.npy or y.npy beside it. Features are taken in column order, as if they arrived one by
-    one.
+    NAME.y.npy or y.npy beside it. Features are processed in column order, one at a time.
 
     \b
     Writes into the folder, all or nothing:
       selected.csv    feature, name, relevance, arrival
-      log.parquet     what became of every feature, and the numbers behind it
-      events.parquet  every decision in the order it was taken
+      log.parquet     the verdict on every feature, with the numbers behind it
+      events.parquet  every decision, in order
       run.json        parameters, versions, data fingerprint, work, times
 
     \b
@@ -127,102 +104,124 @@ def command(
       tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
       tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.core.files import check_folder
-    from tamis.encode import resolve as resolve_encoder
-    from tamis.engine.groups import read_groups
-    from tamis.engine.persistent.resuming import begin, refuse_unfinished, resume
-    from tamis.report.run_page import page_of_run
-    from tamis.sources.axis import to_columns
-    from tamis.sources.base import refuse_without_target
-
-    begun = time.perf_counter()
-    refuse_unfinished(out, force=force)
-    check_folder(out, "run", force=force)
-    selector, encode = selector_of(method, params, measure, alpha, threshold)
-    if encode is not None:
-        encoding["encode"] = resolve_encoder(encode)
-    table = None if groups is None else read_groups(groups)
-    source = open_data(data, reading, memory)
-    refuse_without_target(source)
-    cache = Path(os.path.abspath(out)).parent / f"{data_name(data, source)}.cols"
-    if os.path.abspath(out) == str(cache):
-        raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
-    name = data_name(data, source)
-    if selector.takes_groups and table is None and source.format != "daily" and not quiet:
-        click.echo(one_line(_one_group(name)), err=True)
-    with progress(quiet) as report, followed(live, f"tamis: {name}") as page:
-
-        def watch(so_far: Callable[[], Run]) -> None:
-            if page is not None:
-                page.offer(lambda: page_of_run(_named(so_far(), name), out))
-
-        columns = to_columns(
-            source, cache, memory=memory, progress=report,
-            say=lambda sentence: None if quiet else click.echo(one_line(sentence), err=True),
-        )  # fmt: skip
-        converted = time.perf_counter()
-        if columns.target() is None:
-            raise InputError(f"{data} has no target, so there is nothing to select for")
-        every = _commits_every(checkpoint, cluster, selector, columns)
-        how: Any = {
-            "cluster": cluster, "width": width, "n_jobs": n_jobs, "progress": report,
-            "watch": watch,
-        }  # fmt: skip
-        asked: Any = {
-            "name": name, "rows": source, "command": asked_for(),
-            "seconds": {"columns": converted - begun}, "force": force,
-        }  # fmt: skip
-        if every is not None:
-            asked |= {"groups": table, **encoding}
-            begin(out, columns, selector, reading if columns is source else {}, **asked)
-            run = resume(out, every=every, selector=type(selector.rule), **how)
-        else:
-            run = _at_once(out, columns, selector, how | {"groups": table, **encoding}, **asked)
-        if page is not None:
-            page.show(page_of_run(run, out))
-    if not quiet:
-        for line in summary(run, out):
+    options = Options(**given)
+    run = _select(options, time.perf_counter())
+    if not options.quiet:
+        for line in summary(run, options.out):
             click.echo(one_line(line))
 
 
-def _one_group(name: str) -> str:
-    """Say that groups were not given, and how they can be."""
-    return (
-        f"{name} has no groups, so all its columns are one group, as with --method saola; say "
-        "which they are with --groups FILE, or give a folder with a table for each group"
-    )
+def _select(options: Options, begun: float) -> Run:
+    """Check everything that can be wrong before the data are read, then select."""
+    from tamis.sources.axis import to_columns
+    from tamis.sources.base import refuse_without_target
+
+    out, say = options.out, messages(options.quiet)
+    _refuse_unfinished(out, options.force)
+    check_folder(out, "run", force=options.force)
+    selector, encode = options.method.selector()
+    if encode is not None:
+        from tamis.encode import resolve
+
+        options.encoding["encode"] = resolve(encode)
+    groups = _groups(options.groups)
+    source = open_data(options.data, options.reading, options.memory)
+    refuse_without_target(source)
+    name = data_name(options.data, source)
+    cache = Path(os.path.abspath(out)).parent / f"{name}.cols"
+    if os.path.abspath(out) == str(cache):
+        raise ParameterError(
+            f"--out {out} is where the columns of {options.data} go; choose another name"
+        )
+    if selector.takes_groups and groups is None and source.format != "daily":
+        say(
+            f"{name} has no groups, so all its columns are one group, as with --method saola; name "
+            "them with --groups FILE, or give a folder with one table per group"
+        )
+    with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
+        columns = to_columns(source, cache, memory=options.memory, progress=report, say=say)
+        if columns.target() is None:
+            raise InputError(f"{options.data} has no target, so there is nothing to select for")
+        about = {
+            "name": name, "rows": source, "command": typed_command(), "force": options.force,
+            "seconds": {"columns": time.perf_counter() - begun}, "groups": groups,
+            **options.encoding,
+        }  # fmt: skip
+        how = {**options.execution, "progress": report, "watch": _watch(page, name, out)}
+        every = _commits_every(options, selector, columns)
+        if every is None:
+            run = _at_once(out, columns, selector, how, **about)
+        else:
+            from tamis.engine.persistent.resuming import begin, resume
+
+            begin(out, columns, selector, options.reading if columns is source else {}, **about)
+            run = resume(out, every=every, selector=type(selector.rule), **how)
+        if page is not None:
+            from tamis.report.run_page import page_of_run
+
+            page.show(page_of_run(run, out))
+    return run
+
+
+def _refuse_unfinished(out: str, force: bool) -> None:
+    if os.path.lexists(out) and not force:
+        from tamis.engine.persistent.resuming import refuse_unfinished
+
+        refuse_unfinished(out)
+
+
+def _groups(path: str | None) -> GroupTable | None:
+    if path is None:
+        return None
+    from tamis.engine.groups import read_groups
+
+    return read_groups(path)
+
+
+def _watch(
+    page: LivePage | None, name: str, out: str
+) -> Callable[[Callable[[], Run]], None] | None:
+    """Return a function that shows the run so far on a page."""
+    if page is None:
+        return None
+    from tamis.report.run_page import page_of_run
+
+    def watch(so_far: Callable[[], Run]) -> None:
+        page.offer(lambda: page_of_run(_named(so_far(), name), out))
+
+    return watch
 
 
 def _at_once(
     out: str,
-    columns: Source,
+    columns: ColumnSource,
     selector: ColumnSelector,
     how: dict[str, Any],
     *,
     name: str,
     rows: Source,
-    command: str,
     seconds: dict[str, float],
     force: bool,
+    **options: Any,
 ) -> Run:
     """Select, and write everything at the end."""
     from tamis.engine.runs import save_run
     from tamis.engine.select import select
 
-    run = _named(select(columns, selector, command=command, keep_state=True, **how), name)
+    run = _named(select(columns, selector, keep_state=True, **how, **options), name)
     if run.state is not None:
-        run.state.know_rows(rows)  # a column store forgets what they are called
+        run.state.know_rows(rows)  # a column store does not hold their names
     run.seconds = {**seconds, **run.seconds}
     save_run(run, out, force=force)
     return run
 
 
 def _commits_every(
-    checkpoint: float | None, cluster: str | None, selector: ColumnSelector, columns: Source
+    options: Options, selector: ColumnSelector, columns: ColumnSource
 ) -> float | None:
-    """Seconds between commits; None where all is written at the end."""
-    if checkpoint is not None or cluster is None:
-        return checkpoint
+    """Return the seconds between commits; None if all is written at the end."""
+    if options.checkpoint is not None or options.execution["cluster"] is None:
+        return options.checkpoint
     from tamis.engine.persistent.selection_state import can_be_saved
 
     return COMMIT_EVERY if can_be_saved(selector) and columns.path is not None else None
@@ -234,7 +233,7 @@ def _named(run: Run, name: str) -> Run:
 
 
 def summary(run: Run, out: str) -> list[str]:
-    """What is said at the end."""
+    """Return the lines that are printed at the end."""
     counts, source, seconds = run.log.counts(), run.source, sum(run.seconds.values())
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
     return [

@@ -1,4 +1,4 @@
-"""`tamis status`: where a selection stands."""
+"""`tamis status`: show the state of a selection."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from tamis.cli.text import one_line
+from tamis.cli.options import json_option
+from tamis.cli.output import one_line
 from tamis.engine.persistent.saved_selection import read_saved
 
 
 @click.command("status")
 @click.argument("run", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(run: str, as_json: bool) -> None:
-    """Say where the selection in RUN stands: features seen and kept, the last feed, what is open.
+    """Show the state of the selection in RUN: features seen and kept, the last feed, what is open.
 
     \b
     Examples:
@@ -26,7 +27,7 @@ def command(run: str, as_json: bool) -> None:
     if not facts["shown"]:
         from tamis.engine.persistent.selection import Selection
 
-        facts = Selection.open(run).status()  # which mends what a crash left behind
+        facts = Selection.open(run).status()  # which repairs what a crash left behind
     if as_json:
         click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
         return
@@ -34,17 +35,17 @@ def command(run: str, as_json: bool) -> None:
         click.echo(one_line(f"{key:<11} {value}"))
 
 
-#: What gets lines of its own.
-_TOLD_BELOW = ("unfinished", "must_be_resumed", "refused", "shown")
+#: Facts that have lines of their own.
+_SEPARATE = ("unfinished", "must_be_resumed", "refused", "shown")
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [
         (key, f"{value:,}" if isinstance(value, int) else str(value))
         for key, value in facts.items()
-        if value not in (None, "", [], {}) and key not in _TOLD_BELOW
+        if value not in (None, "", [], {}) and key not in _SEPARATE
     ]
-    how = "tamis resume goes on" if facts["must_be_resumed"] else "feed it again to go on"
+    how = "resume it with tamis resume" if facts["must_be_resumed"] else "feed it again to resume"
     lines += [("unfinished", f"{what}; {how}") for what in facts["unfinished"]]
     lines += [("refused", f"{name}: {why}") for name, why in facts["refused"].items()]
     if not facts["shown"]:

@@ -1,10 +1,10 @@
-"""`tamis why`: what became of a feature, in one sentence with the numbers."""
+"""`tamis why`: explain a feature in one sentence, with the numbers."""
 
 from __future__ import annotations
 
 import click
 
-from tamis.cli.text import one_line
+from tamis.cli.output import one_line
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.engine.runs import open_run
@@ -14,7 +14,7 @@ from tamis.engine.runs import open_run
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 def command(run: str, features: tuple[str, ...]) -> None:
-    """Say why each FEATURE of a RUN was kept or dropped.
+    """Explain why each FEATURE of a RUN was kept or dropped.
 
     FEATURE is a name as in selected.csv; for svmlight files, the index it has in the file.
 
@@ -27,5 +27,5 @@ def command(run: str, features: tuple[str, ...]) -> None:
     for feature in features:
         if feature not in unknown:
             click.echo(one_line(opened.why(feature)))
-    if unknown:  # told last, so that it costs nobody the other answers
+    if unknown:  # last, after the answers for the others
         raise InputError(no_such_feature(opened.log.names, unknown))

@@ -1,16 +1,51 @@
-"""Progress: a bar with rate and time left on a terminal, plain lines elsewhere."""
+"""What a command prints: safe lines, progress, and a live page."""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tamis.core.masking import masked
 
 if TYPE_CHECKING:
+    from tamis.report.live_server import LivePage
     from tamis.sources.base import Report
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# --- lines ------------------------------------------------------------------------------------
+
+
+def one_line(text: str) -> str:
+    r"""Return text with its control characters escaped, and without passwords.
+
+    >>> print(one_line("two\nlines, \x1b[2Jgène 🧬"))
+    two\nlines, \x1b[2Jgène 🧬
+    """
+    control = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+    return re.sub(control, lambda found: repr(found[0])[1:-1], masked(text))
+
+
+def typed_command() -> str:
+    """Return the command as it was typed, for the run record; passwords are three stars."""
+    return shlex.join(["tamis", *(masked(word, whole=True) for word in sys.argv[1:])])
+
+
+def messages(quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints a sentence to standard error, unless `quiet`."""
+    return lambda sentence: None if quiet else click.echo(one_line(sentence), err=True)
+
+
+# --- progress ---------------------------------------------------------------------------------
 
 #: Printed when kernels are not in the cache yet.
 COMPILING = "compiling (a few seconds, once per method)"
@@ -115,3 +150,42 @@ def short(number: float) -> str:
 
 def _three_digits(number: float) -> str:
     return f"{number:.0f}" if number >= 999.5 else f"{number:.3g}"
+
+
+# --- a live page ------------------------------------------------------------------------------
+
+
+def live_option(command: F) -> F:
+    """Add --live."""
+    return click.option(
+        "--live", is_flag=True,
+        help="Open a page that follows the run; it can be closed at any time.",
+    )(command)  # fmt: skip
+
+
+def showing(report: Report, show: Callable[[], None]) -> Report:
+    """Return a progress callback that also calls `show` between two decisions."""
+    from tamis.methods.telling import SETTLED
+
+    def both(what: str, done: int, total: int | None) -> None:
+        report(what, done, total)
+        if what == SETTLED:  # told by the thread that decides, between two decisions
+            show()
+
+    return both
+
+
+@contextmanager
+def followed(live: bool, title: str) -> Iterator[LivePage | None]:
+    """Serve a page during the run, with --live, and print its address."""
+    if not live:
+        yield None
+        return
+    import webbrowser
+
+    from tamis.report.live_server import LivePage
+
+    with LivePage(title) as page:
+        click.echo(f"follow the run at {page.url}", err=True)
+        webbrowser.open(page.url)
+        yield page
