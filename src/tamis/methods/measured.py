@@ -7,8 +7,8 @@ Irrelevant features are logged in bulk and never meet the rule. The rule of a fe
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from tamis.measures.auto import CONTINUOUS, DISCRETE, at_alpha, choose, from_nam
 from tamis.measures.measure import Measure, Panel, Prepared, Strength
 from tamis.methods.arrivals import Arrival, Floats, Foresight, Kept, ScoredBlock
 from tamis.methods.rule import Rule
-from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
+from tamis.methods.selector import ColumnSelector, FeatureStreamSelector, Saved
 
 #: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
@@ -51,11 +51,6 @@ UNTESTED = 2
 #: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
 HUGE = 1e70
 
-#: Allowed values of `alpha`, which None leaves to the measure.
-ALPHA: Mapping[str, tuple[Range, ...]] = {
-    "alpha": (Number(0, 1, open_low=True, open_high=True), Nothing())
-}
-
 
 class MeasuringRule(Rule):
     """A rule with a measure, whose gate only relevant features pass."""
@@ -65,7 +60,12 @@ class MeasuringRule(Rule):
     continuous_measure: ClassVar[Measure] = CONTINUOUS
 
     measure: Measure | str = "auto"
+    _: KW_ONLY
     alpha: float | None = None
+
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+        "alpha": (Number(0, 1, open_low=True, open_high=True), Nothing())
+    }
 
     def check_params(self) -> None:
         """Raise one sentence for a parameter outside its range, or a measure that is not known."""
@@ -105,7 +105,7 @@ class MeasuredRule(MeasuringRule):
 
     Subclasses have a `name`, say which values their parameters may take (`ranges`) and why a
     feature can be kept or dropped (`reasons`), and decide about one arriving feature (`decide`).
-    They take `measure`, and may take `alpha`, as parameters.
+    They all have the parameters `measure` and `alpha`.
     """
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision:
@@ -410,16 +410,11 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         if not hasattr(self, "measure_"):
             self._use(from_name(**measure), "")
 
-    def _keep_again(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
-        self._named_measure = numbers["measure"]
-        ready = self._kept.panel.prepare(columns, np.arange(columns.width))
-        for i, (feature, relevance) in enumerate(zip(features, each["relevance"], strict=True)):
+    def _keep_again(self, saved: Saved) -> None:
+        self._named_measure = saved.numbers["measure"]
+        ready = self._kept.panel.prepare(saved.columns, np.arange(saved.columns.width))
+        pairs = zip(saved.features, saved.each["relevance"], strict=True)
+        for i, (feature, relevance) in enumerate(pairs):
             self._kept.add(Arrival(int(feature), float(relevance), np.nan, ready[i]))
 
 

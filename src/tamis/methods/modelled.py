@@ -23,7 +23,7 @@ from tamis.core.target import Target
 from tamis.kernels.column_entries import column_moments, list_column, spread_column
 from tamis.kernels.threads import over_columns
 from tamis.methods.rule import Rule
-from tamis.methods.selector import FeatureStreamSelector
+from tamis.methods.selector import FeatureStreamSelector, Saved
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,9 +139,6 @@ class ModelRule(Rule):
     list in `saved` what a later session needs besides the kept columns (`keep_again`).
     """
 
-    #: Kept features, in order of arrival.
-    features: npt.NDArray[np.int64]
-
     @property
     def centred(self) -> bool:
         """Whether columns are taken less their means."""
@@ -160,9 +157,7 @@ class ModelRule(Rule):
         """
 
     @abstractmethod
-    def keep_again(
-        self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
-    ) -> None:
+    def keep_again(self, columns: Columns, each: Mapping[str, Any]) -> None:
         """Take the kept columns of a saved stream into the model; `features` is there."""
 
     def after_withdrawal(self) -> None:
@@ -204,15 +199,9 @@ class ModelStream(FeatureStreamSelector):
         kept: npt.NDArray[np.int64] = self.rule.features.copy()
         return kept
 
-    def _keep_again(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
-        self.rule.features = features
-        self.rule.keep_again(self.score(columns), each, numbers)
+    def _keep_again(self, saved: Saved) -> None:
+        self.rule.features = saved.features
+        self.rule.keep_again(self.score(saved.columns), saved.each)
 
     def _after_withdrawal(self) -> None:
         self.rule.after_withdrawal()

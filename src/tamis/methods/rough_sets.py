@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from tamis.kernels.neighbours import first_reaching
 from tamis.measures.dependency import Dependency, LineColumn, Neighbourhoods, sign
 from tamis.measures.measure import Floats
 from tamis.methods.rule import Rule
-from tamis.methods.selector import FeatureStreamSelector
+from tamis.methods.selector import FeatureStreamSelector, Saved
 
 #: Features that miss the gate by less than this are logged with all their digits.
 HAIR = 1e-6
@@ -232,9 +232,10 @@ class RoughSetRule(Rule):
     }
     former_parameters: ClassVar[Mapping[str, str | None]] = {"seed": "random_state"}
 
-    variant: str
-    order: str
-    random_state: int
+    _: KW_ONLY
+    variant: str = "paper"
+    order: str = "random"
+    random_state: int = 0
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Decide about one feature that reached the gate, and change the kept set accordingly."""
@@ -321,18 +322,13 @@ class RoughSetStream(FeatureStreamSelector):
         }  # fmt: skip
         return state
 
-    def _keep_again(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
+    def _keep_again(self, saved: Saved) -> None:
         space = self._kept.space
         space.columns = [
-            replace(space.ready(columns, j), feature=feature)
-            for j, feature in enumerate(features.tolist())
+            replace(space.ready(saved.columns, j), feature=feature)
+            for j, feature in enumerate(saved.features.tolist())
         ]
+        numbers = saved.numbers
         self._kept.restore(numbers["shares"], numbers["values"], numbers["in_gate"])
 
     def _after_withdrawal(self) -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from tamis.core.decisions import Reason
-from tamis.core.params import Parameters
+from tamis.core.params import Parameters, Range
 from tamis.core.target import Target
 
 if TYPE_CHECKING:
     from tamis.methods.selector import ColumnSelector
 
 
+@dataclass_transform()
 class Rule(Parameters):
     """The rule of one method: its parameters, its reasons, and how it decides.
+
+    Parameters are annotated attributes with defaults, as in a dataclass (every subclass becomes
+    one), and `ranges` says which values they may take; both are inherited.
 
     A rule does not know scikit-learn, files, workers or progress: a selector runs it over scored
     blocks (`to_selector`). Its docstring is the documentation of the method.
@@ -42,6 +47,12 @@ class Rule(Parameters):
     def __init_subclass__(cls, **options: Any) -> None:
         if "public_name" not in vars(cls):
             cls.public_name = cls.__name__.removesuffix("Rule")
+        if "__init__" not in vars(cls):
+            dataclass(eq=False, repr=False, match_args=False)(cls)
+        ranges: dict[str, Range | Sequence[Range]] = {}
+        for base in reversed(cls.__mro__):
+            ranges |= vars(base).get("ranges", {})
+        cls.ranges = ranges
         super().__init_subclass__(**options)
 
     def __init__(self) -> None:

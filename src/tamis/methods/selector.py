@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
@@ -277,6 +278,16 @@ def _of_gap(block: ColumnBlock, entry: int, name: str) -> str:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A saved stream: the kept features, their columns, numbers of each of them, and others."""
+
+    features: npt.NDArray[np.int64]
+    columns: ColumnBlock
+    each: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+
+
 class FeatureStreamSelector(ColumnSelector):
     """Runs a rule for columns that arrive over time, one at a time, in order.
 
@@ -313,9 +324,9 @@ class FeatureStreamSelector(ColumnSelector):
 
         `columns` are the kept columns, oldest first. What follows from them is computed again.
         """
-        features = np.asarray(state["features"], dtype=np.int64)
         self.start(y, name_prefix=log.names.prefix, name_base=log.names.base)
-        self._keep_again(columns, features, state["each"], state["numbers"])
+        features = np.asarray(state["features"], dtype=np.int64)
+        self._keep_again(Saved(features, columns, state["each"], state["numbers"]))
         _write(self, self.saved, state["numbers"])
         _write(self.rule, self.rule.saved, state["numbers"])
         declared = self.reasons()
@@ -341,14 +352,8 @@ class FeatureStreamSelector(ColumnSelector):
         return copy
 
     @abstractmethod
-    def _keep_again(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
-        """Keep `features` again, whose columns are given, after `start`."""
+    def _keep_again(self, saved: Saved) -> None:
+        """Keep the features of a saved stream again, after `start`."""
 
     def _after_withdrawal(self) -> None:
         """Correct what depends on all kept features, when some were taken away."""

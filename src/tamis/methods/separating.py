@@ -23,7 +23,6 @@ from tamis.measures.g_squared import GSquared
 from tamis.measures.measure import Ints, Measure
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
 from tamis.methods.measured import (
-    ALPHA,
     UNTESTED,
     MeasuredRule,
     MeasuredStream,
@@ -141,21 +140,10 @@ class SeparatingRule(MeasuringRule):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "max_conditioning": Number(1, integer=True),
         "unreliable": OneOf(UNRELIABLE),
-        **ALPHA,
     }
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        max_conditioning: int = 3,
-        unreliable: str = "independent",
-        *,
-        alpha: float | None = None,
-    ) -> None:
-        self.measure = measure
-        self.max_conditioning = max_conditioning
-        self.unreliable = unreliable
-        self.alpha = alpha
+    max_conditioning: int = 3
+    unreliable: str = "independent"
 
     def adapt(self, measure: Measure) -> Measure:
         """Return the measure as it is to test features given others, or refuse it."""

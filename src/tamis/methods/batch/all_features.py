@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class AllFeaturesRule(ScoredRule):
     name: ClassVar[str] = "all"
     takes_text: ClassVar[bool] = True
 
-    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+    def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:
         """Score every column alike."""
         return np.zeros(block.width), constants(block)
 

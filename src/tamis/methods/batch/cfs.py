@@ -14,7 +14,6 @@ from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure, Panel
 from tamis.methods.batch.candidates import CandidateRule, Candidates
-from tamis.methods.measured import ALPHA
 
 #: Merits are compared to this many digits after the point, so that rounding decides nothing.
 DIGITS = 11
@@ -98,23 +97,10 @@ class CFSRule(CandidateRule):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "search": OneOf(("best_first", "forward")),
         "stale": Number(1, integer=True),
-        **ALPHA,
     }
 
-    merit_: float
-
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        search: str = "best_first",
-        stale: int = 5,
-        *,
-        alpha: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.search = search
-        self.stale = stale
-        self.measure = measure
+    search: str = "best_first"
+    stale: int = 5
 
     def begin(self, target: Target) -> None:
         """Begin with no feature, whose merit is 0."""

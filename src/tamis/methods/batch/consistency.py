@@ -83,9 +83,8 @@ class ConsistencyRule(CandidateRule):
         "max_rate": (Number(0, 1), Nothing())
     }
 
-    #: Not for the user: what is not above its level is not looked at.
-    measure: Measure | str = SymmetricUncertainty()
-    rate_: float
+    #: Not a parameter: what is not above its level is not looked at.
+    measure = SymmetricUncertainty()
 
     def __init__(self, max_rate: float | None = None) -> None:
         self.max_rate = max_rate

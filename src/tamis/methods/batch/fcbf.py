@@ -13,7 +13,6 @@ from tamis.core.params import Number, Range
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.batch.candidates import CandidateRule, Candidates
-from tamis.methods.measured import ALPHA
 
 
 class FCBFRule(CandidateRule):
@@ -80,21 +79,9 @@ class FCBFRule(CandidateRule):
     """
 
     name: ClassVar[str] = "fcbf"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "threshold": Number(0),
-        **ALPHA,
-    }
+    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"threshold": Number(0)}
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        threshold: float = 0.0,
-        *,
-        alpha: float | None = None,
-    ) -> None:
-        self.measure = measure
-        self.threshold = threshold
-        self.alpha = alpha
+    threshold: float = 0.0
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Walk down the list; what remains of it is held in order of arrival, as it lies."""

@@ -87,15 +87,10 @@ class FGMRule(TableRule):
         "tol": Number(0),
     }
 
-    cuts_: int
-
-    def __init__(
-        self, n_per_cut: int = 10, max_cuts: int = 5, C: float = 10.0, tol: float = 0.01
-    ) -> None:
-        self.n_per_cut = n_per_cut
-        self.max_cuts = max_cuts
-        self.C = C
-        self.tol = tol
+    n_per_cut: int = 10
+    max_cuts: int = 5
+    C: float = 10.0
+    tol: float = 0.01
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

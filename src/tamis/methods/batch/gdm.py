@@ -83,25 +83,10 @@ class GDMRule(FGMRule):
 
     name: ClassVar[str] = "gdm"
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        **FGMRule.ranges,
         "min_correlation": Number(0, 1, open_low=True),
     }
 
-    groups_: dict[int, list[int]]
-
-    def __init__(
-        self,
-        n_per_cut: int = 10,
-        max_cuts: int = 5,
-        C: float = 10.0,
-        tol: float = 0.01,
-        min_correlation: float = 0.8,
-    ) -> None:
-        self.n_per_cut = n_per_cut
-        self.max_cuts = max_cuts
-        self.C = C
-        self.tol = tol
-        self.min_correlation = min_correlation
+    min_correlation: float = 0.8
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict, and begin without groups."""
@@ -109,7 +94,7 @@ class GDMRule(FGMRule):
         self._support, self._correlation = np.zeros(0, np.int64), np.zeros(0)
         self._met: dict[int, float] = {}
         self._groups: list[tuple[int, int, float, float]] = []
-        self.groups_ = {}
+        self.groups_: dict[int, list[int]] = {}
 
     def find(self, table: Table) -> Found:
         """Generate cuts as FGM does, and list what went with their features."""

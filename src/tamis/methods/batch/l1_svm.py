@@ -95,22 +95,11 @@ class L1SVMRule(TableRule):
         "random_state": Number(0, 2**31 - 1, integer=True),
     }
 
-    C_: float
-    n_iter_: int
-
-    def __init__(
-        self,
-        C: float = 0.1,
-        n_features: int | None = None,
-        scale: str = "std",
-        max_iter: int = 5000,
-        random_state: int = 0,
-    ) -> None:
-        self.C = C
-        self.n_features = n_features
-        self.scale = scale
-        self.max_iter = max_iter
-        self.random_state = random_state
+    C: float = 0.1
+    n_features: int | None = None
+    scale: str = "std"
+    max_iter: int = 5000
+    random_state: int = 0
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

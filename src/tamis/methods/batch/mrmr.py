@@ -12,7 +12,6 @@ from tamis.core.params import Number, OneOf, Range
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.measures.mutual_information import MutualInformation
 from tamis.methods.batch.candidates import CandidateRule, Candidates
-from tamis.methods.measured import ALPHA
 
 
 class MRMRRule(CandidateRule):
@@ -87,21 +86,10 @@ class MRMRRule(CandidateRule):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "n_features": Number(1, integer=True),
         "criterion": OneOf(("difference", "quotient")),
-        **ALPHA,
     }
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        n_features: int = 10,
-        criterion: str = "difference",
-        *,
-        alpha: float | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.n_features = n_features
-        self.criterion = criterion
-        self.measure = measure
+    n_features: int = 10
+    criterion: str = "difference"
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Pick one after the other; `rest` lists the positions of those not picked."""

@@ -82,11 +82,8 @@ class NaiveBoostingRule(TableRule):
     }
 
     centred: ClassVar[bool] = False  # thresholds need no products, and equal must stay equal
-    rounds_: int
-
-    def __init__(self, n_features: int = 10, max_rounds: int | None = None) -> None:
-        self.n_features = n_features
-        self.max_rounds = max_rounds
+    n_features: int = 10
+    max_rounds: int | None = None
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -58,11 +58,10 @@ class RandomFeaturesRule(ScoredRule):
     symbol: ClassVar[str] = "draw({name})"
     takes_text: ClassVar[bool] = True
 
-    def __init__(self, n_features: int = 10, random_state: int = 0) -> None:
-        self.n_features = n_features
-        self.random_state = random_state
+    n_features: int = 10
+    random_state: int = 0
 
-    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+    def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:
         """Draw a number for each column."""
         numbers = np.arange(block.first, block.first + block.width)
         return draws(self.random_state, numbers), constants(block)

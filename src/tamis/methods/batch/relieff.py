@@ -103,19 +103,11 @@ class ReliefFRule(ScoredRule):
     symbol: ClassVar[str] = "W({name})"
     takes_text: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_features: int = 10,
-        n_neighbors: int = 10,
-        n_samples: int | None = None,
-        random_state: int = 0,
-        values: str = "numeric",
-    ) -> None:
-        self.n_features = n_features
-        self.n_neighbors = n_neighbors
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.values = values
+    n_features: int = 10
+    n_neighbors: int = 10
+    n_samples: int | None = None
+    random_state: int = 0
+    values: str = "numeric"
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""
@@ -123,7 +115,7 @@ class ReliefFRule(ScoredRule):
 
     # --- first pass: who is near whom --------------------------------------------------------
 
-    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> dict[str, str]:
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> tuple[Any, ...]:
         """Find the neighbours of the rows, which takes every column."""
         n = target.n_rows
         picks = np.arange(n)
@@ -147,8 +139,7 @@ class ReliefFRule(ScoredRule):
                 np.arange(len(picks) + 1) * (n * block.width),
             )
         add_off(near, picks, off)
-        self.model = self._pairs(near, picks, target)
-        return {}
+        return self._pairs(near, picks, target)
 
     def _pairs(
         self, near: npt.NDArray[np.int64], picks: npt.NDArray[np.intp], target: Target
@@ -178,13 +169,13 @@ class ReliefFRule(ScoredRule):
 
     # --- second pass: weights ----------------------------------------------------------------
 
-    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+    def score(self, block: ColumnBlock, model: tuple[Any, ...]) -> tuple[Floats, Codes]:
         """Weigh the columns of a block."""
         *columns, _, spans, discrete = self._ranged(block)
         out = np.empty(block.width)
         over_columns(
-            lambda lo, hi: weights(*columns, spans, discrete, *self.model, lo, hi, out),
-            np.arange(block.width + 1) * len(self.model[1]),
+            lambda lo, hi: weights(*columns, spans, discrete, *model, lo, hi, out),
+            np.arange(block.width + 1) * len(model[1]),
         )
         unusable = np.where(spans == 0.0, 1, np.where(np.isfinite(spans), 0, 2))
         return out, unusable.astype(np.uint8)

@@ -49,31 +49,30 @@ class ScoredRule(Rule):
     Equal scores: the lower arrival number wins. Subclasses score a block (`score`).
     """
 
-    n_features: Any = None
-
     #: How a score is written in a sentence.
     symbol: ClassVar[str] = "score({name})"
 
     #: Whether columns of text, coded by numbers without an order, make sense to it.
     takes_text: ClassVar[bool] = False
 
-    #: What `fit` found and `score` needs; forgotten when all columns have been scored.
-    model: Any = None
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Any:
+        """Return the model that scoring needs, fitted to all columns; None where it needs none."""
+        return None
 
-    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> dict[str, str]:
-        """Fit the model to all columns; return the fields it adds to the sentences."""
+    def model_fields(self, model: Any) -> Mapping[str, str]:
+        """Return the fields that a model adds to the sentences."""
         return {}
 
-    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+    def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:
         """Return the scores of a block's columns, and codes of `UNUSABLE` where there are none."""
         raise NotImplementedError(f"{type(self).__name__} has no score()")
 
     @property
     def n_held(self) -> int:
         """How many of the best columns so far are remembered while columns are scored."""
-        return self.n_features or 0
+        return getattr(self, "n_features", None) or 0
 
-    def best(self, features: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    def best(self, features: Ints, scores: Floats, model: Any) -> tuple[Ints, Floats]:
         """Return the kept features, best first, and their scores, given those remembered."""
         order = np.argsort(-scores, kind="stable")
         return features[order], scores[order]
@@ -115,16 +114,18 @@ class ScoredBatch(BatchSelector):
     def _begin(self) -> None:
         vars(self).pop("ranking_", None)
         self._features, self._scores = np.zeros(0, np.int64), np.zeros(0)
+        self._model: Any = None
         self._new_log(self.rule.template_fields(self._target))
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Fit the model of the rule to all columns."""
-        self.log_.template_fields.update(self.rule.fit(map(self._ready, blocks), self._target))
+        self._model = self.rule.fit(map(self._ready, blocks), self._target)
+        self.log_.template_fields.update(self.rule.model_fields(self._model))
 
     def score(self, block: ColumnBlock) -> Scored:
         """Score a block: a pure function, in any order."""
         block = self._ready(block)
-        return Scored(block.first, block.names, *self.rule.score(block))
+        return Scored(block.first, block.names, *self.rule.score(block, self._model))
 
     def update(self, scored: Scored) -> None:
         """Log a block in bulk, and remember the best so far."""
@@ -143,10 +144,9 @@ class ScoredBatch(BatchSelector):
 
     def finish(self) -> None:
         """Keep the best, and forget the model."""
-        ranking, scores = self.rule.best(self._features, self._scores)
+        ranking, scores = self.rule.best(self._features, self._scores, self._model)
         self.ranking_ = self.rule.log_kept(self.log_, ranking, scores)
-        del self._features, self._scores
-        self.rule.model = None
+        del self._features, self._scores, self._model
 
     def _takes_text(self) -> bool:
         return bool(self.rule.takes_text)
@@ -220,6 +220,7 @@ class _Fitted:
     codes: Codes
     features: Ints
     feature_scores: Floats
+    fields: Mapping[str, str]
 
 
 class TableRule(ScoredRule):
@@ -254,21 +255,22 @@ class TableRule(ScoredRule):
         """How many columns are remembered while columns are scored: the model knows the best."""
         return 0
 
-    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> dict[str, str]:
-        """Gather the table and fit the model."""
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> _Fitted:
+        """Gather the table, fit the model, and return what it made of every column."""
         table = self._gather(blocks, target)
         scores, codes = np.zeros(len(table.unusable)), table.unusable.copy()
-        self.model = _Fitted(scores, codes, np.zeros(0, np.int64), np.zeros(0))
         if table.width == 0:
-            return {}
+            return _Fitted(scores, codes, np.zeros(0, np.int64), np.zeros(0), {})
         found = self.find(table)
         scores[table.features] = found.scores
         if found.codes is not None:
             codes[table.features] = found.codes
-        self.model = _Fitted(
-            scores, codes, table.features[found.ranking], found.scores[found.ranking]
-        )
-        return dict(found.fields)
+        kept = table.features[found.ranking]
+        return _Fitted(scores, codes, kept, found.scores[found.ranking], found.fields)
+
+    def model_fields(self, model: _Fitted) -> Mapping[str, str]:
+        """Return the fields that the model adds to the sentences."""
+        return model.fields
 
     def _gather(self, blocks: Iterable[ColumnBlock], target: Target) -> Table:
         panel = FisherZ().panel(target)
@@ -282,17 +284,17 @@ class TableRule(ScoredRule):
         columns = CentredColumns.joined(parts)
         return Table(target, columns, np.concatenate(features), np.concatenate(unusable))
 
-    def score(self, block: ColumnBlock) -> tuple[Floats, Codes]:
+    def score(self, block: ColumnBlock, model: _Fitted) -> tuple[Floats, Codes]:
         """Look up what the model made of a block's columns."""
         scores, codes = np.zeros(block.width), np.zeros(block.width, np.uint8)
         known = slice(block.first, block.first + block.width)
-        scores[: len(self.model.scores[known])] = self.model.scores[known]
-        codes[: len(self.model.codes[known])] = self.model.codes[known]
+        scores[: len(model.scores[known])] = model.scores[known]
+        codes[: len(model.codes[known])] = model.codes[known]
         return scores, codes
 
-    def best(self, features: Ints, scores: Floats) -> tuple[Ints, Floats]:
+    def best(self, features: Ints, scores: Floats, model: _Fitted) -> tuple[Ints, Floats]:
         """Return what the model kept."""
-        return self.model.features, self.model.feature_scores
+        return model.features, model.feature_scores
 
 
 def constants(block: ColumnBlock) -> Codes:

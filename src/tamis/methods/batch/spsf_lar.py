@@ -76,8 +76,7 @@ class SPSFLARRule(TableRule):
         "n_features": Number(1, integer=True)
     }
 
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
+    n_features: int = 10
 
     def model_reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the numbers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,12 +158,10 @@ class AlphaInvestingRule(ModelRule):
         "wealth": "wealth_", "counted": "_counted", "p_values": "_p_values",
     }  # fmt: skip
 
-    wealth_: float
-
-    def __init__(self, wealth: float = 0.5, payout: float = 0.5, *, variant: str = "paper") -> None:
-        self.wealth = wealth
-        self.payout = payout
-        self.variant = variant
+    wealth: float = 0.5
+    payout: float = 0.5
+    _: KW_ONLY
+    variant: str = "paper"
 
     @property
     def _as_program(self) -> bool:
@@ -236,9 +235,7 @@ class AlphaInvestingRule(ModelRule):
             betainc(self.model.degrees / 2, self.model.rank / 2, 1.0 - shares, out=p)
         return p
 
-    def keep_again(
-        self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
-    ) -> None:
+    def keep_again(self, columns: Columns, each: Mapping[str, Any]) -> None:
         """Take the kept columns of a saved stream into the model."""
         for j in range(columns.width):
             self.model.add(columns.whole(j))

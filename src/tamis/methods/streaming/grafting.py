@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
@@ -153,18 +154,11 @@ class GraftingRule(ModelRule):
     }
     former_parameters: ClassVar[Mapping[str, str | None]] = {"tolerance": "tol"}
 
-    def __init__(
-        self,
-        penalty: float = 0.1,
-        *,
-        l2: float = 0.0,
-        scale: str = "std",
-        tol: float = 1e-6,
-    ) -> None:
-        self.penalty = penalty
-        self.l2 = l2
-        self.scale = scale
-        self.tol = tol
+    penalty: float = 0.1
+    _: KW_ONLY
+    l2: float = 0.0
+    scale: str = "std"
+    tol: float = 1e-6
 
     @classmethod
     def from_saved(cls, parameters: Mapping[str, Any]) -> Rule:
@@ -274,9 +268,7 @@ class GraftingRule(ModelRule):
     def _weights(self) -> Floats:
         return self.model.weights[:, :-1].T
 
-    def keep_again(
-        self, columns: Columns, each: Mapping[str, Any], numbers: Mapping[str, Any]
-    ) -> None:
+    def keep_again(self, columns: Columns, each: Mapping[str, Any]) -> None:
         """Take the kept columns of a saved stream into the model, with their weights."""
         self._relevance = np.array(each["relevance"])
         self._shifts = columns.shifts.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,8 +17,9 @@ from tamis.core.errors import InputError
 from tamis.core.params import OneOf, Range
 from tamis.measures.measure import Measure
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
-from tamis.methods.measured import ALPHA, MeasuredStream
+from tamis.methods.measured import MeasuredStream
 from tamis.methods.pair_walk import BETTER, OLDER, WEAKER, walk
+from tamis.methods.selector import Saved
 from tamis.methods.streaming.saola import SAOLARule
 
 #: A stretch of columns of one group: arrival number of the first, and the label.
@@ -95,10 +96,6 @@ class GroupSAOLARule(SAOLARule):
 
     name: ClassVar[str] = "group-saola"
     takes_groups: ClassVar[bool] = True
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "variant": OneOf(("paper", "program")),
-        **ALPHA,
-    }
     bound = "min"
     ties = "kept"
 
@@ -289,26 +286,19 @@ class GroupStream(MeasuredStream):
         state["numbers"]["labels"] = self._labels
         return state
 
-    def _keep_again(
-        self,
-        columns: ColumnBlock,
-        features: npt.NDArray[np.int64],
-        each: Mapping[str, Any],
-        numbers: Mapping[str, Any],
-    ) -> None:
-        self._named_measure = numbers["measure"]
-        ready = self._kept.panel.prepare(columns, np.arange(columns.width))
-        for i, (feature, relevance, level, label) in enumerate(
-            zip(features.tolist(), *(each[k].tolist() for k in ("relevance", "level", "label")),
-                strict=True)
-        ):  # fmt: skip
+    def _keep_again(self, saved: Saved) -> None:
+        self._named_measure = saved.numbers["measure"]
+        ready = self._kept.panel.prepare(saved.columns, np.arange(saved.columns.width))
+        numbers = [saved.each[key].tolist() for key in ("relevance", "level", "label")]
+        each = zip(saved.features.tolist(), *numbers, strict=True)
+        for i, (feature, relevance, level, label) in enumerate(each):
             arrival = Arrival(feature, relevance, level, deepcopy(ready[i]))
             if label < 0:
                 self._kept.add(arrival)
                 self._held[feature] = arrival
             else:
                 self._earlier.add(arrival)
-                self._label_of[feature] = numbers["labels"][label]
+                self._label_of[feature] = saved.numbers["labels"][label]
 
     # --- what can be read ------------------------------------------------------------------
 

@@ -81,12 +81,6 @@ class OFSA3MRule(RoughSetRule):
     name: ClassVar[str] = "ofs-a3m"
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
 
-    def __init__(
-        self, *, variant: str = "paper", order: str = "random", random_state: int = 0
-    ) -> None:
-        self.variant = variant
-        self.order = order
-        self.random_state = random_state
 
     def passes(self, balance: int) -> bool:
         """The paper lets in what is at the gate, the program what is above."""

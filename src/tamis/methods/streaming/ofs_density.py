@@ -88,22 +88,10 @@ class OFSDensityRule(RoughSetRule):
     name: ClassVar[str] = "ofs-density"
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "density falls", "program": "density rises"}
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        **RoughSetRule.ranges,
         "lam": Number(0, 1),
     }
 
-    def __init__(
-        self,
-        lam: float = 0.05,
-        *,
-        variant: str = "paper",
-        order: str = "random",
-        random_state: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.variant = variant
-        self.order = order
-        self.random_state = random_state
+    lam: float = 0.05
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Try a newcomer with the kept set."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from tamis.core.params import OneOf, Range
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.measure import Floats, Measure
 from tamis.methods.arrivals import Arrival, Foresight, Kept
-from tamis.methods.measured import ALPHA, MeasuredRule
+from tamis.methods.measured import MeasuredRule
 from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 
@@ -86,23 +87,12 @@ class SAOLARule(MeasuredRule):
         "bound": OneOf(("min", "max")),
         "ties": OneOf(("kept", "neither")),
         "variant": OneOf(("paper", "program")),
-        **ALPHA,
     }
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        *,
-        alpha: float | None = None,
-        bound: str = "min",
-        ties: str = "kept",
-        variant: str = "paper",
-    ) -> None:
-        self.measure = measure
-        self.alpha = alpha
-        self.bound = bound
-        self.ties = ties
-        self.variant = variant
+    _: KW_ONLY
+    bound: str = "min"
+    ties: str = "kept"
+    variant: str = "paper"
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from tamis.core.target import Target
 from tamis.measures.interaction_gain import GainForm, InteractionPanel, Meeting, interaction_panel
 from tamis.measures.measure import Floats, Measure, Panel
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
-from tamis.methods.measured import ALPHA, MeasuredRule, MeasuredStream
+from tamis.methods.measured import MeasuredRule, MeasuredStream
 from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
 
 #: Terms of a gain that a decision records, the largest first.
@@ -113,25 +113,13 @@ class SFSFIRule(MeasuredRule):
         "gain": OneOf(("sum", "mean")),
         "correction": (Nothing(), OneOf(("miller-madow", "significant"))),
         "variant": OneOf(("paper", "program")),
-        **ALPHA,
     }
 
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        *,
-        alpha: float | None = None,
-        gamma: float = 0.01,
-        gain: str = "sum",
-        correction: str | None = None,
-        variant: str = "paper",
-    ) -> None:
-        self.measure = measure
-        self.alpha = alpha
-        self.gamma = gamma
-        self.gain = gain
-        self.correction = correction
-        self.variant = variant
+    _: KW_ONLY
+    gamma: float = 0.01
+    gain: str = "sum"
+    correction: str | None = None
+    variant: str = "paper"
 
     # --- the rule --------------------------------------------------------------------------
 
