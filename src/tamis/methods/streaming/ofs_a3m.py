@@ -81,7 +81,6 @@ class OFSA3MRule(RoughSetRule):
     name: ClassVar[str] = "ofs-a3m"
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
 
-
     def passes(self, balance: int) -> bool:
         """The paper lets in what is at the gate, the program what is above."""
         return balance > 0 if self.variant == "program" else balance >= 0
