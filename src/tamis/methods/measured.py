@@ -53,7 +53,23 @@ HUGE = 1e70
 
 
 class MeasuringRule(Rule):
-    """A rule with a measure, whose gate only relevant features pass."""
+    """A rule with a measure, whose gate only relevant features pass.
+
+    Parameters
+    ----------
+    measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
+        How strongly a feature depends on the target, and on another feature. "auto" looks at the
+        data: whole numbers with few levels and a class target get a measure of categories,
+        everything else a measure of numbers; `measure_` and `measure_reason_` say what was picked
+        and why.
+    alpha : float, optional
+        Significance level of a measure given by name or picked by "auto"; default: its own.
+
+    Attributes
+    ----------
+    measure_, measure_reason_ : Measure, str
+        The measure in use and why.
+    """
 
     #: What ``measure="auto"`` picks between.
     discrete_measure: ClassVar[Measure] = DISCRETE

@@ -220,7 +220,21 @@ class KeptSet:
 
 
 class RoughSetRule(Rule):
-    """A rule that tries a newcomer with the kept set (`decide`)."""
+    """A rule that tries a newcomer with the kept set (`decide`).
+
+    Parameters
+    ----------
+    order : {"random", "natural"}, default="random"
+        Order of pruning: drawn for each newcomer from `random_state` and its number, or oldest
+        first.
+    random_state : int, default=0
+        The seed of the random order.
+
+    Attributes
+    ----------
+    dependency_ : float
+        D.
+    """
 
     #: Where a neighbourhood ends, by variant.
     neighbours: ClassVar[Mapping[str, str]]

@@ -25,7 +25,17 @@ class Rule(Parameters):
     blocks (`to_selector`). Its docstring is the documentation of the method.
 
     Numbers that a rule counts or fits while it runs are attributes that end in an underscore; those
-    that a later session needs are listed in `saved`.
+    that a later session needs are listed in `saved`. The docstring of a rule need not repeat the
+    parameters and attributes that its bases document.
+
+    Attributes
+    ----------
+    kept_ : ndarray of int
+        Kept features, in order of arrival.
+    log_ : DecisionLog
+        What happened to every feature, and why.
+    work_ : dict
+        Counted work: what was computed, whatever the machine.
     """
 
     #: The name on the command line: ``tamis select --method saola``.

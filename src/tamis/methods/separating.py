@@ -133,7 +133,32 @@ def taken(arrival: Arrival, evicts: Sequence[Decision] = ()) -> Decision:
 
 
 class SeparatingRule(MeasuringRule):
-    """A rule that asks for separating sets (see `Separable`)."""
+    """A rule that asks for separating sets (see `Separable`).
+
+    Parameters
+    ----------
+    measure : {"auto", "g_squared", "fisher_z"} or Measure
+        The test. "auto" looks at the data: whole numbers with few levels and a class target get
+        ``GSquared(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``.
+    max_conditioning : int, default=3
+        k, the largest conditioning set.
+    unreliable : {"independent", "skip", "dependent"}, default="independent"
+        What a test counts as for which there are too few rows: independence, as in the paper;
+        nothing, so that it neither separates a feature from the class nor lets one in; dependence.
+        It overrides what the measure says. With few rows the paper's choice decides nearly
+        everything (62 rows, 3 levels and 2 classes: every test given two features is refused, so
+        two features are all that can be kept); a warning is given when refused tests decide.
+
+    Attributes
+    ----------
+    log_ : DecisionLog
+        What happened to every feature, and why: the separating set, the statistic, its degrees of
+        freedom and the p-value.
+    work_ : dict
+        Among others ``tests_given_0``, ``tests_given_1``, ...: tests made by the number of features
+        given; ``refused_given_...``: those refused for lack of rows; ``decided_by_refused``:
+        decisions that rest on refused tests.
+    """
 
     discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
     continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)

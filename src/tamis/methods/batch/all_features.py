@@ -20,10 +20,8 @@ class AllFeaturesRule(ScoredRule):
 
     Attributes
     ----------
-    kept_, ranking_ : ndarray of int
+    ranking_ : ndarray of int
         Kept features, in order of arrival.
-    log_ : DecisionLog
-        What happened to every feature, and why.
 
     Examples
     --------

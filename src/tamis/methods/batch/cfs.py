@@ -54,21 +54,13 @@ class CFSRule(CandidateRule):
         How sets are looked for.
     stale : int, default=5
         Expansions in vain that end a best-first search.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, in the order in which they came into the set.
     merit_ : float
         The merit of the kept set.
-    log_ : DecisionLog
-        What happened to every feature, and why.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
 
     References
     ----------

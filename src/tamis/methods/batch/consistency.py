@@ -48,14 +48,10 @@ class ConsistencyRule(CandidateRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, in the order in which they were added.
     rate_ : float
         The inconsistency rate of the kept set.
-    log_ : DecisionLog
-        What happened to every feature, and why.
 
     References
     ----------

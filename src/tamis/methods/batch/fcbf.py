@@ -41,19 +41,11 @@ class FCBFRule(CandidateRule):
         level of its own, as the latter has, a feature must be above that too.
     threshold : float, default=0.0
         delta above. A plug-in estimate is above 0 for almost every feature, so 0 holds nearly all.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, most relevant first.
-    log_ : DecisionLog
-        What happened to every feature, and why.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
 
     References
     ----------

@@ -50,8 +50,6 @@ class FGMRule(TableRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, cut after cut, the largest violation first.
     cuts_ : int

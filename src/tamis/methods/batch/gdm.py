@@ -49,16 +49,12 @@ class GDMRule(FGMRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Support features, cut after cut, then the affiliated ones in the order in which they came.
     groups_ : dict of int to list of int
         Each support feature with its affiliated ones.
     cuts_ : int
         Cuts made.
-    log_ : DecisionLog
-        What happened to every feature, and why.
 
     References
     ----------

@@ -15,7 +15,7 @@ class HITONPCRule(SeparatingRule, CandidateRule):
 
     Features that depend on the target T are listed, the strongest first. One after the other enters
     the tentative set TPC; it leaves at once if T and it are independent given some set of up to
-    max_k others in TPC. When the list is empty, every member of TPC, in the order in which they
+    k others in TPC. When the list is empty, every member of TPC, in the order in which they
     came, is asked again in the same way about all that are left.
 
     Cost: one test a feature, then up to |TPC| choose max_k for each listed one, in compiled code:
@@ -26,30 +26,10 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     the order in which members came. There is no symmetry correction (asking each member whether T
     is in *its* set), which takes HITON-PC from every member.
 
-    Parameters
-    ----------
-    measure : {"auto", "g_squared", "fisher_z"} or Measure, default="auto"
-        The test. "auto" looks at the data and picks ``GSquared(alpha=0.01)`` or
-        ``FisherZ(alpha=0.01)``.
-    max_conditioning : int, default=3
-        max_k above.
-    unreliable : {"independent", "skip", "dependent"}, default="independent"
-        What a test counts as for which there are too few rows: independence; nothing, so that it
-        neither separates a feature nor lets one in; dependence.
-
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, in the order in which they came in: the strongest first.
-    log_ : DecisionLog
-        What happened to every feature, and why: the separating set, the statistic, its degrees of
-        freedom and the p-value.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
-    work_ : dict
-        Tests made, by the number of features given, and how many were refused for lack of rows.
 
     References
     ----------

@@ -54,8 +54,6 @@ class L1SVMRule(TableRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, the largest weight first.
     C_ : float

@@ -40,8 +40,6 @@ class LARSRule(TableRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, in the order in which they were taken.
     log_ : DecisionLog

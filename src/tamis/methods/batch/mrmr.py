@@ -43,19 +43,11 @@ class MRMRRule(CandidateRule):
         How many to pick; fewer are if fewer are relevant.
     criterion : {"difference", "quotient"}, default="difference"
         MID or MIQ.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, in the order in which they were picked.
-    log_ : DecisionLog
-        What happened to every feature, and why.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
 
     References
     ----------

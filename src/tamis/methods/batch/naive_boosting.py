@@ -44,8 +44,6 @@ class NaiveBoostingRule(TableRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, in the order in which they were first taken.
     log_ : DecisionLog

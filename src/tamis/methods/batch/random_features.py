@@ -32,12 +32,8 @@ class RandomFeaturesRule(ScoredRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, the highest draw first.
-    log_ : DecisionLog
-        What happened to every feature, and why.
 
     Examples
     --------

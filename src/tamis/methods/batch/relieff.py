@@ -66,8 +66,6 @@ class ReliefFRule(ScoredRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     ranking_ : ndarray of int
         Kept features, the highest weight first.
     log_ : DecisionLog

@@ -119,8 +119,6 @@ class AlphaInvestingRule(ModelRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     log_ : DecisionLog
         What happened to every feature, and why. The relevance is -log10 of the p-value and the
         level -log10 of the bet, so that larger is stronger.

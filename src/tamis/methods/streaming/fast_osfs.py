@@ -29,34 +29,6 @@ class FastOSFSRule(SeparatingStreamRule):
     The paper also stops at a number of features or at an accuracy: feed columns one by one and
     stop feeding.
 
-    Parameters
-    ----------
-    measure : {"auto", "g_squared", "fisher_z"} or Measure
-        The test. "auto" looks at the data: whole numbers with few levels and a class target get
-        ``GSquared(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``.
-    max_conditioning : int, default=3
-        k, the largest conditioning set.
-    unreliable : {"independent", "skip", "dependent"}, default="independent"
-        What a test counts as for which there are too few rows: independence, as in the paper;
-        nothing, so that it neither separates a feature from the class nor lets one in; dependence.
-        It overrides what the measure says. A warning is given when refused tests decide.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
-
-    Attributes
-    ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
-    log_ : DecisionLog
-        What happened to every feature, and why: the separating set, the statistic, its degrees of
-        freedom and the p-value.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
-    work_ : dict
-        Among others ``tests_given_0``, ``tests_given_1``, ...: tests made by the number of features
-        given; ``refused_given_...``: those refused for lack of rows; ``decided_by_refused``:
-        decisions that rest on refused tests.
-
     References
     ----------
     X. Wu, K. Yu, W. Ding, H. Wang, X. Zhu. Online Feature Selection with Streaming Features. IEEE

@@ -120,8 +120,6 @@ class GraftingRule(ModelRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     coef_, intercept_ : ndarray of shape (models, kept features) and (models,)
         The model, for columns as they came, in the order of `kept_`.
     log_ : DecisionLog

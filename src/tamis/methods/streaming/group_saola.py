@@ -54,8 +54,6 @@ class GroupSAOLARule(SAOLARule):
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         What stands for I, as in `SAOLA`.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it
         dependent and must be *above* delta; in stage 2 features that are gone still throw others
@@ -63,14 +61,8 @@ class GroupSAOLARule(SAOLARule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     groups_ : dict
         Kept features by group label, for the groups that keep any.
-    log_ : DecisionLog
-        What happened to every feature, and why.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
 
     References
     ----------

@@ -39,20 +39,6 @@ class OFSA3MRule(RoughSetRule):
         "program" does what the authors' program does: F must be *above* the gate, which is D
         divided by the size of S; F itself is never pruned; and a row that has copies may be its own
         neighbour.
-    order : {"random", "natural"}, default="random"
-        Order of pruning: drawn for each newcomer from `random_state` and its number, or
-        oldest first.
-    random_state : int, default=0
-        The seed of the random order.
-
-    Attributes
-    ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
-    dependency_ : float
-        D.
-    log_ : DecisionLog
-        What happened to every feature, and why.
 
     References
     ----------

@@ -46,20 +46,6 @@ class OFSDensityRule(RoughSetRule):
         *increases*; f goes if the dependency does not *fall* without it; F itself is never pruned;
         where the pruned set falls short of D, S + F is kept unpruned, with D and the gate as they
         were; and a row that has copies may be its own neighbour.
-    order : {"random", "natural"}, default="random"
-        Order of pruning: drawn for each newcomer from `random_state` and its number, or
-        oldest first.
-    random_state : int, default=0
-        The seed of the random order.
-
-    Attributes
-    ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
-    dependency_ : float
-        D.
-    log_ : DecisionLog
-        What happened to every feature, and why.
 
     References
     ----------

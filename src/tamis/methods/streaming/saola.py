@@ -38,8 +38,6 @@ class SAOLARule(MeasuredRule):
         What stands for I. "auto" looks at the data: whole numbers with few levels and a class
         target get ``MutualInformation(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``;
         `measure_` and `measure_reason_` say what was picked and why.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
     bound : {"min", "max"}, default="min"
         delta above; "max" is the paper's SAOLA-max, which keeps more.
     ties : {"kept", "neither"}, default="kept"
@@ -48,15 +46,6 @@ class SAOLARule(MeasuredRule):
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it
         dependent, it must be *above* delta, and for discrete measures ties keep both.
-
-    Attributes
-    ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
-    log_ : DecisionLog
-        What happened to every feature, and why.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
 
     References
     ----------

@@ -59,8 +59,6 @@ class SFSFIRule(MeasuredRule):
         "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes nobody
         redundant: ``MutualInformation(threshold=0.0)`` is the paper's print, in which features that
         say nothing alone fall to whatever comes.
-    alpha : float, optional
-        Significance level of a measure given by name or picked by "auto"; default: its own.
     gamma : float, default=0.01
         Gain from which a feature is kept at once.
     gain : {"sum", "mean"}, default="sum"
@@ -80,12 +78,8 @@ class SFSFIRule(MeasuredRule):
 
     Attributes
     ----------
-    kept_ : ndarray of int
-        Kept features, in order of arrival.
     log_ : DecisionLog
         What happened to every feature, and why: the gain, and its largest terms.
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
 
     References
     ----------
