@@ -27,7 +27,7 @@ def ranking_holds_what_is_kept(selector: BatchEstimator) -> None:
 
 
 def a_fitted_selector_survives_pickling(selector: BatchEstimator) -> None:
-    """What was found can be put away, and the columns are not put away with it."""
+    """What was found can be pickled, and the columns are not pickled with it."""
     for case in cases():
         done = fitted(selector, case)
         packed = pickle.dumps(done)

@@ -38,7 +38,7 @@ def log_is_the_same_when_columns_are_fed(selector: StreamEstimator) -> None:
 
 
 def log_is_the_same_after_stop_and_resume(selector: StreamEstimator) -> None:
-    """A stream put away in the middle goes on where it stopped."""
+    """A stream that was pickled in the middle resumes where it stopped."""
     for case in cases():
         expected = fitted(selector, case)
         live = clone(selector)

@@ -68,8 +68,8 @@ class ScoredBlock:
     """Everything about a block that does not depend on what is kept.
 
     `relevance` and `level` go to the log (`level` is one number where all columns share it);
-    the survivors, with their exact strengths, go to the rule. Whoever knew an older kept set adds
-    a `foresight`.
+    the survivors, with their exact strengths, go to the rule. A worker that knew an older kept set
+    adds a `foresight`.
     """
 
     first: int
@@ -89,7 +89,7 @@ class ScoredBlock:
         return len(self.relevance)
 
     def arrival(self, i: int) -> Arrival:
-        """Survivor i."""
+        """Return survivor i."""
         return Arrival(
             int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i]
         )
@@ -97,12 +97,12 @@ class ScoredBlock:
 
 @dataclass(frozen=True, eq=False)
 class Foresight:
-    """What the rule would say about survivors, had nothing changed since the kept set was seen.
+    """What the rule would decide about survivors, had the kept set not changed since.
 
-    Only plain drops can be foreseen: `because[i]` is the kept feature that throws survivor i out
-    without anyone being evicted, or -1 where the rule itself must be asked. A drop holds as long
-    as `because[i]` is still kept when survivor i's turn comes: features that are kept meanwhile
-    come behind it in the walk, and those that left stood in nobody's way.
+    Only plain drops can be foreseen: `because[i]` is the kept feature that drops survivor i while
+    none is evicted, or -1 where the rule itself must decide. A drop holds as long as `because[i]`
+    is still kept when survivor i's turn comes: features that are kept meanwhile come after it in
+    the walk, and those that left dropped no other.
     """
 
     because: npt.NDArray[np.int64]
@@ -112,14 +112,14 @@ class Foresight:
     reason: npt.NDArray[np.intp]
 
     def part(self, lo: int, hi: int) -> Foresight:
-        """What it says about survivors lo..hi-1."""
+        """Return the part about survivors lo..hi-1."""
         return Foresight(
             self.because[lo:hi], self.value[lo:hi], self.level[lo:hi], self.reasons,
             self.reason[lo:hi],
         )  # fmt: skip
 
     def filled(self, indices: npt.NDArray[np.intp], other: Foresight) -> Foresight:
-        """The same, with what another one says about the survivors at some places."""
+        """Return a copy with those of another one at some positions."""
         both = {}
         for name in ("because", "value", "level", "reason"):
             both[name] = getattr(self, name).copy()
@@ -128,7 +128,7 @@ class Foresight:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """What all parts say, one part after the other."""
+        """Return all parts, one after the other."""
         names = ("because", "value", "level", "reason")
         whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         return cls(reasons=parts[0].reasons, **whole)

@@ -134,7 +134,7 @@ class MeasuredRule(MeasuringRule):
         return type(self).foresee is not MeasuredRule.foresee
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
-        """Settle plain drops of many survivors at once, or None to ask `decide` about each.
+        """Settle plain drops of many survivors at once, or None to let `decide` settle each.
 
         `pairs` are their strengths with the kept features. This may only say earlier what `decide`
         would say; the contract tests compare the two.
@@ -149,7 +149,7 @@ _pairing = threading.Lock()
 
 
 def _room_for(width: int) -> Strength:
-    """Room for strengths that is used again and again by the same thread."""
+    """Return room for strengths that the same thread uses again and again."""
     room: Strength | None = getattr(_scratch, "room", None)
     if room is None or len(room) < width:
         room = _scratch.room = Strength.room(width)
@@ -235,7 +235,7 @@ class Measuring(ColumnSelector):
         self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
 
     def _warn_of_levels(self, mean: float, what: str) -> None:
-        """Warn of columns whose values are no categories, where the measure takes them as such."""
+        """Warn of columns whose values are not categories, where the measure takes them as such."""
         if mean > most_levels(self._target.n_rows):
             other = "pass measure='fisher_z', or " if "measure" in self.get_params() else ""
             warn(
@@ -309,26 +309,26 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
 
     def update(self, scored: ScoredBlock) -> None:
-        """Take an examined block into the stream; blocks must come in order."""
+        """Take a scored block into the stream; blocks must come in order."""
         super().update(scored)
         self._meet(scored, 0, len(scored.features))
 
     def finish(self) -> None:
-        """Say so if what was kept are no categories, where a measure for categories was given."""
+        """Warn if what was kept are not categories, where a measure for categories was given."""
         if hasattr(self, "_kept") and not self._picked_by_auto:
             self._warn_of_levels(self._kept.panel.mean_n_levels, "kept")
 
     def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Let survivors first..last-1 meet the kept features."""
+        """Compare survivors first..last-1 with the kept features."""
         for lo in range(first, last, self.look_ahead):
-            self._absorb_some(scored, lo, min(lo + self.look_ahead, last))
+            self._update_some(scored, lo, min(lo + self.look_ahead, last))
 
-    def _absorb_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
-        """Take survivors lo..hi-1: those whose fate is foreseen in bulk, the others by the rule."""
+    def _update_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
+        """Take survivors lo..hi-1: foreseen drops in bulk, the others by the rule."""
         foresight = self._foreseen(scored, lo, hi)
         if foresight is None:
             for i in range(lo, hi):
-                self._ask(scored.arrival(i))
+                self._decide(scored.arrival(i))
             return
         waiting: list[int] = []
         still_kept = set(self._kept.features.tolist())
@@ -338,36 +338,36 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                 continue
             self._record(scored, lo, foresight, waiting)
             waiting.clear()
-            if self._ask(scored.arrival(lo + i)).evicts:
+            if self._decide(scored.arrival(lo + i)).evicts:
                 still_kept.intersection_update(self._kept.features.tolist())
         self._record(scored, lo, foresight, waiting)
 
     def _foreseen(self, scored: ScoredBlock, lo: int, hi: int) -> Foresight | None:
-        """What a worker foresaw of survivors lo..hi-1, seen anew where it no longer holds."""
-        told, rest = None, np.arange(hi - lo)
+        """Return foreseen drops of survivors lo..hi-1, computed again where they no longer hold."""
+        earlier, rest = None, np.arange(hi - lo)
         if scored.foresight is not None:
-            told = scored.foresight.part(lo, hi)
-            # Those that it left open are likely to be kept, so the rule is asked at once.
-            gone = ~np.isin(told.because, self._kept.features)
-            rest = np.flatnonzero(gone & (told.because >= 0))
+            earlier = scored.foresight.part(lo, hi)
+            # Those that it left open are likely to be kept, so the rule decides at once.
+            gone = ~np.isin(earlier.because, self._kept.features)
+            rest = np.flatnonzero(gone & (earlier.because >= 0))
         if len(rest) < 2 or len(self._kept) == 0 or not self.rule.foresees:
-            return told
+            return earlier
         columns: Any = scored.columns
-        if told is None:
+        if earlier is None:
             pairs = self._kept.panel.between_many(columns, lo, hi)
         else:
             pairs = self._kept.panel.between_many(columns.pick(lo + rest), 0, len(rest))
         now = self.rule.foresee(scored.strengths[lo + rest], pairs, self._kept)
-        return now if told is None or now is None else told.filled(rest, now)
+        return now if earlier is None or now is None else earlier.filled(rest, now)
 
-    def _ask(self, arrival: Arrival) -> Decision:
-        """Let the rule decide about one feature, and do as it says."""
+    def _decide(self, arrival: Arrival) -> Decision:
+        """Let the rule decide about one feature, and carry it out."""
         decision = self._carry_out(self.rule.decide(arrival, self._kept), arrival)
         self._tell(arrival.feature + 1)
         return decision
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
-        """Log a decision and do as it says."""
+        """Log a decision, evict and keep."""
         self.log_.append(decision)
         if decision.evicts:
             self._kept.drop([e.feature for e in decision.evicts])
@@ -394,12 +394,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     # --- with workers elsewhere --------------------------------------------------------------
 
     def snapshot(self) -> Kept | None:
-        """The kept features, where many drops can be foreseen with them."""
-        told = self.rule.foresees and len(getattr(self, "_kept", ())) > 0
-        return self._kept if told else None
+        """Return the kept features, where many drops can be foreseen with them."""
+        useful = self.rule.foresees and len(getattr(self, "_kept", ())) > 0
+        return self._kept if useful else None
 
     def score_knowing(self, block: ColumnBlock, kept: Kept) -> ScoredBlock:
-        """Examine a block, and foresee what the kept features of a while ago throw out."""
+        """Score a block, and foresee what the kept features of a while ago drop."""
         scored = self.score(block)
         survivors, columns, parts = len(scored.features), scored.columns, []
         if not survivors or not isinstance(columns, Prepared):

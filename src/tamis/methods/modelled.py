@@ -42,7 +42,7 @@ UNUSABLE = {
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A block as model kernels want it, with the moments of its columns.
+    """A block as model kernels take it, with the moments of its columns.
 
     `arrays` are (flat, indptr, indices, data) as in `tamis.kernels.column_entries`; `squares` says
     below 0 that a column cannot be used, and why.
@@ -58,7 +58,7 @@ class Columns:
 
     @classmethod
     def of(cls, block: ColumnBlock, *, centred: bool = True) -> Columns:
-        """Ready a block; not `centred`: columns are taken as they are, about zero."""
+        """Return a block with its moments; not `centred`: about zero."""
         arrays = cls.arrays_of(block)
         moments = tuple(np.empty(block.width) for _ in range(3))
         ready = cls(block.first, block.names, block.n_rows, arrays, *moments)
@@ -70,7 +70,7 @@ class Columns:
 
     @staticmethod
     def arrays_of(block: ColumnBlock) -> tuple[npt.NDArray[Any], ...]:
-        """A block's values as (flat, indptr, indices, data), whatever its layout."""
+        """Return a block's values as (flat, indptr, indices, data), whatever its layout."""
         if isinstance(block.values, Compressed):
             v = block.values
             return np.empty(0), v.indptr, v.indices, v.data
@@ -78,11 +78,11 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """How many columns."""
+        """Number of columns."""
         return len(self.squares)
 
     def unusable(self, lo: int, hi: int) -> npt.NDArray[np.uint8]:
-        """Codes of the reasons why columns lo..hi-1 cannot be used; 0 where they can."""
+        """Return codes of the reasons why columns lo..hi-1 cannot be used; 0 where they can."""
         return np.maximum(-self.squares[lo:hi], 0.0).astype(np.uint8)
 
     def share_out(self, work: Any, lo: int, hi: int, cost: int = 1) -> None:
@@ -96,14 +96,14 @@ class Columns:
         over_columns(lambda a, b: work(lo + a, lo + b), entries * cost)
 
     def whole(self, j: int) -> Floats:
-        """Column j as an array of all rows, less its mean."""
+        """Return column j with all its rows, centred."""
         out = np.empty(self.n_rows)
         room = np.empty(self.n_rows, np.int32), np.empty(self.n_rows)
         spread_column(*self.arrays, self.n_rows, j, self.means[j], *room, out)
         return out
 
     def listed(self, j: int) -> tuple[npt.NDArray[np.int32], Floats]:
-        """Rows and entries of column j less its shift."""
+        """Return rows and entries of column j less its shift."""
         rows, entries = np.empty(self.n_rows, np.int32), np.empty(self.n_rows)
         count = list_column(*self.arrays, self.n_rows, j, self.shifts[j], rows, entries)
         return rows[:count], entries[:count]
@@ -119,7 +119,7 @@ class Page:
 
     @classmethod
     def of(cls, width: int) -> Page:
-        """An empty page."""
+        """Return an empty page."""
         return cls(
             np.zeros(width, np.float32), np.full(width, np.nan, np.float32),
             np.zeros(width, np.uint8),

@@ -1,1 +1,1 @@
-"""Selectors that see every column before they decide, one a file."""
+"""Methods that see every column before they decide, one per file."""

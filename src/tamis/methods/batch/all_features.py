@@ -1,4 +1,4 @@
-"""All features: what a selector must not be worse than."""
+"""All features: a control that a method must not be worse than."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.methods.modelled import UNUSABLE
 class AllFeaturesRule(ScoredRule):
     """A control: every feature that is not constant.
 
-    Cost: one look at each column. Memory: five bytes a feature, and a record of each in the end.
+    Cost: one look at each column. Memory: five bytes per feature, and a record of each at the end.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""CFS: the set whose features go with the class and not with each other."""
+"""CFS: the set whose features correlate with the class and not with each other."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class CFSRule(CandidateRule):
         M(S) = k r_cf / sqrt(k + k (k - 1) r_ff)
 
     with r_cf the mean SU between its features and the class, r_ff the mean SU between pairs of its
-    features. The set with the highest merit is looked for,
+    features. The set with the highest merit is searched for:
 
-    * "best_first": the best set not yet expanded is expanded, by every feature it does not hold;
+    * "best_first": the best set not yet expanded is expanded, by every feature it does not contain;
       the search ends after `stale` expansions in a row that found nothing better;
     * "forward": the feature that makes the highest merit is added as long as it rises.
 
     Both begin with no feature, whose merit is 0.
 
-    Cost: one relevance value a feature; one pair value for each feature that is ever in an expanded
-    set and each candidate, computed once, in one compiled call for each such feature. Memory: the
-    columns that passed the measure's gate, and 8 bytes a candidate for each of those features and
-    for each expanded set.
+    Cost: one relevance value per feature; one pair value for each feature that is ever in an
+    expanded set and each candidate, computed once, in one compiled call for each such feature.
+    Memory: the columns that passed the measure's gate, and 8 bytes per candidate for each of those
+    features and for each expanded set.
 
-    Deviations: features with SU = 0 are never looked at. Hall's locally predictive features, which
+    Deviations: features with SU = 0 are never considered. Hall's locally predictive features, which
     may be added afterwards, are not. Merits are compared to 11 digits; of tied ones the set that
     was expanded first and then the feature with the lower arrival number comes first.
 
@@ -51,9 +51,9 @@ class CFSRule(CandidateRule):
         with few levels get ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``,
         absolute correlations.
     search : {"best_first", "forward"}, default="best_first"
-        How sets are looked for.
+        How sets are searched for.
     stale : int, default=5
-        Expansions in vain that end a best-first search.
+        Expansions without improvement that end a best-first search.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class CFSRule(CandidateRule):
         self.merit_ = 0.0
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
-        """Search, and log what was found and how far everything else would have changed it."""
+        """Search, and log what was found and how everything else would have changed it."""
         merits = Merits(candidates, candidates.panel)
         forward = self.search == "forward"
         members = _forward(merits) if forward else _best_first(merits, self.stale)
@@ -141,7 +141,7 @@ class CFSRule(CandidateRule):
 
 
 class Merits:
-    """Merits of sets of candidates, given by position; pair values are worked out once."""
+    """Merits of sets of candidates, given by position; pair values are computed once."""
 
     def __init__(self, candidates: Candidates, panel: Panel) -> None:
         self.relevance = candidates.relevance
@@ -149,7 +149,7 @@ class Merits:
         self._rows: dict[int, Floats] = {}
 
     def row(self, member: int) -> Floats:
-        """Pair values of one candidate with all (0 with itself)."""
+        """Return pair values of one candidate with all (0 with itself)."""
         if member not in self._rows:
             others = np.delete(np.arange(len(self.relevance)), member)
             pairs = np.zeros(len(self.relevance))
@@ -158,7 +158,7 @@ class Merits:
         return self._rows[member]
 
     def with_each(self, members: Sequence[int]) -> Floats:
-        """Merit of a set with each candidate added; -1 for those it holds already."""
+        """Return the merit of a set with each candidate added; -1 for those in it."""
         together, among = np.zeros(len(self.relevance)), 0.0
         for member in sorted(members):  # one order of sums for every way to the same set
             among += together[member]
@@ -170,7 +170,7 @@ class Merits:
         return merit
 
     def of(self, members: Sequence[int]) -> float:
-        """Merit of a set that is not empty."""
+        """Return the merit of a set that is not empty."""
         return float(self.with_each(members[:-1])[members[-1]])
 
 
@@ -195,7 +195,7 @@ class Expanded:
     merits: Floats
 
     def best(self) -> tuple[float, int]:
-        """Merit of the best child, and which feature it adds."""
+        """Return the merit of the best child, and which feature it adds."""
         which = int(np.argmax(self.merits))
         return float(self.merits[which]), which
 

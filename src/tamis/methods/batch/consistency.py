@@ -1,4 +1,4 @@
-"""Consistency: the fewest features that tell the classes apart as well as all of them do."""
+"""Consistency: the fewest features that separate the classes as well as all of them do."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class ConsistencyRule(CandidateRule):
 
     Rows with the same values in the features of S form a pattern; of its rows, all but those of its
     most common class are inconsistent. The inconsistency rate of S is the share of the rows that
-    are. Sought is a small set whose rate is not above that of all features together.
+    are. The method searches for a small set whose rate is not above that of all features together.
 
-    Reading taken: the paper offers several searches; this is sequential forward selection. The
+    Reading: the paper offers several searches; this is sequential forward selection. The
     feature that leaves the lowest rate is added, of equal ones the first to arrive, until the rate
     of all features is reached. Where no feature lowers the rate, one that splits a pattern is added
-    all the same: the next may need it. In the end each of those added, oldest first, goes if the
+    anyway: the next may need it. In the end each of those added, oldest first, is dropped if the
     others reach the rate without it.
 
     Cost: for each feature added, one pass over the rows of every candidate that leave its most
     common level, but not over rows whose pattern has one class only, which is most of them soon.
     Memory: the candidates' columns. Threads split the candidates.
 
-    Deviations: features with SU(F, C) = 0 are never looked at, so nothing can be found that tells
-    something only together with others and nothing at all alone. Patterns of all features at once
-    are told apart by 64-bit hashes.
+    Deviations: features with SU(F, C) = 0 are never considered, so features that are relevant
+    only together with others are not found. Patterns of all features at once are compared by
+    64-bit hashes.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ConsistencyRule(CandidateRule):
         self.rate_ = 1.0 - target.counts.max() / target.n_rows
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
-        """Add one after the other, then let go of those that are not needed."""
+        """Add one after the other, then drop those that are not needed."""
         columns, n = candidates.columns, candidates.target.n_rows
         assert isinstance(columns, CodedColumns)
         patterns = Patterns(columns, candidates.target)
@@ -141,11 +141,11 @@ class Patterns:
         self._columns, self._classes, self._n_classes = columns, target.codes, target.n_classes
 
     def inconsistent(self, members: Ints) -> int:
-        """Inconsistent rows, with these candidates."""
+        """Count the inconsistent rows, with these candidates."""
         return int(_inconsistent(self._number(self._hashes(members))[1]))
 
     def forward(self, goal: int) -> tuple[list[int], list[int]]:
-        """Candidates in the order in which they are added, and the inconsistent rows after each."""
+        """Return candidates in the order of their addition, and inconsistent rows after each."""
         c, added = self._columns, list[int]()
         rest, hashes = np.arange(len(c)), self._hashes(np.zeros(0, np.int64))
         pattern, counts = self._number(hashes)
@@ -172,7 +172,7 @@ class Patterns:
         return added, left
 
     def pruned(self, members: list[int], goal: int) -> list[int]:
-        """Those that are needed: each goes, oldest first, if the others reach the goal."""
+        """Return those that are needed: each is dropped, oldest first, if the others suffice."""
         for member in list(members):
             others = [m for m in members if m != member]
             if self.inconsistent(np.array(others, np.int64)) <= goal:
@@ -196,5 +196,5 @@ class Patterns:
 
 
 def _inconsistent(counts: Ints) -> int:
-    """Rows that are not of the most common class of their pattern."""
+    """Count the rows that are not of the most common class of their pattern."""
     return int(counts.sum() - counts.max(axis=1, initial=0).sum())

@@ -5,8 +5,8 @@ errors on the cuts so far, w_t the weights of cut t:
 
     minimise 1/2 (sum_t |w_t|)^2 + C sum over rows i of max(0, 1 - y_i (sum_t w_t x_it + b))^2
 
-which is multiple kernel learning with one linear kernel a cut. Its multipliers alpha_i say which
-rows are still badly told; the next cut holds the features with the largest
+which is multiple kernel learning with one linear kernel per cut. Its multipliers alpha_i say which
+rows are still badly classified; the next cut contains the features with the largest
 (sum_i alpha_i y_i x_i)^2, by which the constraint of a set is violated most.
 """
 
@@ -39,7 +39,7 @@ class Machine:
         self.alpha = np.ones_like(self._signs) / len(self._signs)
 
     def violations(self) -> Floats:
-        """How much each feature violates: (sum_i alpha_i y_i x_i)^2, over all machines."""
+        """Return how much each feature violates: (sum_i alpha_i y_i x_i)^2, over all machines."""
         sums = self.columns.products(self.alpha * self._signs) * self._scale
         squares: Floats = (sums**2).sum(axis=1)
         # What is left of sums that are 0 on paper says nothing.
@@ -47,7 +47,7 @@ class Machine:
         return squares
 
     def solve(self, cuts: list[Ints]) -> Floats:
-        """Set the multipliers to those of the machines on these cuts; give the cuts' weights.
+        """Set the multipliers to those of the machines on these cuts; return the cuts' weights.
 
         In turns: machines for given weights of the cuts, then the weights that are best for those
         machines, each cut's norm as a share of all.
@@ -69,7 +69,7 @@ class Machine:
         return share
 
     def _fit(self, X: Floats) -> tuple[Floats, Floats]:
-        """Weights and scores of the machines, by scikit-learn."""
+        """Return weights and scores of the machines, by scikit-learn."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
@@ -82,7 +82,7 @@ class Machine:
 
 
 def _signs(target: Target) -> Floats:
-    """1 for rows of a class and -1 for others, a column for each machine."""
+    """Return 1 for rows of a class and -1 for others, one column per machine."""
     assert target.codes is not None
     classes = np.arange(target.n_classes) if target.n_classes > 2 else np.array([1])
     return np.where(target.codes[:, None] == classes, 1.0, -1.0)

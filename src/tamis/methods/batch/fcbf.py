@@ -1,4 +1,4 @@
-"""FCBF: walk down from the most relevant feature, dropping what it already says."""
+"""FCBF: walk down from the most relevant feature, dropping what is redundant with it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class FCBFRule(CandidateRule):
     """Fast correlation-based filter.
 
     Features with SU(F_i, C) > delta are put in order, the largest first, tied ones in order of
-    arrival. The first, F_p, is predominant: it is kept, and every later F_q with
-    SU(F_p, F_q) >= SU(F_q, C) is redundant and goes. The next one that remains is predominant in
-    its turn, and so on to the end of the list.
+    arrival. The first, F_p, is predominant: it is kept, and every later F_q with SU(F_p, F_q) >=
+    SU(F_q, C) is redundant and is dropped. The next one that remains is predominant in its turn,
+    and so on to the end of the list.
 
-    Cost: one relevance value a feature, then one pair value for each predominant feature and each
+    Cost: one relevance value per feature, then one pair value for each predominant feature and each
     candidate that remains when its turn comes, one compiled call for each predominant feature.
-    Memory: the columns of the candidates; those at or below delta are never held.
+    Memory: the columns of the candidates; those at or below delta are never kept in memory.
 
-    SU takes every value as a category. Numbers that are none get the absolute correlation in the
-    place of SU; to have SU all the same, cut such columns into a few categories first
+    SU takes every value as a category. Numbers that are not categories get the absolute correlation
+    instead of SU; to use SU for them, cut such columns into a few categories first
     (`tamis.encode.MDLP`), as the paper does.
 
     Deviations: values closer than 1e-12 are tied, so that rounding decides nothing.
@@ -76,7 +76,7 @@ class FCBFRule(CandidateRule):
     threshold: float = 0.0
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
-        """Walk down the list; what remains of it is held in order of arrival, as it lies."""
+        """Walk down the list; what remains of it stays in order of arrival."""
         falls_to, value = np.full(len(candidates), -1), np.full(len(candidates), np.nan)
         rest, bound = np.arange(len(candidates)), candidates.relevance - candidates.rounding
         for predominant in candidates.order.tolist():

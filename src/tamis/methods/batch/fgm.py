@@ -1,4 +1,4 @@
-"""FGM: features that a support vector machine asks for, some at a time."""
+"""FGM: features that a support vector machine needs, some at a time."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class FGMRule(TableRule):
     It ends after `max_cuts`, when a cut brings no new feature, or when its constraint is violated
     by no more than `tol` more than that of an earlier cut. Kept are the features of all cuts.
 
-    Readings taken: errors are squared and the intercept is penalised, as in scikit-learn's
-    ``LinearSVC``, which solves the machines; the weights of the kernels are found in turns with it.
-    Columns are centred and divided by their standard deviation. With more than two classes there is
-    one machine for each class against the rest on the same cuts, and squares are summed over them.
-    The multipliers begin equal, so the first cut holds the B features that correlate most with the
+    Readings: errors are squared and the intercept is penalised, as in scikit-learn's ``LinearSVC``,
+    which solves the machines; the weights of the kernels are found in turns with it. Columns are
+    centred and divided by their standard deviation. With more than two classes there is one machine
+    for each class against the rest on the same cuts, and squares are summed over them. The
+    multipliers begin equal, so the first cut contains the B features that correlate most with the
     class. Violations closer than 1e-12 of the largest are tied: the lower arrival number wins.
 
-    Cost: one product of the table with a vector a cut, O(nonzeros), and machines on the features of
-    the cuts. Memory: the whole table, compressed, twice, and the columns of the cuts written out;
-    sparse columns stay sparse.
+    Cost: one product of the table with a vector per cut, O(nonzeros), and machines on the features
+    of the cuts. Memory: the whole table, compressed, twice, and the columns of the cuts written
+    out; sparse columns stay sparse.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class FGMRule(TableRule):
     max_cuts : int, default=5
         Cuts at most, so that at most n_per_cut * max_cuts features are kept.
     C : float, default=10.0
-        What errors cost.
+        The cost of errors.
     tol : float, default=0.01
         How much more a new cut must violate, as a share.
 
@@ -135,6 +135,6 @@ class FGMRule(TableRule):
         return Found(np.array(ranking, np.int64), shares)
 
     def _cut(self, machine: Machine, shares: Floats) -> Ints:
-        """The features of the next cut: those that violate most."""
+        """Return the features of the next cut: those that violate most."""
         order = best_first(shares, ROUNDING)[: self.n_per_cut]
         return order[shares[order] > ROUNDING].astype(np.int64)

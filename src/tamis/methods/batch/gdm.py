@@ -1,4 +1,4 @@
-"""GDM: features that a support vector machine asks for, and those that go with them."""
+"""GDM: features that a support vector machine needs, and those correlated with them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class GDMRule(FGMRule):
 
     Each cut walks down the features, the largest violation first. One whose correlation with a
     support feature of any cut so far is at least `min_correlation` in size joins that one's group
-    as an affiliated feature; any other is a support feature, until the cut holds B of them. So B is
-    spent on features that differ, and what goes with them is found as well. The machine is solved
-    on the support features. Kept are those of all cuts and, after them, the affiliated ones met on
-    the way.
+    as an affiliated feature; any other is a support feature, until the cut contains B of them. So B
+    is spent on features that differ, and those correlated with them are found as well. The machine
+    is solved on the support features. Kept are those of all cuts and, after them, the affiliated
+    ones met on the way.
 
-    Reading taken: the paper selects support features under a bound on their correlations and calls
+    Reading: the paper selects support features under a bound on their correlations and calls
     affiliated those that are correlated with one and violate as much; how the walk is made is not
     printed in full. Here a feature joins the first support feature, in the order in which those
     were found, that it correlates with. Everything else is as for `FGM`.
@@ -38,12 +38,6 @@ class GDMRule(FGMRule):
     ----------
     n_per_cut : int, default=10
         B above: support features in a cut.
-    max_cuts : int, default=5
-        Cuts at most.
-    C : float, default=10.0
-        What errors cost.
-    tol : float, default=0.01
-        How much more a new cut must violate, as a share.
     min_correlation : float, default=0.8
         Features that correlate at least this much are of one group.
 
@@ -53,8 +47,6 @@ class GDMRule(FGMRule):
         Support features, cut after cut, then the affiliated ones in the order in which they came.
     groups_ : dict of int to list of int
         Each support feature with its affiliated ones.
-    cuts_ : int
-        Cuts made.
 
     References
     ----------
@@ -93,7 +85,7 @@ class GDMRule(FGMRule):
         self.groups_: dict[int, list[int]] = {}
 
     def find(self, table: Table) -> Found:
-        """Generate cuts as FGM does, and list what went with their features."""
+        """Generate cuts as FGM does, and list what is correlated with their features."""
         self._support = np.full(table.width, -1)  # whose group each feature would join
         self._correlation = np.zeros(table.width)
         found = super().find(table)
@@ -109,7 +101,7 @@ class GDMRule(FGMRule):
         return found
 
     def _cut(self, machine: Machine, shares: Floats) -> Ints:
-        """Walk down until there are enough features that differ; note what went with them."""
+        """Walk down to enough features that differ; note what is correlated with them."""
         cut: list[int] = []
         for j in best_first(shares, ROUNDING).tolist():
             if shares[j] <= ROUNDING or len(cut) == self.n_per_cut:

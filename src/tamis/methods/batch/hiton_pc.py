@@ -16,12 +16,12 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     Features that depend on the target T are listed, the strongest first. One after the other enters
     the tentative set TPC; it leaves at once if T and it are independent given some set of up to
     k others in TPC. When the list is empty, every member of TPC, in the order in which they
-    came, is asked again in the same way about all that are left.
+    came, is tested again in the same way given those that are left.
 
-    Cost: one test a feature, then up to |TPC| choose max_k for each listed one, in compiled code:
-    it grows fast with what TPC holds. Memory: the columns that passed the first test.
+    Cost: one test per feature, then up to |TPC| choose k for each listed one, in compiled code: it
+    grows fast with the size of TPC. Memory: the columns that passed the first test.
 
-    Readings taken: "strongest" is by the measure's own number (G-squared, or the absolute
+    Readings: "strongest" is by the measure's own number (G-squared, or the absolute
     correlation), values closer than 1e-12 in order of arrival; sets are tried by size, each size in
     the order in which members came. There is no symmetry correction (asking each member whether T
     is in *its* set), which takes HITON-PC from every member.
@@ -57,7 +57,7 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     name: ClassVar[str] = "hiton-pc"
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
-        """Let one after the other in, then ask all of them again."""
+        """Add one after the other, then test all of them again."""
         tentative: Separable = candidates.kept
         arrivals = []
         for i in candidates.order.tolist():

@@ -42,13 +42,13 @@ class L1SVMRule(TableRule):
     Parameters
     ----------
     C : float, default=0.1
-        What errors cost; not used with `n_features`.
+        The cost of errors; not used with `n_features`.
     n_features : int, optional
         How many to keep, instead of C.
     scale : {"std", "none"}, default="std"
         Whether columns are divided by their standard deviation.
     max_iter : int, default=5000
-        Rounds of liblinear.
+        Iterations of liblinear.
     random_state : int, default=0
         For liblinear's order of coordinates.
 
@@ -59,7 +59,7 @@ class L1SVMRule(TableRule):
     C_ : float
         The C in use.
     n_iter_ : int
-        Rounds that liblinear took, at most.
+        Iterations of liblinear, at most.
     log_ : DecisionLog
         What happened to every feature, and why; its relevance is the size of the weight.
 

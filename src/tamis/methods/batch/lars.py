@@ -26,7 +26,7 @@ class LARSRule(TableRule):
     path for each class against the rest, and features are taken by the step at which they come
     first in any of them, the lower arrival number first at the same step.
 
-    Cost: a product of the table with one vector a step, O(nonzeros), and O(rows steps^2). Memory:
+    Cost: a product of the table with one vector per step, O(nonzeros), and O(rows steps^2). Memory:
     the whole table, compressed, twice; sparse columns stay sparse.
 
     The order is that of scikit-learn's ``lars_path``, which needs the table in full; of features
@@ -36,7 +36,7 @@ class LARSRule(TableRule):
     Parameters
     ----------
     n_features : int, default=10
-        How many to take; fewer are if nothing is left to fit.
+        How many to take; fewer if nothing is left to fit.
 
     Attributes
     ----------

@@ -37,12 +37,12 @@ class UnitColumns:
         self.means = table.columns.means / norms
 
     def products(self, with_: Floats) -> Floats:
-        """Product of every column with every column of an array."""
+        """Return the product of every column with every column of an array."""
         result: Floats = self.matrix.T @ with_ - np.outer(self.means, with_.sum(axis=0))
         return result
 
     def column(self, j: int) -> Floats:
-        """One column, whole."""
+        """Return one column with all its rows."""
         m = self.matrix
         whole = np.full(m.shape[0], -self.means[j])
         a, b = m.indptr[j], m.indptr[j + 1]
@@ -107,7 +107,7 @@ def _sizes(products: Floats) -> Floats:
 
 
 def _shares(products: Floats, towards: Floats, common: float) -> Floats:
-    """The share g of the way at which each column goes as well with what is left as those taken.
+    """Return the share g of the way at which each column fits what is left as well as those taken.
 
     |products - g towards| = (1 - g) common: the smaller root of a quadratic equation, which lies
     between 0 and 1, in the form that loses no digits.
@@ -124,7 +124,7 @@ def _shares(products: Floats, towards: Floats, common: float) -> Floats:
 
 
 def _beyond(basis: Floats, column: Floats) -> Floats | None:
-    """What a column adds to an orthonormal basis, with norm 1; None if that is nothing."""
+    """Return what a column adds to an orthonormal basis, with norm 1; None if that is nothing."""
     for _ in range(2):  # once is not enough for columns that are nearly in it
         column = column - basis @ (basis.T @ column)
     square = float(column @ column)
@@ -132,7 +132,7 @@ def _beyond(basis: Floats, column: Floats) -> Floats | None:
 
 
 def path_reasons() -> dict[str, Reason]:
-    """Reasons of selectors that take features along a path."""
+    """Return the reasons of methods that take features along a path."""
     size = "|r({name}, rest)|={relevance}"
     return {
         "below": Reason(

@@ -1,4 +1,4 @@
-"""MRMR: pick by pick, the feature that says most of the class and least of what is picked."""
+"""MRMR: pick by pick, the feature most relevant to the class and least redundant with the picks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MRMRRule(CandidateRule):
 
     until `n_features` are picked.
 
-    Cost: one relevance value a feature; after each pick one pair value for each feature that is
+    Cost: one relevance value per feature; after each pick one pair value for each feature that is
     left, with that pick only, in one compiled call; sums over earlier picks are remembered. Memory:
     the columns that passed the measure's gate.
 
@@ -37,10 +37,10 @@ class MRMRRule(CandidateRule):
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         What stands for I. "auto" looks at the data: whole numbers with few levels get
-        ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which puts the absolute
-        correlation in the place of I.
+        ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which uses the absolute
+        correlation instead of I.
     n_features : int, default=10
-        How many to pick; fewer are if fewer are relevant.
+        How many to pick; fewer if fewer are relevant.
     criterion : {"difference", "quotient"}, default="difference"
         MID or MIQ.
 

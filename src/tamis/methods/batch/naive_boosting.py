@@ -1,4 +1,4 @@
-"""Naive boosting: features in the order in which boosted stumps ask for them."""
+"""Naive boosting: features in the order in which boosted stumps use them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class NaiveBoostingRule(TableRule):
     `n_features` different features have been taken, after `max_rounds`, when a stump gets all rows
     right, or when none is better than chance, e >= 1 - 1/k.
 
-    Readings taken: the paper boosts Haar-like features for two classes by AdaBoost, in which a
+    Readings: the paper boosts Haar-like features for two classes by AdaBoost, in which a
     feature is one stump; here the multiclass form is SAMME, which is AdaBoost for two. A feature
     that was taken may be taken again, which counts once. scikit-learn's stumps err as little, but
     which of equal features they take is drawn by lot, so these are our own.
 
-    Cost: sorting every column once, then one pass over the table a round. Memory: the whole table,
-    compressed; sparse columns stay sparse. Threads split columns.
+    Cost: sorting every column once, then one pass over the table per round. Memory: the whole
+    table, compressed; sparse columns stay sparse. Threads split columns.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class NaiveBoostingRule(TableRule):
             taken.setdefault(best, float(right[best]))
             if error <= ROUNDING:
                 break
-            wrong = stumps.says(best) != codes
+            wrong = stumps.predict(best) != codes
             weights[wrong] *= (1.0 - error) / error * (kinds - 1)
             weights /= weights.sum()
         ranking = np.array(list(taken), np.int64)
@@ -146,7 +146,7 @@ class Stumps:
         )
 
     def errors(self, weights: Floats) -> Floats:
-        """The weight that each column's best stump has wrong."""
+        """Return the weight that each column's best stump gets wrong."""
         totals = np.bincount(self._codes, weights, self._kinds)
         out = np.empty(len(self._cuts))
         over_columns(
@@ -158,8 +158,8 @@ class Stumps:
         )  # fmt: skip
         return np.maximum(out, 0.0)
 
-    def says(self, j: int) -> npt.NDArray[np.int64]:
-        """The class that column j's stump gives to every row."""
+    def predict(self, j: int) -> npt.NDArray[np.int64]:
+        """Return the class that column j's stump gives to every row."""
         values = np.zeros(len(self._codes))
         a, b = self._pointers[j], self._pointers[j + 1]
         values[self._rows[a:b]] = self._values[a:b]

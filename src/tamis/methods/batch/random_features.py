@@ -1,4 +1,4 @@
-"""Random features: what a selector must beat."""
+"""Random features: a control that a method must beat."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tamis.methods.batch.scores import Codes, ScoredRule, constants
 
 
 class RandomFeaturesRule(ScoredRule):
-    """A control: features drawn by lot.
+    """A control: features drawn at random.
 
     Every feature draws a number between 0 and 1 that depends only on `random_state` and on its
     number; the `n_features` highest are kept. So more features are a superset of fewer, and the
     draw of a feature does not change when others arrive. Constant columns draw nothing.
 
-    Cost: one look at each column. Memory: the draws of the kept.
+    Cost: one look at each column. Memory: the draws of the kept features.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ def draws(seed: int, numbers: npt.NDArray[np.int64]) -> Floats:
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """One step of splitmix64 (Steele, Lea, Flood 2014), from each word."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+def mix(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Apply one step of splitmix64 (Steele, Lea, Flood 2014) to each number."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

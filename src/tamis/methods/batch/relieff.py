@@ -1,4 +1,4 @@
-"""ReliefF: a feature is good if it tells a row from near rows of other classes."""
+"""ReliefF: a feature is good if it separates a row from near rows of other classes."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class ReliefFRule(ScoredRule):
 
     and the `n_features` highest weights are kept, of equal ones the first to arrive.
 
-    Cost: two passes over the columns. The first adds up distances, O(m rows) a column, O(nonzeros
-    squared) for one that is mostly zero; the second weighs, O(m k classes) a column, less for one
+    Cost: two passes over the columns. The first adds up distances, O(m rows) per column, O(nonzeros
+    squared) for one that is mostly zero; the second weighs, O(m k classes) per column, less for one
     that is mostly zero. Memory: 8 m rows bytes of distances, and a block. Sparse columns are never
     written out, but for 64 at a time of those that are mostly not zero.
 
-    Deviations: where a class has fewer than k rows, those there are are taken, and k is their
+    Deviations: where a class has fewer than k rows, all of them are used, and k is their
     number. Differences are rounded to 2^-24 in distances (not in weights), so that distances equal
     on paper are equal; of equally near rows the lower number is taken.
 
@@ -62,7 +62,7 @@ class ReliefFRule(ScoredRule):
     random_state : int, default=0
         The seed of the draw.
     values : {"numeric", "discrete"}, default="numeric"
-        Whether values have an order. Columns of words never have one.
+        Whether values have an order. Columns of text never have one.
 
     Attributes
     ----------

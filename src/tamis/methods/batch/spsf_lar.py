@@ -19,18 +19,18 @@ class SPSFLARRule(TableRule):
     """Similarity preserving feature selection, by least angle regression.
 
     K says how similar rows should be: 1/n_c for two rows of the same class c, which has n_c rows,
-    and 0 for rows of different classes. The features sought are those from which K can be made up
+    and 0 for rows of different classes. The features are those from which K can be reconstructed
     linearly: with K = Y Y^T, minimise |Y - X W|^2 where few rows of W are not 0. Along the path of
     least angle regression of all columns of Y at once, a feature goes with what is left of Y, R, as
     well as |x^T R| (Euclidean norm) says; the next is taken when it goes as well as those taken do.
     `n_features` are.
 
-    Reading taken: the paper does not print its path algorithm step by step. Y has one column for
+    Reading: the paper does not print its path algorithm step by step. Y has one column for
     each class, 1/sqrt(n_c) in its rows and 0 elsewhere, centred; the path is that of multiresponse
     sparse regression with the Euclidean norm. A number to predict is its own Y. With two classes
     the path is that of `LARS`.
 
-    Cost: a product of the table with one vector for each class a step, O(nonzeros classes), and
+    Cost: a product of the table with one vector for each class per step, O(nonzeros classes), and
     O(rows steps^2). Memory: the whole table, compressed, twice; sparse columns stay sparse. Of tied
     features (to 1e-12) the first to arrive is taken; one of which those taken leave less than
     1e-10 is left out.
@@ -38,7 +38,7 @@ class SPSFLARRule(TableRule):
     Parameters
     ----------
     n_features : int, default=10
-        How many to take; fewer are if nothing is left to fit.
+        How many to take; fewer if nothing is left to fit.
 
     Attributes
     ----------

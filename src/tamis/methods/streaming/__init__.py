@@ -1,1 +1,1 @@
-"""Selectors for feature streams: rows are fixed, columns arrive."""
+"""Methods for feature streams: rows are fixed, columns arrive."""

@@ -1,4 +1,4 @@
-"""Alpha-investing: test each newcomer at a level that is earned by finds and spent on tests."""
+"""Alpha-investing: test each newcomer at a level that discoveries earn and tests spend."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LeastSquares:
 
     def __init__(self, targets: Floats, *, intercept: bool) -> None:
         self.intercept = intercept
-        # One target a row, what the model leaves of it.
+        # One target per row: its residual.
         self.residuals = targets - targets.mean(axis=1, keepdims=True) if intercept else targets
         self._totals = np.sum(self.residuals**2, axis=1)
         self._panel = np.zeros((targets.shape[1], len(targets) + 8))
@@ -57,7 +57,7 @@ class LeastSquares:
         return float(np.sum(self.residuals**2))
 
     def shares(self, columns: Columns, lo: int, hi: int, shares: Floats, left: Floats) -> None:
-        """What columns lo..hi-1 would explain, and what of them is new: see the kernel."""
+        """Compute what columns lo..hi-1 would explain, and what of them is new: see the kernel."""
         model = (self._panel, len(self.residuals), self._used)
         moments = (columns.means, columns.shifts, columns.squares)
         columns.share_out(
@@ -68,7 +68,7 @@ class LeastSquares:
         )  # fmt: skip
 
     def add(self, column: Floats) -> None:
-        """Take a column into the model."""
+        """Add a column to the model."""
         if self._used == self._panel.shape[1]:
             bigger = np.zeros((len(self._panel), 2 * self._used))
             bigger[:, : self._used] = self._panel
@@ -87,32 +87,32 @@ class AlphaInvestingRule(ModelRule):
     * its p-value is below a_i: it is kept, and w becomes w + payout - a_i;
     * otherwise it is dropped, and w becomes w - a_i.
 
-    Finds earn the right to more tests, and a long run of noise makes the levels small, so the
-    expected number of false finds stays in proportion to the finds without knowing how many
-    features will come.
+    Discoveries earn the right to more tests, and a long run of noise makes the levels small. So the
+    expected number of false discoveries stays in proportion to all discoveries, without knowing
+    how many features will come.
 
-    The p-value is that of the F test of the added variable, in a model with an intercept. A number
-    to predict and two classes: F with (1, n - q - 1) degrees of freedom for q fitted coefficients,
+    The p-value is that of the F test of the added variable, in a model with an intercept.
+    Regression and two classes: F with (1, n - q - 1) degrees of freedom for q fitted coefficients,
     the square of the usual t. More classes: Wilks' test on the class indicators, whose F is exact
     with (k - 1, n - q - k + 1) degrees of freedom; it does not depend on how classes are numbered,
     and with nothing kept yet it is the analysis of variance.
 
-    Constant columns are no hypotheses: they cost nothing and are not counted. A column that is a
+    Constant columns are not tested: they cost nothing and are not counted. A column that is a
     linear combination of the kept ones (less than 1e-10 of its variance is left) has p-value 1.
-    When no degrees of freedom are left, or nothing of the target (1e-10), no test is made any more.
+    When no degrees of freedom are left, or nothing of the target (1e-10), testing stops.
 
     Cost: entries of the column times (kept features + classes - 1) for each feature, and rows times
-    kept features for each one kept; nothing is fitted anew. Memory: rows times kept features.
+    kept features for each one kept; nothing is refitted. Memory: rows times kept features.
 
     Parameters
     ----------
     wealth : float, default=0.5
         Wealth to begin with, at most 1.
     payout : float, default=0.5
-        What a find earns, at most 1. It is about the share of false finds that is put up with:
+        What a discovery earns, at most 1. It is about the false discovery rate that is accepted:
         the paper's 0.5 is generous, 0.05 for both is strict.
     variant : {"paper", "program"}, default="paper"
-        "program" does what the authors' program does: column 0 is taken for the intercept and
+        "program" does what the authors' program does: column 0 is the intercept and is
         always kept, there is no other intercept, i is the column number, the target is the class
         number 1..k, and p = exp(-(SSE - SSE') / (2 SSE / n)), a chi-square tail with 2 degrees of
         freedom.
@@ -123,7 +123,7 @@ class AlphaInvestingRule(ModelRule):
         What happened to every feature, and why. The relevance is -log10 of the p-value and the
         level -log10 of the bet, so that larger is stronger.
     wealth_ : float
-        The wealth now.
+        The present wealth.
 
     References
     ----------
@@ -167,7 +167,7 @@ class AlphaInvestingRule(ModelRule):
 
     @property
     def centred(self) -> bool:
-        """Whether columns are taken less their means; the program has no other intercept."""
+        """Whether columns are centred; the program has no other intercept."""
         return not self._as_program
 
     def begin(self, target: Target) -> None:
@@ -212,7 +212,7 @@ class AlphaInvestingRule(ModelRule):
         return found + 1, Decision(feature, "kept", strength, level=level, evidence=evidence)
 
     def _take_intercept(self, columns: Columns) -> Decision:
-        """Take column 0 for the intercept, as the program does."""
+        """Take column 0 as the intercept, as the program does."""
         self._counted = 1
         if not columns.whole(0).any():
             return Decision(0, "constant", 0.0)
@@ -224,7 +224,7 @@ class AlphaInvestingRule(ModelRule):
         self.features = np.append(self.features, columns.first + j)
 
     def _tails(self, shares: Floats) -> Floats:
-        """P-values of newcomers that would explain these shares of what is left."""
+        """Return p-values of newcomers that would explain these shares of the residual."""
         p = np.empty(len(shares))
         if self._as_program:
             exponential_tail(shares, self._rows / 2, p)
@@ -277,9 +277,9 @@ class AlphaInvestingRule(ModelRule):
 
 
 def targets_of(target: Target, *, numbered: bool) -> Floats:
-    """What is to be explained, one row each: numbers, class numbers, or indicators of classes.
+    """Return the targets of the regression, one per row: numbers, class numbers, or indicators.
 
-    Indicators of all classes but one say it all.
+    Indicators of all classes but one are enough.
     """
     if target.codes is None:
         return target.values[np.newaxis].copy()

@@ -15,15 +15,16 @@ class FastOSFSRule(SeparatingStreamRule):
 
     For a newcomer X with Dep(C, X) and the candidates B:
 
-    * if there is a set S of at most k features of B with Ind(C, X | S), X is redundant and goes;
+    * if there is a set S of at most k features of B with Ind(C, X | S), X is redundant and is
+      dropped;
     * otherwise X is added, and for each older Y in B, oldest first: if there is a set S of at most
-      k others that holds X with Ind(C, Y | S), Y is redundant and leaves at once.
+      k others that contains X with Ind(C, Y | S), Y is redundant and leaves at once.
 
-    Sets are tried by size, each size in lexicographic order of arrival. Only sets that hold X are
-    tried in the second step: the others were tried before. Of two features that make each other
+    Sets are tried by size, each size in lexicographic order of arrival. Only sets that contain X
+    are tried in the second step: the others were tried before. Of two features that make each other
     redundant the older stays (in `OSFS`, the newer).
 
-    Cost: one test a feature; for each relevant one up to |B|^k tests, for each one kept |B|^(k-1)
+    Cost: one test per feature; for each relevant one up to |B|^k tests, for each one kept |B|^(k-1)
     more for each of B. Memory: the kept columns.
 
     The paper also stops at a number of features or at an accuracy: feed columns one by one and
@@ -55,7 +56,7 @@ class FastOSFSRule(SeparatingStreamRule):
     former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
-        """Ask about the newcomer; if it stays, ask about the others given it."""
+        """Test the newcomer; if it stays, test the others given it."""
         newcomer = kept.consider(arrival)
         candidates = list(range(newcomer))
         found = kept.separator(newcomer, candidates)

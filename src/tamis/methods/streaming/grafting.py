@@ -24,7 +24,7 @@ LARGEST = np.finfo(np.float32).max
 class PenalisedLogistic:
     """L1-penalised logistic models, one for each class (one for two), on the same columns.
 
-    Columns come and go; each fit begins with the weights of the one before.
+    Columns enter and leave; each fit starts from the weights of the previous one.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class PenalisedLogistic:
         self._settings = (penalty, l2, tol * penalty)
         self._pointers = np.zeros(1, np.int64)
         self._rows, self._entries = np.zeros(0, np.int32), np.zeros(0)
-        #: A row for each class; the intercept is last.
+        #: One row per class; the intercept is last.
         self.weights = np.zeros((n_models, 1))
-        #: d loss / d margin of each row, a column for each class.
+        #: d loss / d margin of each row, one column per class.
         self.slopes = np.zeros((n, n_models))
         self.gradients = np.zeros((n_models, 1))
         self.sweeps = 0
@@ -53,14 +53,14 @@ class PenalisedLogistic:
         self.weights[:, -1] = intercepts
 
     def add(self, rows: npt.NDArray[np.int32], entries: Floats) -> None:
-        """Take a column in, with weight 0."""
+        """Add a column, with weight 0."""
         self._pointers = np.append(self._pointers, self._pointers[-1] + len(rows))
         self._rows = np.concatenate([self._rows, rows])
         self._entries = np.concatenate([self._entries, entries])
         self.weights = np.insert(self.weights, -1, 0.0, axis=1)
 
     def keep_only(self, kept: npt.NDArray[np.bool_]) -> None:
-        """Let the other columns go; their weights are 0."""
+        """Drop the other columns, whose weights are 0."""
         lengths = np.diff(self._pointers)
         entries = np.repeat(kept, lengths)
         self._pointers = np.concatenate([[0], np.cumsum(lengths[kept])])
@@ -68,7 +68,7 @@ class PenalisedLogistic:
         self.weights = self.weights[:, np.append(kept, True)]
 
     def fit(self) -> float:
-        """Fit all weights anew from where they are; return how far from optimal they ended."""
+        """Fit all weights from where they are; return how far from optimal they ended."""
         columns = (self._pointers, self._rows, self._entries)
         self.gradients = np.zeros_like(self.weights)
         worst = 0.0
@@ -113,7 +113,7 @@ class GraftingRule(ModelRule):
     l2 : float, default=0.0
         An added L2 penalty.
     scale : {"std", "none"}, default="std"
-        Divide columns by their standard deviation, or take them as they are.
+        Divide columns by their standard deviation, or leave them unchanged.
     tol : float, default=1e-6
         Weights are optimal when the optimality conditions hold to tol * penalty, and a
         gradient is above the penalty when it is so by more than twice that.
@@ -121,7 +121,7 @@ class GraftingRule(ModelRule):
     Attributes
     ----------
     coef_, intercept_ : ndarray of shape (models, kept features) and (models,)
-        The model, for columns as they came, in the order of `kept_`.
+        The model, for unscaled columns, in the order of `kept_`.
     log_ : DecisionLog
         What happened to every feature, and why. The relevance is the largest gradient on arrival.
 
@@ -178,7 +178,7 @@ class GraftingRule(ModelRule):
         self._gradients = self._fits = 0
 
     def take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
-        """Look for the first column whose gradient is above the penalty, and let it in."""
+        """Look for the first column whose gradient is above the penalty, and add it."""
         squares = columns.squares[lo:hi]
         scales = self._scales_of(squares, columns.n_rows)
         gradients = np.empty(hi - lo)
@@ -200,14 +200,14 @@ class GraftingRule(ModelRule):
         return stop, self._enter(columns, stop - 1, gradients[above[0]], scales[above[0]])
 
     def _scales_of(self, squares: Floats, n_rows: int) -> Floats:
-        """What columns with these sums of squares are divided by; 0 where they cannot be used."""
+        """Return the scales of columns with these sums of squares; 0 where they cannot be used."""
         if self.scale == "std":
             scales: Floats = np.sqrt(np.maximum(squares, 0.0) / n_rows)
             return scales
         return (squares > 0.0).astype(np.float64)
 
     def _enter(self, columns: Columns, j: int, gradient: float, scale: float) -> Decision:
-        """Let a column into the model, optimise all weights, and see who leaves."""
+        """Add a column to the model, optimise all weights, and drop those that became 0."""
         rows, entries = columns.listed(j)
         self.model.add(rows, entries / scale)
         newcomer = columns.first + j
@@ -284,7 +284,7 @@ class GraftingRule(ModelRule):
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the kept features, for columns as they came; a row for each model."""
+        """Weights of the kept features, for unscaled columns; one row per model."""
         weights: Floats = self.model.weights[:, :-1] / self._scales
         return weights
 
@@ -338,5 +338,5 @@ def _classes_against_rest(target: Target) -> npt.NDArray[np.bool_]:
 
 
 def _largest(weights: Floats) -> Any:
-    """The weight furthest from 0."""
+    """Return the weight furthest from 0."""
     return weights[np.argmax(np.abs(weights))]

@@ -32,20 +32,21 @@ BETWEEN_GROUPS = {"kept": "stays", "redundant": "outdone", "tied": "matched"}
 class GroupSAOLARule(SAOLARule):
     """SAOLA for features that come in groups, such as the genes of a pathway.
 
-    Stage 1, inside a group: each newcomer F meets the kept features Y of its own group, as in
-    `SAOLA` with delta = min(I(F;C), I(Y;C)).
+    Stage 1, inside a group: each newcomer F is compared with the kept features Y of its own group,
+    as in `SAOLA` with delta = min(I(F;C), I(Y;C)).
 
-    Stage 2, when the group ends: each F that is left meets, in order of arrival, what earlier
-    groups G_1, G_2, ... still keep, by the same rule:
+    Stage 2, when the group ends: each F that is left is compared, in order of arrival, with what
+    earlier groups G_1, G_2, ... still keep, by the same rule:
 
-    * I(Y;C) >= I(F;C) and I(F;Y) >= delta: F goes;
-    * I(F;C) > I(Y;C) and I(F;Y) >= delta: Y goes.
+    * I(Y;C) >= I(F;C) and I(F;Y) >= delta: F is dropped;
+    * I(F;C) > I(Y;C) and I(F;Y) >= delta: Y is dropped.
 
-    A feature that is gone throws nobody out any more. Features of one group do not meet again, and
-    a group that loses all its features is gone. With one group it is SAOLA.
+    A feature that was dropped drops no other. Features of one group are not compared again, and a
+    group that loses all its features is gone. With one group it is SAOLA.
 
     A group ends when a column of another group comes, or with `finish()`, which `fit` calls. Until
-    then its features have met only each other. A label that comes back is a new group.
+    then its features have been compared only with each other. A label that occurs again later is a
+    new group.
 
     Cost: pairs inside groups, and between what groups keep. Memory: the kept columns, those of the
     present group twice.
@@ -56,8 +57,8 @@ class GroupSAOLARule(SAOLARule):
         What stands for I, as in `SAOLA`.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it
-        dependent and must be *above* delta; in stage 2 features that are gone still throw others
-        out, and of two equally relevant features the newer stays.
+        dependent and must be *above* delta; in stage 2 features that were dropped still drop
+        others, and of two equally relevant features the newer stays.
 
     Attributes
     ----------
@@ -171,8 +172,8 @@ class GroupStream(MeasuredStream):
             lo, hi = np.searchsorted(scored.features, [start, stop])
             super()._meet(scored, int(lo), int(hi))
 
-    def _ask(self, arrival: Arrival) -> Decision:
-        decision = super()._ask(arrival)
+    def _decide(self, arrival: Arrival) -> Decision:
+        decision = super()._decide(arrival)
         for gone in decision.evicts:
             del self._held[gone.feature]
         if self.log_.keeps(decision):
@@ -187,7 +188,7 @@ class GroupStream(MeasuredStream):
     # --- between groups --------------------------------------------------------------------
 
     def _end_group(self) -> None:
-        """Let what the present group keeps meet what earlier groups keep."""
+        """Compare what the present group keeps with what earlier groups keep."""
         earlier, mine = self._earlier, list(self._held.values())
         if len(earlier):
             meet = self._meet_earlier if self.rule.variant == "paper" else self._meet_snapshots
@@ -201,20 +202,20 @@ class GroupStream(MeasuredStream):
         self._open = False
 
     def _meet_earlier(self, mine: list[Arrival], earlier: Kept) -> list[Arrival]:
-        """One walk each, as for a newcomer; return those that stay."""
+        """Walk as for a newcomer, once for each feature; return those that stay."""
         staying = []
         for arrival in mine:
             decision = self.rule.decide(arrival, earlier)
             decision = replace(decision, reason=BETWEEN_GROUPS[decision.reason])
             self.log_.append(decision)
             if decision.evicts:
-                self._let_go([e.feature for e in decision.evicts])
+                self._drop_earlier([e.feature for e in decision.evicts])
             if self.log_.keeps(decision):
                 staying.append(arrival)
         return staying
 
     def _meet_snapshots(self, mine: list[Arrival], earlier: Kept) -> list[Arrival]:
-        """Do as the program: each earlier group is walked anew, and nobody leaves meanwhile."""
+        """Walk as the program does: over each earlier group, and nothing leaves meanwhile."""
         labels = [self._label_of[f] for f in earlier.features.tolist()]
         groups = [np.array([label == one for label in labels]) for one in dict.fromkeys(labels)]
         gone: set[int] = set()
@@ -233,11 +234,11 @@ class GroupStream(MeasuredStream):
             )
             if decision.reason == "kept":
                 staying.append(arrival)
-        self._let_go(sorted(gone))
+        self._drop_earlier(sorted(gone))
         return staying
 
-    def _let_go(self, features: list[int]) -> None:
-        """Features of earlier groups leave."""
+    def _drop_earlier(self, features: list[int]) -> None:
+        """Drop features of earlier groups."""
         self._earlier.drop(features)
         for feature in features:
             del self._label_of[feature]

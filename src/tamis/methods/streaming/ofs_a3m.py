@@ -18,17 +18,17 @@ class OFSA3MRule(RoughSetRule):
     its standard deviation), the neighbours are the rows before the first gap
     d_k - d_{k-1} >= 1.5 (d_{n-1} - d_1) / (n - 2), and always the nearest one.
 
-    S is the kept set and D its dependency. A newcomer F goes through three maxima:
+    S is the kept set and D its dependency. A newcomer F passes three tests:
 
-    * relevance: dep({F}) is below the mean of dep({f}) over f in S: F is irrelevant and goes;
-    * dependency: dep(S + F) > D: F is kept; dep(S + F) < D: F goes;
-    * significance: dep(S + F) = D: each f of S + F, in random order, goes if the dependency of
-      what is left is the same without it.
+    * relevance: dep({F}) is below the mean of dep({f}) over f in S: F is irrelevant and is dropped;
+    * dependency: dep(S + F) > D: F is kept; dep(S + F) < D: F is dropped;
+    * significance: dep(S + F) = D: each f of S + F, in random order, is dropped if the
+      dependency of what is left is the same without it.
 
     Cost: O(n log n + n k) for dep of a feature alone, k the size of a neighbourhood, less where
     values repeat; O(n^2) for each set that is tried, however many features are in it. Memory: 8 n^2
-    bytes of distances and the kept columns, so at most 20,000 rows (3.2 GB) are taken. Sparse
-    columns are used as they are until they reach the gate; only those are written out in full.
+    bytes of distances and the kept columns, so at most 20,000 rows (3.2 GB) are accepted. Sparse
+    columns stay sparse until they reach the gate; only those are written out in full.
 
     Equal means equal: distances are sums of whole numbers and dependencies fractions, so "=" above
     is never decided by rounding.
@@ -68,7 +68,7 @@ class OFSA3MRule(RoughSetRule):
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
 
     def passes(self, balance: int) -> bool:
-        """The paper lets in what is at the gate, the program what is above."""
+        """Tell whether a feature passes: the paper accepts what is at the gate, the program not."""
         return balance > 0 if self.variant == "program" else balance >= 0
 
     def gate_words(self) -> str:

@@ -22,16 +22,16 @@ class OFSDensityRule(RoughSetRule):
 
     S is the kept set and D its dependency. A newcomer F
 
-    * with dep({F}) below the mean of dep({f}) over f in S is irrelevant and goes;
+    * with dep({F}) below the mean of dep({f}) over f in S is irrelevant and is dropped;
     * with dep(S + F) > D is kept;
-    * with (D - dep(S + F)) / D <= lambda ("fuzzy equal") is tried in earnest: each f of S + F, in
-      random order, goes if the dependency of what is left is the same without it;
-    * goes otherwise.
+    * with (D - dep(S + F)) / D <= lambda ("fuzzy equal") is added and S + F is pruned: each f, in
+      random order, is dropped if the dependency of what is left is the same without it;
+    * is dropped otherwise.
 
     Cost: O(n log n + n k) for dep of a feature alone, k the size of a neighbourhood, less where
     values repeat; O(n^2 + n k log n) for each set that is tried, however many features are in it.
     Memory: 8 n^2 bytes of distances and the kept columns, so at most 20,000 rows (3.2 GB) are
-    taken. Sparse columns are used as they are until they reach the gate; only those are written
+    accepted. Sparse columns stay sparse until they reach the gate; only those are written
     out in full.
 
     Equal means equal: distances are sums of whole numbers and dependencies fractions, so a tie is
@@ -43,9 +43,9 @@ class OFSDensityRule(RoughSetRule):
         lambda above, as it is written: 0.05 is one twentieth.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: neighbourhoods end where d_k / k first
-        *increases*; f goes if the dependency does not *fall* without it; F itself is never pruned;
-        where the pruned set falls short of D, S + F is kept unpruned, with D and the gate as they
-        were; and a row that has copies may be its own neighbour.
+        *increases*; f is dropped if the dependency does not *fall* without it; F itself is never
+        pruned; where the pruned set falls short of D, S + F is kept unpruned, with D and the gate
+        as they were; and a row that has copies may be its own neighbour.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""OSFS: keep what no kept features make independent of the class; every arrival asks all again."""
+"""OSFS: keep what no kept features make independent of the class; every arrival tests all again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class OSFSRule(SeparatingStreamRule):
 
     Of two features that make each other redundant the newer stays (in `FastOSFS`, the older).
 
-    Cost: one test a feature; for each relevant one up to |B|^k tests for each of B. Memory: the
-    kept columns. Fast-OSFS keeps much the same and asks far less.
+    Cost: one test per feature; for each relevant one up to |B|^k tests for each of B. Memory: the
+    kept columns. Fast-OSFS keeps nearly the same features with far fewer tests.
 
     The paper also stops at a number of features or at an accuracy: feed columns one by one and
     stop feeding.
@@ -51,7 +51,7 @@ class OSFSRule(SeparatingStreamRule):
     former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
-        """Take the newcomer in, then ask about every candidate, oldest first."""
+        """Add the newcomer, then test every candidate, oldest first."""
         newcomer = kept.consider(arrival)
         candidates = list(range(newcomer + 1))
         evicts: list[Decision] = []

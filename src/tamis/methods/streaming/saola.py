@@ -21,15 +21,17 @@ from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ti
 class SAOLARule(MeasuredRule):
     """Scalable and accurate online approach for feature selection.
 
-    A newcomer F that is relevant to the class C meets every kept feature Y, oldest first:
+    A newcomer F that is relevant to the class C is compared with every kept feature Y, oldest
+    first:
 
-    * Y is at least as relevant, I(Y;C) >= I(F;C), and I(F;Y) >= delta: F is redundant and goes;
-    * F is more relevant, I(F;C) > I(Y;C), and I(F;Y) >= delta: Y is redundant and goes.
+    * Y is at least as relevant, I(Y;C) >= I(F;C), and I(F;Y) >= delta: F is redundant and is
+      dropped;
+    * F is more relevant, I(F;C) > I(Y;C), and I(F;Y) >= delta: Y is redundant and is dropped.
 
-    If no Y threw F out, F is kept. delta = min(I(F;C), I(Y;C)); SAOLA-max takes the larger. It is
-    one walk: a Y that F evicted stays out even if F then falls to a later Y.
+    If no Y drops F, F is kept. delta = min(I(F;C), I(Y;C)); SAOLA-max takes the larger. It is
+    one walk: a Y that F evicted stays out even if a later Y then drops F.
 
-    Cost: one relevance value a feature, and at most one pair value for each relevant feature and
+    Cost: one relevance value per feature, and at most one pair value for each relevant feature and
     kept feature. Memory: the kept columns.
 
     Parameters
@@ -41,8 +43,9 @@ class SAOLARule(MeasuredRule):
     bound : {"min", "max"}, default="min"
         delta above; "max" is the paper's SAOLA-max, which keeps more.
     ties : {"kept", "neither"}, default="kept"
-        Who wins when two features are equally relevant: the one already kept, so that exact copies
-        are dropped; or neither, so that both stay (the strict comparison printed in the paper).
+        Which stays when two features are equally relevant: the one already kept, so that exact
+        copies are dropped; or neither, so that both stay (the strict comparison printed in the
+        paper).
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it
         dependent, it must be *above* delta, and for discrete measures ties keep both.
@@ -101,7 +104,7 @@ class SAOLARule(MeasuredRule):
         return values, bound, redundant
 
     def foresee(self, relevance: Floats, pairs: Floats, kept: Kept) -> Foresight | None:
-        """Find the newcomers that a kept feature throws out before they evict anyone."""
+        """Find the newcomers that a kept feature drops before they evict any other."""
         ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
         foresee_walk(
             pairs, kept.relevance, relevance, self.bound == "max", self.older_wins_ties(kept),

@@ -1,4 +1,4 @@
-"""SFS-FI: keep features for what they say together with the kept ones, not only for themselves."""
+"""SFS-FI: keep features for what they add together with the kept ones, not only alone."""
 
 from __future__ import annotations
 
@@ -26,23 +26,25 @@ TERMS = 3
 class SFSFIRule(MeasuredRule):
     """Streaming feature selection considering feature interaction.
 
-    The interaction gain of a newcomer f is what it and the kept features s in S say about the class
-    D in pairs, beyond what they say one by one:
+    The interaction gain of a newcomer f is the information that it and the kept features s in S
+    give about the class D in pairs, beyond what they give one by one:
 
         IG(f, S) = sum over s in S of [I(D; f,s) - I(D;s) - I(D;f)].
 
-    * IG >= gamma: f is kept, even if it says nothing alone;
+    * IG >= gamma: f is kept, even if it is irrelevant alone;
     * IG <= 0: f is dropped;
-    * in between, f meets every kept s, oldest first: if I(s;D) > I(f;D) and I(s;f) >= I(f;D), f is
-      redundant and goes; if I(f;D) > I(s;D) and I(f;s) >= I(s;D), s goes. Then f is kept.
+    * in between, f is compared with every kept s, oldest first: if I(s;D) > I(f;D) and I(s;f) >=
+      I(f;D), f is redundant and is dropped; if I(f;D) > I(s;D) and I(f;s) >= I(s;D), s is dropped.
+      f is kept unless it was dropped.
 
-    There is no gate: features that say nothing alone meet the rule, for XOR-type features are such.
-    The first column that is not constant is kept, for there is nothing yet to interact with.
+    There is no gate: features that are irrelevant alone meet the rule too, as XOR-type features
+    are. The first column that is not constant is kept, for there is nothing yet to interact with.
 
-    A feature that says nothing alone cannot be told from noise before its partner comes. The rule
-    keeps what has a gain above 0, and plug-in terms are above 0 by chance, so it keeps such
-    features, and most of the noise with them; the more, the fewer the rows. ``correction`` drops
-    the noise, and with it first partners that say nothing alone, unless they come first of all.
+    A feature that is irrelevant alone cannot be distinguished from noise before its partner comes.
+    The rule keeps what has a gain above 0, and plug-in terms are above 0 by chance, so it keeps
+    such features, and most of the noise with them; the more, the fewer the rows. ``correction``
+    drops the noise, and with it first partners that are irrelevant alone, unless they come first of
+    all.
 
     With `FisherZ` a term is |r(s, D | f)| - |r(s, D)|; with more than two classes both are multiple
     correlations with the class indicators, which do not depend on how classes are numbered. Such a
@@ -56,11 +58,11 @@ class SFSFIRule(MeasuredRule):
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         What stands for I in the third case, and kind of the terms (in bits for both informations).
-        "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes nobody
-        redundant: ``MutualInformation(threshold=0.0)`` is the paper's print, in which features that
-        say nothing alone fall to whatever comes.
+        "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes none
+        redundant: ``MutualInformation(threshold=0.0)`` is as printed in the paper: features that
+        are irrelevant alone are then dropped by whatever comes.
     gamma : float, default=0.01
-        Gain from which a feature is kept at once.
+        Gain from which a feature is kept without further tests.
     gain : {"sum", "mean"}, default="sum"
         The paper's sum means less and less as S grows; the mean does not.
     correction : {None, "miller-madow", "significant"}, default=None
@@ -69,12 +71,12 @@ class SFSFIRule(MeasuredRule):
         leaves out terms that chance explains: a term is I(f;s|D) - I(f;s), and counts above 0 if
         the G-squared test of the first rejects, below 0 if that of the second does, at the level
         of the measure over the number of kept features. If none counts, a feature that is relevant
-        alone goes on to the third case, and any other is dropped.
+        alone is decided by the third case, and any other is dropped.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does, with its two index mistakes repaired: only
         relevant features meet the rule; the gain is the mean of I(s;D|f) less the *measure's*
         strength of s, or of the terms of `FisherZ` whose partial correlation is significant; pairs
-        with a positive term make nobody redundant, others only above their bound.
+        with a positive term make none redundant, others only above their bound.
 
     Attributes
     ----------
@@ -118,7 +120,7 @@ class SFSFIRule(MeasuredRule):
     # --- the rule --------------------------------------------------------------------------
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
-        """Weigh what a feature says together with the kept ones."""
+        """Decide by what a feature adds together with the kept ones."""
         if len(kept) == 0:
             return Decision(arrival.feature, "first", arrival.relevance, level=arrival.level)
         return self.weigh(arrival, kept, _interacting(kept.panel).meet_one(arrival.column))
@@ -240,19 +242,19 @@ class InteractionStream(MeasuredStream):
     _first: int
 
     def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Let them meet; log the gains of those dropped in bulk together at the end."""
+        """Compare survivors; log the gains of those dropped in bulk together at the end."""
         self._first, self._gains = scored.first, np.full(scored.width, np.nan, np.float32)
         super()._meet(scored, first, last)
         self.log_.append_values(self._first, self._gains)
         self._gains = np.zeros(0, np.float32)
 
-    def _absorb_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
-        """Let one compiled call find the next feature to be asked about, again and again."""
+    def _update_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
+        """Let one compiled call find the next feature to decide about, again and again."""
         asks = scored.strengths[lo:hi] > scored.levels[lo:hi]
         first = lo
         while lo < hi:
             if hi - lo == 1 or len(self._kept) == 0:
-                self._ask(scored.arrival(lo))
+                self._decide(scored.arrival(lo))
                 lo += 1
                 continue
             met = _interacting(self._kept.panel).meet(scored.columns, lo, hi, asks[lo - first :])
@@ -274,7 +276,7 @@ SFSFIRule.machinery = InteractionStream
 
 
 def _first_few(values: Floats) -> npt.NDArray[np.intp]:
-    """Places of the smallest values, smallest first, older first among equals; never NaN."""
+    """Return positions of the smallest values, in order, older first among equals; never NaN."""
     few = np.flatnonzero(~np.isnan(values))
     if len(few) > TERMS:
         few = few[values[few] <= np.partition(values[few], TERMS - 1)[TERMS - 1]]
