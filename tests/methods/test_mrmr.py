@@ -20,22 +20,23 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a catego
 
 
 def paper(X, y, n_features, score, strength=information, level=0.0):
-    """Score everybody in every round, anew; rounded, so that equal on paper is equal here."""
+    """Score every feature again in every round; what is equal on paper is equal here."""
     with_class = [round(strength(column, y), 11) + 0.0 for column in X.T]
     left = [j for j in range(X.shape[1]) if with_class[j] > level]
     picks: list[int] = []
     while left and len(picks) < n_features:
-
-        def worth(j):
-            if not picks:
-                return with_class[j], 0.0
-            pairs = [strength(X[:, j], X[:, s]) for s in picks]
-            mean = round(float(np.mean(pairs)), 11) + 0.0
+        scores = {j: with_class[j] for j in left}
+        if picks:
+            means = {j: np.mean([strength(X[:, j], X[:, s]) for s in picks]) for j in left}
+            unbounded = [j for j in left if score == "quotient" and means[j] < 1e-11]
             if score == "difference":
-                return round(with_class[j] - mean, 10), 0.0
-            return (round(with_class[j] / mean, 9), 0.0) if mean > 0 else (np.inf, with_class[j])
-
-        best = max(left, key=lambda j: (worth(j), -j))
+                scores = {j: with_class[j] - means[j] for j in left}
+            elif unbounded:
+                scores = {j: with_class[j] for j in unbounded}
+            else:
+                scores = {j: with_class[j] / means[j] for j in left}
+        top = max(scores.values())
+        best = next(j for j, one in scores.items() if one >= top - 1e-10 * max(1.0, abs(top)))
         picks.append(best)
         left.remove(best)
     return picks
