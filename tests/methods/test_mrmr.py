@@ -21,14 +21,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a catego
 
 def paper(X, y, n_features, score, strength=information, level=0.0):
     """Score every feature again in every round; what is equal on paper is equal here."""
-    with_class = [round(strength(column, y), 11) + 0.0 for column in X.T]
-    left = [j for j in range(X.shape[1]) if with_class[j] > level]
+    with_class = [strength(column, y) for column in X.T]
+    left = [j for j in range(X.shape[1]) if round(with_class[j], 11) > level]
     picks: list[int] = []
     while left and len(picks) < n_features:
         scores = {j: with_class[j] for j in left}
         if picks:
             means = {j: np.mean([strength(X[:, j], X[:, s]) for s in picks]) for j in left}
-            unbounded = [j for j in left if score == "quotient" and means[j] < 1e-11]
+            unbounded = [j for j in left if score == "quotient" and round(means[j], 11) <= 0]
             if score == "difference":
                 scores = {j: with_class[j] - means[j] for j in left}
             elif unbounded:

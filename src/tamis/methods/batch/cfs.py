@@ -12,7 +12,7 @@ import numpy as np
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.params import Number, OneOf, Range
 from tamis.core.target import Target
-from tamis.measures.measure import Floats, Ints, Measure, Panel
+from tamis.measures.measure import Floats, Ints, Panel
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 
 #: Merits are compared to this many digits after the point, so that rounding decides nothing.

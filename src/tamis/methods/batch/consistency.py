@@ -15,7 +15,7 @@ from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
 from tamis.kernels.threads import over_columns
 from tamis.measures.coded import CodedColumns
-from tamis.measures.measure import Ints, Measure
+from tamis.measures.measure import Ints
 from tamis.measures.mutual_information import SymmetricUncertainty
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 

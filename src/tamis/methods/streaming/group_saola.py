@@ -14,7 +14,6 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
-from tamis.core.params import OneOf, Range
 from tamis.measures.measure import Measure
 from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
 from tamis.methods.measured import MeasuredStream

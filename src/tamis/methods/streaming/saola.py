@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.params import OneOf, Range
 from tamis.kernels.walk import foresee_walk
-from tamis.measures.measure import Floats, Measure
+from tamis.measures.measure import Floats
 from tamis.methods.arrivals import Arrival, Foresight, Kept
 from tamis.methods.measured import MeasuredRule
 from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
