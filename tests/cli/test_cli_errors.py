@@ -69,7 +69,7 @@ def truncated(path):
         ("nothing", no_file, "nothing: there is no such file or folder"),
         ("t.svm", folder, "t.svm is a folder; give the path of a text file in it"),
         ("t.npz", folder, "t.npz is a folder"),
-        ("data", folder, "data is a folder and no column store; give a file of data"),
+        ("data", folder, "data is a folder but not a column store; give a file of data"),
         ("t.cols", folder, "t.cols is not a column store: it has no meta.json"),
         ("t.svm", pipe, "t.svm is a pipe or a device, which cannot be read twice; save it to a"),
         ("t.svm", empty, "t.svm is empty; give a file with at least one row"),

@@ -123,7 +123,7 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
         "tamis.open('a.csv', target=...); it has 'a', 'y'"
     )
     assert said("b.csv", b"a,b\n1,2\n1\n", "--target", "b") == (
-        "line 3 has 1 value where the lines before have 2; mend or remove the line"
+        "line 3 has 1 value where the lines before have 2; fix or remove the line"
     )
     assert said("c.csv", b'"two\nlines",y\n1,2\n', "--target", "z") == (
         r"has no column 'z', which target names; it has 'two\nlines', 'y'"

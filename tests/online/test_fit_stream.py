@@ -88,7 +88,7 @@ BAD = {
     "too large": (
         "1 4:1e999",
         "line 31, byte 5: '1e999' is not a finite value; expected a number such as 1, -0.5 or 1e-3",
-        "with a value that is no number",
+        "with a value that is not a number",
     ),
     "huge": (
         "1 4:1e99",

@@ -186,11 +186,11 @@ BAD = {
     "duplicate names": (b"a,a,y\n1,2,3\n", "has two columns named 'a'; rename one of them"),
     "a short line, after an empty one": (
         b"a,b,y\n1,2,0\n\n3,4\n",
-        "line 4 has 2 values where the lines before have 3; mend or remove the line",
+        "line 4 has 2 values where the lines before have 3; fix or remove the line",
     ),
     "a long line, after a value of two lines": (
         b'a,b,y\n"1",2,"u\nv"\n3,4,1,9\n',
-        "line 4 has 4 values where the lines before have 3; mend or remove the line",
+        "line 4 has 4 values where the lines before have 3; fix or remove the line",
     ),
     "a NUL byte": (
         b"a,b,y\n1,2,3\n1,\0,4\n",
@@ -222,7 +222,7 @@ BAD = {
     ),
     "numbers and a word": (
         b"a,y\n1,0\n2,1\nn.a.,1\n",
-        "column 'a' holds numbers and also 'n.a.'; mend it, say that this means a missing value "
+        "column 'a' holds numbers and also 'n.a.'; fix it, say that this means a missing value "
         "with na= (--na), or name the column in categorical= (--categorical)",
     ),
     "dates": (
@@ -314,7 +314,7 @@ def test_a_bomb_of_one_line_is_refused_in_bounded_memory(tmp_path, start):
     line = 1 + start.count(b"\n")
     assert said == (
         f"{path} line {line} is longer than 8,000,000 bytes; look for a quote that is never "
-        "closed, or bytes that are no text"
+        "closed, or bytes that are not text"
     )
     assert int(peak) < 400, "megabytes"
 

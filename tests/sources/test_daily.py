@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_one_sentence(tmp_path):
 
 
 def test_a_folder_without_tables_is_no_folder_of_days(tmp_path):
-    with pytest.raises(SourceError, match="is a folder and no column store; give a file of data"):
+    with pytest.raises(SourceError, match="is a folder but not a column store; give"):
         tamis.open(tmp_path)
     with pytest.raises(SourceError, match="holds no Parquet or Arrow file"):
         tamis.open(tmp_path, format="daily", key="id")

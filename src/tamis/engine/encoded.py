@@ -1,8 +1,8 @@
-"""Columns turned into categories, and gaps put right, on their way from a source to a selector.
+"""Encode columns as categories, and treat missing values, on the way from a source to a selector.
 
 An encoder looks at one column and the target, so blocks are encoded as they come, how columns are
 put into blocks cannot matter, and columns that come days later are encoded by the same rule. What
-was done is told in the record of the run.
+was done is in the record of the run.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Encoding:
     def begun(
         self, selector: FeatureStreamSelector, target: Target, name_prefix: str, name_base: int
     ) -> FeatureStreamSelector:
-        """A selector that has begun its stream, with the measure that fits."""
+        """Return a selector that has begun its stream, with the measure that fits."""
         reason = "" if self.idle else self.prepare(selector, target)
         selector.start(target, name_prefix=name_prefix, name_base=name_base)
         if reason:
@@ -116,7 +116,7 @@ class Encoding:
         return "missing values are told apart from categories only"
 
     def encode(self, block: ColumnBlock, target: Target, name_of: NameOf) -> EncodedBlock:
-        """Columns as a selector is to see them."""
+        """Return columns as a selector is to see them."""
         cuts = self.encoder.find(block, target, name_of)
         hashes = None if block.names is None else hashes_of(block)
         return EncodedBlock(**vars(self.encoder.apply(block, cuts)), cuts=cuts, hashes=hashes)
@@ -138,7 +138,7 @@ class Encoding:
         return not self.cuts or type(self.encoder) is BY_NAME.get(self.encoder.method)
 
     def settings(self) -> dict[str, Any]:
-        """What it takes to encode columns that come later, as numbers and words."""
+        """Return what it takes to encode columns that come later, as numbers and words."""
         parameters = self.encoder.get_params(deep=False)
         del parameters["missing"]
         return {
@@ -149,12 +149,12 @@ class Encoding:
         }
 
     @classmethod
-    def from_settings(cls, told: Mapping[str, Any]) -> Self:
-        """The encoding that `settings` told of; only encoders of tamis are known."""
-        encoder, missing = told["encode"], told["missing"]
-        if told["levels"] != MANY_LEVELS:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the encoding that was saved; only encoders of tamis are known."""
+        encoder, missing = settings["encode"], settings["missing"]
+        if settings["levels"] != MANY_LEVELS:
             raise ParameterError(
-                f"columns of up to {told['levels']} levels were left as they are, and this tamis "
+                f"columns of up to {settings['levels']} levels were left unchanged, and this tamis "
                 f"leaves those of up to {MANY_LEVELS}; use the tamis that wrote it"
             )
         if encoder is not None:
@@ -183,7 +183,7 @@ class EncodedSoFar:
         """
         lo, hi = np.searchsorted(kept, [first, first + len(cuts.stays)])
         for feature in kept[lo:hi].tolist():
-            self._facts[str(feature)] = _told(cuts, feature - first)
+            self._facts[str(feature)] = _facts_of(cuts, feature - first)
         if len(self._facts) > 2 * len(kept) + 64:
             self._facts = self._of(kept)
 
@@ -194,7 +194,7 @@ class EncodedSoFar:
             yield columns
 
     def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """What the record of a run says."""
+        """Return what the record of a run says."""
         record: dict[str, Any] = self.encoding.record(self._gaps, self._columns, self._of(kept))
         return record
 
@@ -213,8 +213,8 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _told(cuts: Cuts, j: int) -> dict[str, Any]:
-    """What was done to column j."""
+def _facts_of(cuts: Cuts, j: int) -> dict[str, Any]:
+    """Return what was done to column j."""
     of = cuts.of(j)
     return {"cuts": None if of is None else of.tolist(), "gaps": int(cuts.missing[j])}
 

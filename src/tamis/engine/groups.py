@@ -46,13 +46,13 @@ class GroupTable:
 
     @classmethod
     def of(cls, groups: Mapping[str, Any]) -> GroupTable:
-        """A table in memory."""
+        """Return a table in memory."""
         return cls(Names.of(groups), as_labels(list(groups.values())))
 
     def labels(self, names: Names, data: str, *, exact: bool = False) -> Labels:
-        """The group of each of some columns, or one sentence about those that have none.
+        """Return the group of each of some columns, or one sentence about those that have none.
 
-        With `exact`, a name that is none of theirs is told too.
+        With `exact`, a name that is none of theirs is refused too.
         """
         known = SeenColumns()
         known.add(0, self.names, np.zeros(len(self.names), np.uint64))
@@ -120,7 +120,7 @@ def _check(names: Names, groups: Labels, where: str) -> None:
 
 
 def as_labels(groups: Any) -> Labels:
-    """Labels as an array of words and numbers."""
+    """Return labels as an array of words and numbers."""
     labels = np.asarray(groups)
     return labels.astype(object)
 
@@ -128,7 +128,7 @@ def as_labels(groups: Any) -> Labels:
 def labels_of(
     groups: Any, names: Names | None, width: int, data: str, *, exact: bool = False
 ) -> Labels:
-    """The label of each of `width` columns, however groups were given."""
+    """Return the label of each of `width` columns, however groups were given."""
     if isinstance(groups, Mapping):
         groups = GroupTable.of(groups)
     if isinstance(groups, GroupTable):
@@ -170,7 +170,7 @@ def refuse_groups(selector: ColumnSelector) -> None:
 
 
 def grouped(source: ColumnSource, groups: Any, *, exact: bool = True) -> ColumnSource:
-    """A source whose columns say which group they belong to."""
+    """Return a source whose columns say which group they belong to."""
     if groups is None:
         return source
     data = os.path.basename(source.path or "") or "the data"
@@ -181,7 +181,7 @@ def grouped(source: ColumnSource, groups: Any, *, exact: bool = True) -> ColumnS
 
 
 def names_of(source: ColumnSource) -> Names:
-    """Names of all columns of a source, as features are called."""
+    """Return names of all columns of a source, as features are called."""
     names = source.names()
     if names is not None:
         return names
@@ -197,10 +197,10 @@ def names_of(source: ColumnSource) -> Names:
 
 
 def _listed(names: Sequence[str], indices: npt.NDArray[np.intp]) -> str:
-    """Some names, a few of them at most."""
-    told = [repr(names[int(i)]) for i in indices[:LISTED]]
-    more = len(indices) - len(told)
-    return join([*told, f"{more:,} more"] if more else told)
+    """Return some names, a few of them at most."""
+    shown = [repr(names[int(i)]) for i in indices[:LISTED]]
+    more = len(indices) - len(shown)
+    return join([*shown, f"{more:,} more"] if more else shown)
 
 
 class GroupedSource(ColumnWrapper):

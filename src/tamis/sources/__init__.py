@@ -181,7 +181,7 @@ def _with_memory(opener: Callable[..., Source], memory: int | None) -> dict[str,
 
 
 def format_of(path: str) -> str:
-    """The format of a file or folder, told by its name."""
+    """Return the format of a file or folder, told by its name."""
     if is_address(path) and _is_known(path):
         return _SCHEMES[path.partition("://")[0]]
     name = os.path.basename(os.path.normpath(path)).lower()
@@ -199,7 +199,7 @@ def format_of(path: str) -> str:
 
         if has_tables(path):
             return "daily"
-        raise SourceError(f"{path} is a folder and no column store; give a file of data")
+        raise SourceError(f"{path} is a folder but not a column store; give a file of data")
     known = ", ".join(sorted(FORMATS))
     raise SourceError(
         f"{path}: the extension does not tell the format; say which it is with format= "
@@ -208,7 +208,7 @@ def format_of(path: str) -> str:
 
 
 def _is_known(path: str) -> bool:
-    """Whether an address is that of a database or a stream, which tells its format."""
+    """Return whether an address is that of a database or a stream, which tells its format."""
     return path.partition("://")[0] in _SCHEMES
 
 

@@ -27,12 +27,12 @@ def is_address(path: str) -> bool:
 
 
 def from_here(path: str) -> str:
-    """A path that means the same everywhere on this machine; an address does already."""
+    """Return a path that means the same everywhere on this machine; an address does already."""
     return path if is_address(path) else os.path.abspath(path)
 
 
 def without_scheme(path: str) -> str:
-    """The path of a file:// address; all else as it is.
+    """Return the path of a file:// address; all else as it is.
 
     >>> without_scheme("file:///data/a%20b.csv"), without_scheme("s3://data/b.parquet")
     ('/data/a b.csv', 's3://data/b.parquet')
@@ -52,14 +52,14 @@ class Place(Protocol):
         """Its bytes."""
 
     def read(self, lo: int = 0, hi: int | None = None) -> bytes:
-        """Bytes lo to hi - 1."""
+        """Return bytes lo to hi - 1."""
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         """Numbers that begin at a byte; the array may be written to, the file does not change."""
 
 
 def place(path: str) -> Place:
-    """The file at a path or an address."""
+    """Return the file at a path or an address."""
     return AddressedFile(path) if is_address(path) else _LocalFile(path)
 
 
@@ -85,7 +85,7 @@ class _LocalFile:
 
 
 class AddressedFile:
-    """A file at an address, through fsspec; nothing but the asked-for bytes is fetched.
+    """A file at an address, through fsspec; only the requested bytes are fetched.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class AddressedFile:
 
     @functools.cached_property
     def _info(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._asked(self._files.info, self._path)
+        found: dict[str, Any] = self._call(self._files.info, self._path)
         return found
 
     @property
@@ -117,8 +117,8 @@ class AddressedFile:
         return int(self._info["size"])
 
     def read(self, lo: int = 0, hi: int | None = None) -> bytes:
-        """Bytes lo to hi - 1."""
-        found: bytes = self._asked(self._files.cat_file, self._path, start=lo, end=hi)
+        """Return bytes lo to hi - 1."""
+        found: bytes = self._call(self._files.cat_file, self._path, start=lo, end=hi)
         if hi is not None and len(found) > hi - lo:
             raise SourceError(
                 f"{self.url}: its server gives no parts of a file; copy it to a file here first"
@@ -126,21 +126,21 @@ class AddressedFile:
         return found
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Numbers that begin at a byte."""
+        """Return numbers that begin at a byte."""
         wanted = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         found = self.read(offset, offset + wanted)
         if len(found) != wanted:
             raise SourceError(
-                f"{self.url} gave {len(found):,} bytes where {wanted:,} were asked for; see "
+                f"{self.url} gave {len(found):,} bytes where {wanted:,} were requested; see "
                 "whether it has changed, and try again"
             )
         return np.frombuffer(bytearray(found), dtype).reshape(shape)
 
     def open(self, ahead: int = 0) -> Any:
-        """An open file that fetches what it is asked for, or blocks of `ahead` bytes."""
+        """Return an open file that fetches the requested bytes, or blocks of `ahead` bytes."""
         if not ahead:
-            return self._asked(self._files.open, self._path, "rb", cache_type="none")
-        return self._asked(
+            return self._call(self._files.open, self._path, "rb", cache_type="none")
+        return self._call(
             self._files.open, self._path, "rb", block_size=ahead, cache_type="blockcache"
         )
 
@@ -151,7 +151,7 @@ class AddressedFile:
         digest.update(repr((self.size, info.get("etag"), info.get("md5hash"))).encode())
         return digest.hexdigest()
 
-    def _asked(self, call: Any, *args: Any, **options: Any) -> Any:
+    def _call(self, call: Any, *args: Any, **options: Any) -> Any:
         """Ask, and tell in one sentence of whatever goes wrong; every store has its own errors."""
         try:
             return call(*args, **options)
@@ -167,5 +167,5 @@ class AddressedFile:
 
 
 def _reason(error: BaseException) -> str:
-    """What an error says, on one line."""
+    """Return what an error says, on one line."""
     return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__

@@ -501,7 +501,7 @@ def refuse_without_target(source: Source) -> None:
 
 
 def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
-    """Columns in a block of about BLOCK_ENTRIES numbers, never fewer than one.
+    """Return the number of columns in a block of about BLOCK_ENTRIES numbers, at least one.
 
     A column costs its entries plus a fixed few, so that millions of empty columns make blocks too.
     """
@@ -510,7 +510,7 @@ def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
 
 
 def as_path(path: str | os.PathLike[str]) -> str:
-    """A path as text, with ~ expanded."""
+    """Return a path as text, with ~ expanded."""
     return os.path.expanduser(os.fspath(path))
 
 

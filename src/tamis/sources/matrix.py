@@ -70,7 +70,7 @@ def _as_float(part: Compressed) -> Compressed:
 
 
 def whole_numbers(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-    """Labels as int64 when all of them are whole numbers, else unchanged.
+    """Return labels as int64 when all of them are whole numbers, else unchanged.
 
     >>> whole_numbers(np.array([1.0, -1.0])).tolist(), whole_numbers(np.array([0.5, 1.0])).tolist()
     ([1, -1], [0.5, 1.0])

@@ -1,4 +1,4 @@
-"""Rows in pieces of any height to blocks of the height asked for."""
+"""Cut rows that come in pieces of any height into blocks of a given height."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _cut(y: npt.NDArray[Any] | None, rows: Compressed, lo: int, hi: int) -> Piec
 
 
 def join(pieces: list[Piece]) -> Piece:
-    """Pieces one after the other, as one."""
+    """Return pieces one after the other, as one."""
     if len(pieces) == 1:
         return pieces[0]
     rows = [piece for _, piece in pieces]

@@ -32,7 +32,7 @@ class TargetBeside:
         self._values: npt.NDArray[Any] | None = None
 
     def values(self) -> npt.NDArray[Any] | None:
-        """The target, or None if there is none."""
+        """Return the target, or None if there is none."""
         if self._values is None and self._y is not None:
             y = load_y(as_path(self._y)) if isinstance(self._y, (str, os.PathLike)) else self._y
             y = np.asarray(y)
@@ -45,7 +45,7 @@ class TargetBeside:
         return self._values
 
     def missing(self) -> str | None:
-        """How to give a target, if there is none."""
+        """Return how to give a target, if there is none."""
         if self._y is not None:
             return None
         stem = os.path.splitext(os.path.basename(self._path))[0]
@@ -55,7 +55,7 @@ class TargetBeside:
         )
 
     def added_to(self, fingerprint: str) -> str:
-        """A fingerprint of a matrix and its target."""
+        """Return a fingerprint of a matrix and its target."""
         y = self.values()
         if y is None:
             return fingerprint

@@ -1,4 +1,4 @@
-"""Bytes of a text file: plain or compressed, told by content, in chunks that end at line ends."""
+"""Text files, plain or compressed (recognised by content), in chunks that end at line ends."""
 
 from __future__ import annotations
 
@@ -110,17 +110,17 @@ class TextFile:
             yield _as_array([*waiting, b"\n"])
 
     def _too_long(self, before: int, longest: int) -> str:
-        """What to say about a line that follows `before` bytes of text."""
+        """Return what to say about a line that follows `before` bytes of text."""
         if not self.again:
             return f"{self.path} has a line longer than {longest:,} bytes; is it text?"
         line = self.lines_before(before) + 1
         return (
             f"{self.path} line {line} is longer than {longest:,} bytes; look for a quote that is "
-            "never closed, or bytes that are no text"
+            "never closed, or bytes that are not text"
         )
 
     def lines_before(self, byte: int) -> int:
-        """How many lines end before a byte of the text."""
+        """Return how many lines end before a byte of the text."""
         lines = 0
         with self._open() as (_, text):
             while byte > 0 and (data := text.read(min(byte, 1 << 20))):
@@ -147,7 +147,7 @@ class TextFile:
         return digest.hexdigest()
 
     def _raw(self) -> IO[bytes]:
-        """The bytes on disk."""
+        """Return the bytes on disk."""
         return open(self.path, "rb")
 
     @contextmanager
@@ -192,7 +192,7 @@ class TextPipe(TextFile):
         self._bytes: IO[bytes] = io.BufferedReader(_Rest(head, pipe, close))
 
     def fingerprint(self) -> str:
-        """Nothing: what has gone through a pipe cannot be read again."""
+        """Return nothing: what has gone through a pipe cannot be read again."""
         return ""
 
     def _raw(self) -> IO[bytes]:

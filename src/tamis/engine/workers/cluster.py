@@ -1,4 +1,4 @@
-"""A Dask cluster that examines blocks; decisions are taken here, in order, with the same answer.
+"""A Dask cluster that scores blocks; decisions are made here, in order, with the same answer.
 
 Every worker opens the source itself and reads its own columns inside the task, so that a task can
 be run again anywhere when its worker is lost. What comes back is the strength of each column and
@@ -30,7 +30,7 @@ LOOK = 2.0
 
 @contextlib.contextmanager
 def on_cluster(cluster: Any) -> Iterator[Executor]:
-    """Give what examines blocks on a cluster: an address, or a client of it."""
+    """Yield an executor that scores blocks on a cluster, given its address or a client."""
     with _client(cluster) as client, contextlib.ExitStack() as stack:
         check_workers(client)
 
@@ -54,7 +54,7 @@ def on_cluster(cluster: Any) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def calling_on(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
-    """Give what calls a function for each of some things on a cluster."""
+    """Yield a function that calls another for each item on a cluster."""
     with _client(cluster) as client:
         check_workers(client)
         window = sum(client.nthreads().values()) + 1
@@ -103,12 +103,12 @@ class _Answer:
                 raise ClusterError(_nobody_works(self._client, states))
 
     def cancel(self) -> Any:
-        """Want it no more."""
+        """Cancel it."""
         return self._future.cancel()
 
 
 def _states(client: Any) -> set[str]:
-    """What the workers are doing, in Dask's words."""
+    """Return what the workers are doing, in Dask's words."""
     workers = client.sync(client.scheduler.identity)["workers"]
     return {worker["status"] for worker in workers.values()}
 
@@ -126,7 +126,7 @@ def _nobody_works(client: Any, states: set[str]) -> str:
 
 
 def _told(blocks: Generator[Any]) -> Generator[Any]:
-    """The same, with one sentence when workers are lost for good."""
+    """Yield the same, with one sentence when workers are lost for good."""
     distributed = need("distributed", extra="cluster", what_for="a cluster")
     try:
         yield from blocks
@@ -145,7 +145,7 @@ def _told(blocks: Generator[Any]) -> Generator[Any]:
 
 @contextlib.contextmanager
 def _client(cluster: Any) -> Iterator[Any]:
-    """A client: the one given, or a new one for an address, closed afterwards."""
+    """Yield a client: the one given, or a new one for an address, closed afterwards."""
     distributed = need("distributed", extra="cluster", what_for="cluster=")
     if isinstance(cluster, distributed.Client):
         yield cluster
@@ -200,7 +200,7 @@ def refuse_other(who: str, theirs: dict[str, str], ours: dict[str, str]) -> None
 
 
 def versions() -> dict[str, str]:
-    """What numbers depend on: tamis, and what computes for it."""
+    """Return what numbers depend on: tamis, and what computes for it."""
     return {
         "tamis": __version__,
         "python": ".".join(platform.python_version_tuple()[:2]),

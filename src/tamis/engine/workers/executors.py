@@ -44,7 +44,7 @@ def executor(cluster: Any = None) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
-    """Give what calls a function for each of some things elsewhere: results come in order."""
+    """Yield a function that calls another for each item elsewhere; results come in order."""
     if isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.workers.processes import calling
 
@@ -76,7 +76,7 @@ def score_ahead(score: Callable[[A], B], blocks: Iterable[A]) -> Generator[B]:
 
 
 def process_count(cluster: str) -> int:
-    """How many processes ``"local:2"`` asks for."""
+    """Return how many processes ``"local:2"`` asks for."""
     text = cluster.removeprefix("local:")
     if not text.isdigit() or int(text) < 1:
         raise ParameterError(

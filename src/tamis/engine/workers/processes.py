@@ -1,4 +1,4 @@
-"""Processes on this machine that examine blocks: ``cluster="local:2"``.
+"""Processes on this machine that score blocks: ``cluster="local:2"``.
 
 They end with the process that began them, however it ends. When one of them is lost, new ones do
 again what was under way.
@@ -27,13 +27,13 @@ from tamis.sources.base import ColumnSource, Progress
 #: Processes are begun anew so many times without a result in between.
 LOSSES = 2
 
-#: What this worker process was told last.
+#: What this worker process was sent last.
 _mine: dict[str, Any] = {}
 
 
 @contextlib.contextmanager
 def processes(count: int) -> Iterator[Executor]:
-    """Give what examines blocks with so many processes."""
+    """Yield an executor that scores blocks with so many processes."""
     with contextlib.ExitStack() as stack:
 
         def execute(
@@ -56,7 +56,7 @@ def processes(count: int) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def calling(count: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
-    """Give what calls a function for each of some things, with so many processes."""
+    """Yield a function that calls another for each item, with so many processes."""
     with contextlib.closing(_Crew(count)) as crew:
         yield lambda call, items: in_order(
             iter(items), lambda item: crew.submit(call, item), count + 1, lambda _: None
@@ -64,7 +64,7 @@ def calling(count: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any
 
 
 class _Crew:
-    """Worker processes, and what they have been asked and not answered yet."""
+    """Worker processes, and the tasks that are not done yet."""
 
     def __init__(self, count: int, told: bytes = b"", folder: Path | None = None) -> None:
         self._count, self._told, self._folder = count, told, folder
@@ -80,14 +80,14 @@ class _Crew:
         self._pool = ProcessPoolExecutor(self._count, context, _begin, what)
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
-        """Ask a process; the answer may be waited for."""
+        """Submit a task and return its future result."""
         answer = _Answer(self, call, what)
         self._asked.append(answer)
         self.ask(answer)
         return answer
 
     def ask(self, answer: _Answer) -> None:
-        """Ask now; who finds a process dead hears of it when it waits."""
+        """Submit now; whoever waits for the result learns of a dead process."""
         try:
             answer.future = self._pool.submit(answer.call, *answer.what)
         except BrokenProcessPool as error:
@@ -95,7 +95,7 @@ class _Crew:
             answer.future.set_exception(error)
 
     def replace(self, error: BrokenProcessPool) -> None:
-        """Begin new processes instead of those that are lost, unless that has not helped before."""
+        """Start new processes instead of those that were lost, unless that did not help before."""
         if not self._begun.is_set():
             raise ClusterError(
                 "the worker processes ended before they began; a script must call tamis under "
@@ -113,7 +113,7 @@ class _Crew:
             self.ask(answer)
 
     def forget(self, answer: _Answer, *, came: bool) -> None:
-        """Hear that somebody has what they asked for, or wants it no more."""
+        """Note that a result was taken, or is not needed any more."""
         self._asked.remove(answer)
         self._losses = 0 if came else self._losses
 
@@ -123,7 +123,7 @@ class _Crew:
 
 
 class _Answer:
-    """What a process is working out; asked again when that process is lost."""
+    """A result that a process is computing; submitted again if that process is lost."""
 
     future: Future[Any]
 
@@ -142,13 +142,13 @@ class _Answer:
                 return found
 
     def cancel(self) -> bool:
-        """Want it no more."""
+        """Cancel it."""
         self._crew.forget(self, came=False)
         return self.future.cancel()
 
 
 class _Files:
-    """News in files, which go to every process once; with each task they would go again."""
+    """What is kept, in files: each process reads it once, instead of with every task."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._files = folder, 0
@@ -164,7 +164,7 @@ class _Files:
 
 
 def _begin(begun: Any, told: bytes, folder: Path | None) -> None:
-    """Begin as a worker process; what it was told is opened with the first task."""
+    """Start as a worker process; the source is opened with the first task."""
     threading.Thread(target=_end_with_driver, args=(folder,), daemon=True).start()
     _mine["told"] = told
     begun.set()

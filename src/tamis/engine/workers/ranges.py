@@ -1,4 +1,4 @@
-"""Columns in ranges for workers elsewhere, and their examined blocks back in order.
+"""Ranges of columns for workers, and their scored blocks back in order.
 
 Tasks begin small, so that the first decisions are soon taken, and double up to a size at which the
 way to a worker costs little; a worker does a large one block by block. A few more are under way
@@ -34,21 +34,21 @@ OLD = 64
 
 
 class Promise(Protocol):
-    """What somebody else is working out."""
+    """A result that a worker is computing."""
 
     def result(self) -> Any:
         """Wait for it."""
 
     def cancel(self) -> Any:
-        """Want it no more."""
+        """Cancel it."""
 
 
-#: Hands a block to a worker: columns of a source that it reads itself, or the block as it is.
+#: Gives a task to a worker.
 Submit = Callable[["Task"], Promise]
 
 
 class Task:
-    """Columns first to last - 1: to be read where they are examined, or given along.
+    """Columns first to last - 1: read where they are scored, or sent along.
 
     Whoever reads them does so `width` columns at a time.
     """
@@ -63,7 +63,7 @@ class Task:
         return f"columns {self.first:,} to {self.last - 1:,}"
 
     def done_by(self, who: str, what: bytes, kept: Any) -> Any:
-        """Work a block out on a worker, with what it was told; its troubles are one sentence."""
+        """Score the blocks on a worker; what goes wrong there is one sentence."""
         try:
             scorer, source = opened(what)
         except (SourceError, OSError) as error:
@@ -91,7 +91,7 @@ class Task:
 
 
 class News:
-    """What is kept, sent to workers whenever it has changed by a quarter, or has long been old.
+    """Send what is kept to workers when a quarter of it has changed, or after some time.
 
     It need not be up to date: what is foreseen with an old kept set is checked against the present
     one when its turn comes. `send` hands packed news to where workers find them.
@@ -104,7 +104,7 @@ class News:
         self._age = 0
 
     def latest(self) -> Any:
-        """What goes along with a task: where the last news are, or None."""
+        """Return what goes along with a task: where the last news are, or None."""
         kept = self._scorer.snapshot()
         if kept is None:
             return None
@@ -117,7 +117,7 @@ class News:
 
 
 def packed(scorer: Scorer, source: ColumnSource) -> bytes:
-    """What a worker needs to know: who examines, and where columns are, if it can read them."""
+    """Pack what a worker needs: who scores, and where the columns are, if it can read them."""
     try:
         return pickle.dumps((scorer, source if source.portable else None))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -128,14 +128,14 @@ def packed(scorer: Scorer, source: ColumnSource) -> bytes:
 
 @functools.lru_cache(maxsize=2)
 def opened(what: bytes) -> tuple[Scorer, ColumnSource | None]:
-    """What was packed, opened once for many tasks; a worker may serve two runs in turn."""
+    """Open what was packed, once for many tasks; a worker may serve two runs in turn."""
     found: tuple[Scorer, ColumnSource | None] = pickle.loads(what)
     return found
 
 
 @contextlib.contextmanager
 def _telling(who: str, task: Task) -> Iterator[None]:
-    """One sentence, from the worker itself, where memory ends or a file is gone."""
+    """Raise one sentence, from the worker itself, if memory ends or a file is gone."""
     try:
         yield
     except (MemoryError, OSError) as error:
@@ -168,7 +168,7 @@ def tasks(
 def in_order(
     todo: Iterator[Task], submit: Submit, window: int, tell: Callable[[Task], None]
 ) -> Generator[Any]:
-    """Results in the order of the tasks, `window` of them under way."""
+    """Yield results in the order of the tasks, `window` of them under way."""
     waiting: deque[tuple[Task, Promise]] = deque()
     try:
         for task in todo:
@@ -187,14 +187,14 @@ def in_order(
 
 
 def one_by_one(results: Generator[list[Any]]) -> Generator[Any]:
-    """The examined blocks of tasks."""
+    """Yield the scored blocks of tasks."""
     with contextlib.closing(results):
         for blocks in results:
             yield from blocks
 
 
 def _result(promise: Promise) -> Any:
-    """A result; a worker that only calls a function does not tell of its memory."""
+    """Wait for a result; running out of memory is one sentence."""
     try:
         return promise.result()
     except MemoryError as error:

@@ -17,7 +17,7 @@ from tamis.sources.tables.roles import row_labels
 
 
 def is_frame(data: Any) -> bool:
-    """True for pandas, polars (lazy too) and Arrow tables, and whatever streams Arrow."""
+    """Return True for pandas, polars (lazy too) and Arrow tables, and whatever streams Arrow."""
     import narwhals as nw
 
     if bool(nw.dependencies.is_polars_lazyframe(data)):
@@ -30,14 +30,14 @@ def is_frame(data: Any) -> bool:
 
 
 def is_series(data: Any) -> bool:
-    """True for a pandas or polars series."""
+    """Return True for a pandas or polars series."""
     import narwhals as nw
 
     return bool(nw.dependencies.is_into_series(data))
 
 
 def one_column(series: Any, names: Names | None) -> tuple[Any, Names | None]:
-    """A series as a table of one column, with its name unless another is given."""
+    """Return a series as a table of one column, with its name unless another is given."""
     import narwhals as nw
 
     column = nw.from_native(series, series_only=True)
@@ -110,15 +110,15 @@ class MemorySource(ColumnSource):
         return int(self._shape[1])
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return None if self._y is not None else "give one with y="
 
     def target(self) -> npt.NDArray[Any] | None:
-        """The target given."""
+        """Return the target given."""
         return self._y
 
     def whole(self) -> ColumnBlock:
-        """Everything as one block."""
+        """Return everything as one block."""
         return self.read(0, self.n_columns)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
@@ -163,13 +163,13 @@ class MemorySource(ColumnSource):
             dense = np.asfortranarray(self._matrix[:, lo:hi], dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"columns {lo} to {hi - 1} hold something that is no number: {error}"
+                f"columns {lo} to {hi - 1} hold something that is not a number: {error}"
             ) from error
         return ColumnBlock(first, self.n_rows, dense, names)
 
 
 def _as_frame(data: Any) -> Any:
-    """A narwhals frame; what is lazy, or only streams Arrow, is read into a table first."""
+    """Return a narwhals frame; what is lazy, or only streams Arrow, is read into a table first."""
     import narwhals as nw
 
     if nw.dependencies.is_polars_lazyframe(data):
@@ -210,7 +210,7 @@ def refuse_rounding(values: Any, what: str) -> None:
 def _frame_values(
     frame: Any, lo: int, hi: int
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_]]:
-    """Columns lo..hi-1 as numbers, whether all are categories, and which are words."""
+    """Return columns lo..hi-1 as numbers, whether all are categories, and which are words."""
     import narwhals as nw
 
     words = np.zeros(hi - lo, dtype=np.bool_)
@@ -238,7 +238,7 @@ def _frame_values(
 
 
 def _codes(series: Any) -> npt.NDArray[np.float64]:
-    """Codes of words or categories, by sorted value; a gap is NaN."""
+    """Return codes of words or categories, by sorted value; a gap is NaN."""
     import narwhals as nw
     import pyarrow as pa
 

@@ -89,7 +89,7 @@ class NpyRows(RowSource):
         return bool(spread and self._bytes.size > self.memory)
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return self._beside.missing()
 
     def target(self) -> npt.NDArray[Any] | None:
@@ -110,7 +110,7 @@ class NpyRows(RowSource):
             progress("reading rows", hi, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Everything at once: an array, and the target."""
+        """Return everything at once: an array, and the target."""
         whole = slice(None)
         return np.array(self._part(whole, whole), np.float64), self.target()
 
@@ -124,7 +124,7 @@ class NpyRows(RowSource):
         return self._beside.added_to(self._bytes.fingerprint())
 
     def _part(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
-        """Some of the array; whole numbers that floats cannot tell apart are refused."""
+        """Return some of the array; whole numbers that floats cannot tell apart are refused."""
         # Touching what is mapped and no longer there would end the process.
         if os.path.exists(self.path) and os.path.getsize(self.path) < self._bytes.size:
             raise SourceError(f"{self.path} was cut off while it was read; write it again")

@@ -38,7 +38,7 @@ class NpzSource(MatrixSource):
         self._bytes = TextFile(self.path)  # says in one sentence if it is not there
         self._matrix: Any = None
         try:
-            # Opened here: numpy leaves a file open that is no zip file to its end.
+            # Opened here: numpy leaves a file open that is not a zip file to its end.
             with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 self._shape = tuple(int(n) for n in file["shape"])
                 layout = file["format"].item()
@@ -63,7 +63,7 @@ class NpzSource(MatrixSource):
         return self._shape[1]
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return self._beside.missing()
 
     def target(self) -> npt.NDArray[Any] | None:

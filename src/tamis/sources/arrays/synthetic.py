@@ -81,7 +81,7 @@ class SparseStream(ColumnSource):
         return self._n_columns
 
     def target(self) -> npt.NDArray[Any]:
-        """The classes, 0 and 1."""
+        """Return the classes, 0 and 1."""
         return self._y
 
     def columns(
@@ -118,7 +118,7 @@ class SparseStream(ColumnSource):
     layout: ClassVar[Literal["dense", "sparse"]] = "sparse"
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
-        """Everything as a scipy CSC matrix, and the classes."""
+        """Return everything as a scipy CSC matrix, and the classes."""
         from scipy.sparse import csc_matrix
 
         v = _joined([self._lot(lot) for lot in range(0, self.n_columns, LOT)])
@@ -135,7 +135,7 @@ class SparseStream(ColumnSource):
         return {"planted": self.planted.tolist()}
 
     def _lot(self, first: int) -> Compressed:
-        """Columns first..first + LOT - 1, whatever block they will be read in."""
+        """Return columns first..first + LOT - 1, whatever block they will be read in."""
         rng = np.random.default_rng((self.random_state, 1, first))
         width = min(LOT, self.n_columns - first)
         lengths = np.minimum(rng.poisson(self.nonzeros, LOT), self.n_rows)[:width]
@@ -154,7 +154,7 @@ class SparseStream(ColumnSource):
         return Compressed(indptr.astype(np.int64), indices, np.ones(len(order)))
 
     def _rows_of(self, k: int) -> npt.NDArray[np.int64]:
-        """Rows where planted feature k is on, in random order: a share of one class."""
+        """Return rows where planted feature k is on, in random order: a share of one class."""
         rng = np.random.default_rng((self.random_state, 2, k))
         mine = np.flatnonzero(self._y == k % 2)
         share = 0.25 + 0.35 * (k + 1) / max(len(self.planted), 1)

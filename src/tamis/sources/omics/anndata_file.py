@@ -47,12 +47,12 @@ def opened(path: str) -> Iterator[Any]:
 
 
 def _bytes(path: str) -> Any:
-    """What h5py opens: a path, or an open file at an address."""
+    """Return what h5py opens: a path, or an open file at an address."""
     return AddressedFile(path).open(_METADATA) if is_address(path) else nullcontext(path)
 
 
 def is_array(node: Any) -> bool:
-    """True for an array, False for a group."""
+    """Return True for an array, False for a group."""
     return hasattr(node, "shape")
 
 
@@ -73,7 +73,7 @@ class Matrix:
             self.stored = int(node["data"].shape[0])
         else:
             raise SourceError(
-                f"{path}: {where} is of the kind {kind!r}, which is no matrix that tamis reads; "
+                f"{path}: {where} is of the kind {kind!r}, which is not a matrix that tamis reads; "
                 "write it as an array, CSR or CSC"
             )
         self.dtype = node.dtype if is_array(node) else node["data"].dtype
@@ -84,7 +84,7 @@ class Matrix:
         self.shape = (int(shape[0]), int(shape[1]))
 
     def bounds(self, root: Any) -> npt.NDArray[np.int64]:
-        """Where each compressed vector begins, and the last ends."""
+        """Return where each compressed vector begins, and the last ends."""
         indptr = np.asarray(root[self.where]["indptr"][...]).astype(np.int64)
         length = self.shape[0 if self.layout == "csr" else 1]
         whole = len(indptr) == length + 1 and indptr[0] == 0 and indptr[-1] == self.stored
@@ -96,7 +96,7 @@ class Matrix:
         return indptr
 
     def vectors(self, root: Any, indptr: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
-        """Compressed vectors lo to hi - 1: places rise, none twice, float64."""
+        """Return compressed vectors lo to hi - 1 as float64, with sorted indices, none duplicated."""
         first, last = int(indptr[lo]), int(indptr[hi])
         group, across = root[self.where], self.shape[1 if self.layout == "csr" else 0]
         indices = np.asarray(group["indices"][first:last])
@@ -109,14 +109,14 @@ class Matrix:
         return _in_order(indptr[lo : hi + 1] - first, indices, values, across)
 
     def rows(self, root: Any, lo: int, hi: int) -> npt.NDArray[np.float64]:
-        """Dense rows lo to hi - 1."""
+        """Return dense rows lo to hi - 1."""
         return np.ascontiguousarray(root[self.where][lo:hi], dtype=np.float64)
 
 
 def _in_order(
     indptr: npt.NDArray[np.int64], indices: Any, values: npt.NDArray[np.float64], across: int
 ) -> Compressed:
-    """Vectors as blocks want them; many programs write places out of order."""
+    """Return canonical vectors; many programs write unsorted indices."""
     from scipy.sparse import csr_matrix
 
     matrix = csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, across))
@@ -127,7 +127,7 @@ def _in_order(
 
 
 def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:
-    """One column of a table as values; gaps are refused."""
+    """Return one column of a table as values; gaps are refused."""
     table = root[where]
     node = table[name]
     missing = None
@@ -152,7 +152,7 @@ def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:
 
 
 def index_names(table: Any) -> Names:
-    """The names of the rows of a table: of `var`, the names of the features."""
+    """Return the names of the rows of a table: of `var`, the names of the features."""
     if is_array(table):
         index = table["index" if "index" in table.dtype.names else table.dtype.names[0]]
     else:
@@ -162,7 +162,7 @@ def index_names(table: Any) -> Names:
 
 
 def column_names(table: Any) -> list[str]:
-    """Names of the columns of a table, in the order in which they were written."""
+    """Return names of the columns of a table, in the order in which they were written."""
     if is_array(table):
         return [str(name) for name in table.dtype.names if name != "index"]
     order = table.attrs.get("column-order")
@@ -172,7 +172,7 @@ def column_names(table: Any) -> list[str]:
 
 
 def _decoded(codes: Any, categories: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Any]:
-    """Values of codes and which are missing (code -1)."""
+    """Return values of codes and which are missing (code -1)."""
     missing = codes < 0
     if not len(categories):
         return np.zeros(len(codes)), missing
@@ -180,7 +180,7 @@ def _decoded(codes: Any, categories: npt.NDArray[Any]) -> tuple[npt.NDArray[Any]
 
 
 def _values(node: Any) -> npt.NDArray[Any]:
-    """A whole one-dimensional array; text as str."""
+    """Return a whole one-dimensional array; text as str."""
     values = np.asarray(node[...])
     if values.dtype.kind not in "OST":
         return values

@@ -50,8 +50,8 @@ class AnnDataSource(Source):
 
     Notes
     -----
-    Gaps (NaN) in the matrix stay NaN. Places that are out of order or occur twice are put right
-    block by block.
+    Missing values (NaN) stay NaN. Unsorted and duplicate indices are sorted and summed, block by
+    block.
     """
 
     format: ClassVar[str] = "anndata"
@@ -105,7 +105,7 @@ class AnnDataSource(Source):
         return self._matrix.shape[1]
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         if self.target_name is not None:
             return None
         with file.opened(self.path) as root:
@@ -117,11 +117,11 @@ class AnnDataSource(Source):
         return self._y
 
     def names(self) -> Names:
-        """Names of the columns."""
+        """Return names of the columns."""
         return self._names
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything at once: a CSR or CSC matrix or an array, float64; and the target."""
+        """Return everything at once: a CSR or CSC matrix or an array, float64; and the target."""
         from scipy.sparse import csc_matrix, csr_matrix
 
         m = self._matrix
@@ -231,12 +231,12 @@ def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
 
 
 def _var_of(where: str) -> str:
-    """The table that names the columns of a matrix; only `raw` has one of its own."""
+    """Return the table that names the columns of a matrix; only `raw` has one of its own."""
     return where.removesuffix("X") + "var" if where.startswith("raw") else "var"
 
 
 def _files(path: str) -> Iterator[str]:
-    """The file itself, or all files of a folder in the order of their names."""
+    """Yield the file itself, or all files of a folder in the order of their names."""
     if os.path.isfile(path):
         yield path
     for folder, folders, names in os.walk(path):

@@ -16,7 +16,7 @@ _NONE = ("-9", "NA", "nan", "NaN", "")
 
 
 def phenotype(words: npt.NDArray[Any], path: str) -> npt.NDArray[Any] | None:
-    """Numbers, or words, of a column of phenotypes; None if nobody has one.
+    """Return numbers, or words, of a column of phenotypes; None if nobody has one.
 
     -9 and NA mean that there is none, and so does 0 where all others are 1 (control) or 2 (case).
 

@@ -60,7 +60,7 @@ class PlinkSource(ColumnSource, RowSource):
         self._parts = [TextFile(path) for path in (self.path, stem + ".bim", stem + ".fam")]
         self._major = _major(self.path)
         self._library = need("bed_reader", extra="plink", what_for="reading a PLINK .bed file")
-        with _told(self.path), self._opened() as bed:
+        with _one_sentence(self.path), self._opened() as bed:
             self._shape = (int(bed.iid_count), int(bed.sid_count))
             self._check_size()
             self._names = Names.of(_called(bed))
@@ -80,11 +80,11 @@ class PlinkSource(ColumnSource, RowSource):
         return self._shape[1]
 
     def names(self) -> Names:
-        """Names of the SNPs."""
+        """Return names of the SNPs."""
         return self._names
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         if self.target() is not None:
             return None
         return "nobody in its .fam file has a phenotype; name a file of phenotypes with --y (y=)"
@@ -119,7 +119,7 @@ class PlinkSource(ColumnSource, RowSource):
                 progress("reading rows across columns", hi, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Everything at once: an array in Fortran order, and the target."""
+        """Return everything at once: an array in Fortran order, and the target."""
         with self._opened(*self._shape) as bed:
             return self._calls(bed, None, "float64"), self.target()
 
@@ -144,7 +144,7 @@ class PlinkSource(ColumnSource, RowSource):
         )  # fmt: skip
 
     def _calls(self, bed: Any, index: Any, dtype: str) -> npt.NDArray[Any]:
-        with _told(self.path):
+        with _one_sentence(self.path):
             return np.asarray(bed.read(index, dtype=dtype, order="F"))
 
     def _check_size(self) -> None:
@@ -190,7 +190,7 @@ def _major(path: str) -> int:
 
 
 def _called(bed: Any) -> npt.NDArray[Any]:
-    """The ids of SNPs, and chromosome:position for those without one."""
+    """Return the ids of SNPs, and chromosome:position for those without one."""
     ids = np.asarray(bed.sid).astype(np.str_)
     nameless = ids == "."
     if nameless.any():
@@ -200,7 +200,7 @@ def _called(bed: Any) -> npt.NDArray[Any]:
     return ids
 
 
-class _told:  # noqa: N801 - used as a with statement
+class _one_sentence:  # noqa: N801 - used as a with statement
     """Turn what bed-reader raises into one sentence."""
 
     def __init__(self, path: str) -> None:

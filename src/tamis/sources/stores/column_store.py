@@ -82,7 +82,7 @@ class ColumnStore(StoreFolder, ColumnSource):
         return int(self.meta["n_columns"])
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return None if "y.npy" in self.meta["files"] else "convert it again from data that has one"
 
     def target(self) -> npt.NDArray[Any] | None:
@@ -105,7 +105,7 @@ class ColumnStore(StoreFolder, ColumnSource):
         return self._part("dense.npy")
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything at once: a CSC matrix, or an array in Fortran order; and the target."""
+        """Return everything at once: a CSC matrix, or an array in Fortran order; and the target."""
         values = self._values(0, self.n_columns)
         if not isinstance(values, Compressed):
             return np.array(values, order="F"), self.target()

@@ -37,7 +37,7 @@ _LIMITS = np.array([2**8, 2**16, 2**32], dtype=np.uint64)
 
 
 def lines_fit(lines: npt.NDArray[np.int64], n_rows: int) -> bool:
-    """True if blocks follow each other to the last row, and their lines can be."""
+    """Return True if blocks follow each other to the last row and their lines are possible."""
     if lines.ndim != 2 or lines.shape[1] != len(LINE) or not len(lines):
         return False
     rows, indices = np.append(lines[:, FIRST_ROW], n_rows), lines[:, [FIRST_GAP, FAR, FIRST_VALUE]]
@@ -127,7 +127,7 @@ def _narrowest(entries: int, beyond: list[int]) -> tuple[int, int]:
 
 
 def _narrowed(values: npt.NDArray[np.float64], seen: Seen) -> tuple[int, npt.NDArray[Any]]:
-    """Values in the narrowest type that gives back every bit: its width, and they."""
+    """Return the width of the narrowest exact type, and the values in it."""
     there = seen.prepare(values)
     if len(there) < len(values) or not np.all(values == 1.0):
         for width in (1, 2):

@@ -114,7 +114,7 @@ class RowStore(StoreFolder, RowSource):
         return int(self.meta["n_columns"])
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return None if self._has("y.npy") else "convert it again from data that has one"
 
     def target(self) -> npt.NDArray[Any] | None:
@@ -122,7 +122,7 @@ class RowStore(StoreFolder, RowSource):
         return np.array(self._part("y.npy")) if self._has("y.npy") else None
 
     def names(self) -> Names | None:
-        """Names of all columns, if they have any."""
+        """Return names of all columns, if they have any."""
         if not self._has("names.bin"):
             return None
         with open(os.path.join(self.path, "names.bin"), "rb") as file:
@@ -163,7 +163,7 @@ class RowStore(StoreFolder, RowSource):
         return part
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Everything at once: a CSR matrix, or an array in C order; and the target."""
+        """Return everything at once: a CSR matrix, or an array in C order; and the target."""
         if self._stored is None:
             return self._part("dense.npy").astype(np.float64), self.target()
         from scipy.sparse import csr_matrix
@@ -209,7 +209,7 @@ class RowStore(StoreFolder, RowSource):
         return int(mark)
 
     def _decoded(self, first: int, last: int) -> Generator[Piece]:
-        """Blocks as they are stored, those that hold rows first to last - 1, cut there."""
+        """Yield blocks as they are stored, those that hold rows first to last - 1, cut there."""
         starts = self._blocks[:, FIRST_ROW]
         ends = np.append(starts[1:], self.n_rows)
         start = -1 - int(self.meta["first_number"])

@@ -148,7 +148,7 @@ class SparseRuns:
             yield columns.rows, columns.values, np.cumsum(columns.counts, dtype=np.int64)
 
     def _merged(self, first: int) -> Iterator[_Columns]:
-        """Columns of all runs: row numbers, values, and where each column ends."""
+        """Yield columns of all runs: row numbers, values, and where each column ends."""
         self._counts, self._held = np.zeros(0, dtype=np.int32), _Held(self.n_rows)
         most = max(1, int(0.5 * self.memory) // 14)
         step = max(1024, int(_COUNTS * self.memory) // (4 * len(self._runs) + 24))
@@ -185,7 +185,7 @@ class SparseRuns:
         return rows, values, slots  # every slot has moved to the end of its column
 
     def _long_column(self, total: int, counts: list[int]) -> Iterator[_Columns]:
-        """One column that is longer than the memory: the runs' pieces follow each other."""
+        """Yield one column that is longer than the memory: the runs' pieces follow each other."""
         done = 0
         for run, count in zip(self._runs, counts, strict=True):
             piece = run.read(count)
@@ -220,7 +220,7 @@ class _Held:
         return 16 * self.n_rows + (_ENTRY if self.has_values else 4) * self.entries
 
     def bytes_of(self, rows: Any) -> int:
-        """What more rows would take."""
+        """Return what more rows would take."""
         return 16 * len(rows) + _ENTRY * len(rows.indices)
 
     def add(self, rows: Any, memory: int, *, wide: bool) -> None:
@@ -278,7 +278,7 @@ class _Run:
         self._column += columns
 
     def read_counts(self, n: int) -> npt.NDArray[Any]:
-        """Entries of the next n columns; columns that it lacks have none."""
+        """Return entries of the next n columns; columns that it lacks have none."""
         have = max(0, min(n, self._width - self._column))
         counts = np.zeros(n, dtype=self._count_type)
         counts[:have] = self._read("counts", self._count_type, self._column, have)
@@ -286,7 +286,7 @@ class _Run:
         return counts
 
     def read(self, n: int) -> _Range:
-        """The next n entries."""
+        """Return the next n entries."""
         rows = self._read("rows", self.row_type, self._entry, n)
         values = None
         if self.value_type is not None:

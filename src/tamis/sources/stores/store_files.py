@@ -101,7 +101,7 @@ class Seen:
         return piece
 
     def facts(self) -> dict[str, Any]:
-        """The same, as meta.json says it."""
+        """Return the facts that meta.json holds."""
         any_there = self.count > self.missing
         return {
             "integer_values": self.integer,
@@ -159,6 +159,6 @@ class Values(Seen):
 
 
 def fit_float32(piece: npt.NDArray[np.float64]) -> bool:
-    """True where float32 holds every number exactly; none may be missing."""
+    """Return True where float32 holds every number exactly; none may be missing."""
     with np.errstate(all="ignore"):
         return np.array_equal(piece.astype(np.float32).astype(np.float64), piece)

@@ -84,7 +84,7 @@ class StoreFolder:
         return self._at(name).array(dtype, offset, shape)
 
     def _at(self, name: str) -> Place:
-        """One of its files."""
+        """Return one of its files."""
         return place(
             f"{self.path}/{name}" if is_address(self.path) else f"{self.path}{os.sep}{name}"
         )
@@ -152,7 +152,7 @@ class OpenFiles:
             file.close()
 
     def length(self, name: str) -> int:
-        """How many elements a file has."""
+        """Return how many elements a file has."""
         return int(self._store.meta["files"][name]["shape"][0])
 
     def read(self, name: str, lo: int, hi: int, *, scratch: bool = False) -> npt.NDArray[Any]:

@@ -2,7 +2,7 @@
 
 Entries are read through a consumer group, so that Redis keeps every entry as *pending* until it is
 acknowledged. A checkpoint holds the id of the last entry that is in the model; only then are the
-entries up to it acknowledged. After a crash, reading goes on behind the id in the checkpoint: what
+entries up to it acknowledged. After a crash, reading resumes after the id in the checkpoint: what
 was pending and is in the model is acknowledged and not read again, what was pending and is not in
 the model comes once more.
 """
@@ -103,7 +103,7 @@ class RedisSource(RowSource):
         return self._width
 
     def names(self) -> Names | None:
-        """Names of the columns, if they were given."""
+        """Return names of the columns, if they were given."""
         return self._names
 
     def target(self) -> npt.NDArray[Any]:
@@ -191,15 +191,15 @@ class RedisSource(RowSource):
         return size or _BLOCK
 
     def _block(self, entries: list[Entry], first: int) -> RowBlock:
-        """Entries as rows, by way of svmlight text and its parser."""
+        """Return entries as rows, by way of svmlight text and its parser."""
         text = "".join(self._line(entry) for entry in entries).encode("utf-8", "replace")
         part = parse_chunk(np.frombuffer(text, dtype=np.uint8), 0 if self.zero_based else 1)
         if part.fault is not None or len(part.rows) != len(entries):
             at = len(text) if part.fault is None else part.fault.at
             entry = entries[min(text.count(b"\n", 0, at), len(entries) - 1)]
             raise SourceError(
-                f"entry {entry.id} of the stream {self._stream.name!r} is no row of numbers: "
-                f"{_shown(entry)}; mend what writes the stream, or delete the entry with XDEL"
+                f"entry {entry.id} of the stream {self._stream.name!r} is not a row of numbers: "
+                f"{_shown(entry)}; fix what writes the stream, or delete the entry with XDEL"
             )
         rows = part.rows
         indices = rows.indices - self.name_base
@@ -208,7 +208,7 @@ class RedisSource(RowSource):
         return RowBlock(first, self._width, values, part.labels, entries[-1].id, place)
 
     def _line(self, entry: Entry) -> str:
-        """An entry as a line of svmlight text."""
+        """Return an entry as a line of svmlight text."""
         fields = dict(entry.fields)
         label, text = fields.pop(self._target, ""), fields.pop("x", None)
         if self._numbers is not None:

@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 
 def id_key(id: str) -> tuple[int, int]:
-    """An id as two numbers that sort as Redis sorts.
+    """Return an id as two numbers that sort as Redis sorts.
 
     >>> id_key("9-2") < id_key("10-1")
     True
@@ -45,9 +45,9 @@ class Stream:
         if isinstance(server, (str, os.PathLike)):
             address = masked(os.fspath(server), whole=True)
             try:
-                server, asked = _split(os.fspath(server))
-                name, group = name or asked.get("stream"), asked.get("group", group)
-                consumer, wait = asked.get("consumer", consumer), float(asked.get("wait", wait))
+                server, options = _split(os.fspath(server))
+                name, group = name or options.get("stream"), options.get("group", group)
+                consumer, wait = options.get("consumer", consumer), float(options.get("wait", wait))
                 parts = urlsplit(server)
                 self.where = parts.hostname or parts.path or "localhost"  # never the password
                 server = redis.Redis.from_url(server)
@@ -55,7 +55,7 @@ class Stream:
                 raise
             except ValueError as error:  # what it says may hold a piece of the password
                 raise SourceError(
-                    f"{address} is no address of Redis; write it as "
+                    f"{address} is not an address of Redis; write it as "
                     f"redis://:{MASK}@host:6379/0?stream=NAME, with %2F, %3F, %23 and %40 for /, "
                     "?, # and @ in the password"
                 ) from error
@@ -65,8 +65,8 @@ class Stream:
         self._wait = wait
 
     def extent(self) -> tuple[str, int]:
-        """The id of the last entry, and the number of entries."""
-        with self._told():
+        """Return the id of the last entry, and the number of entries."""
+        with self._one_sentence():
             if not self.client.exists(self.name):
                 raise SourceError(
                     f"there is no stream {self.name!r} on {self.where}; check its name, or make "
@@ -78,7 +78,7 @@ class Stream:
     def between(self, start: str, end: str, size: int) -> Iterator[list[Entry]]:
         """Stream entries from `start` to `end`, `size` at a time, past all groups."""
         while True:
-            with self._told():
+            with self._one_sentence():
                 found = _entries(self.client.xrange(self.name, start, end, count=size))
             if not found:
                 return
@@ -86,9 +86,9 @@ class Stream:
             start = "(" + found[-1].id
 
     def go_to(self, mark: str | None) -> None:
-        """Let the group go on behind a mark; what is pending up to there is acknowledged."""
+        """Let the group resume after a mark; what is pending up to there is acknowledged."""
         start = mark or "0-0"
-        with self._told():
+        with self._one_sentence():
             try:
                 self.client.xgroup_create(self.name, self.group, id=start, mkstream=True)
             except self._error as error:
@@ -103,7 +103,7 @@ class Stream:
             self.client.xgroup_setid(self.name, self.group, start)
 
     def _warn_if_lost(self, mark: str | None) -> None:
-        """Warn when rows that were given out behind the mark are no longer in the stream."""
+        """Warn when rows that were given out after the mark are no longer in the stream."""
         first = _entries(self.client.xrange(self.name, count=1))
         until = "(" + first[0].id if first else "+"
         if mark is None or (first and id_key(first[0].id) <= id_key(mark)):
@@ -121,7 +121,7 @@ class Stream:
     def next(self, size: int) -> list[Entry]:
         """The next entries of the group, which become pending; none when the wait is over."""
         wait = {"block": max(1, round(1000 * self._wait))} if self._wait else {}
-        with self._told():
+        with self._one_sentence():
             reply = self.client.xreadgroup(
                 self.group, self.consumer, {self.name: ">"}, count=size, **wait
             )
@@ -135,12 +135,12 @@ class Stream:
 
     def acknowledge(self, ids: list[str]) -> None:
         """Tell the group that entries are done with."""
-        with self._told():
+        with self._one_sentence():
             for lo in range(0, len(ids), _MANY):
                 self.client.xack(self.name, self.group, *ids[lo : lo + _MANY])
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_sentence(self) -> Iterator[None]:
         try:
             yield
         except TamisError:
@@ -154,7 +154,7 @@ class Stream:
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without the options that are ours, and these."""
+    """Return a URL without the options that are ours, and these."""
     if f":{MASK}@" in url:
         raise SourceError(
             f"{url}: the password was not recorded; put it in place of {MASK}, or let the shell do "
@@ -162,7 +162,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
         )
     parts = urlsplit(url)
     if parts.scheme not in ("redis", "rediss", "unix"):
-        raise SourceError(f"{url} is no address of Redis; begin with redis:// or unix://")
+        raise SourceError(f"{url} is not an address of Redis; begin with redis:// or unix://")
     given = parse_qsl(parts.query)
     ours = {k: v for k, v in given if k in ("stream", "group", "consumer", "wait")}
     rest = urlencode([(k, v) for k, v in given if k not in ours])
@@ -170,7 +170,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _entries(reply: Any) -> list[Entry]:
-    """Entries of a reply; ones deleted while pending have no fields and are left out."""
+    """Return entries of a reply; ones deleted while pending have no fields and are left out."""
     return [
         Entry(_text(id), [(_text(k), _text(v)) for k, v in fields.items()])
         for id, fields in reply

@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def as_words(column: Any) -> Any:
-    """An Arrow column as plain text, whatever its values are."""
+    """Return an Arrow column as plain text, whatever its values are."""
     import pyarrow as pa
 
     text = pa.large_string()
@@ -33,7 +33,7 @@ def sorted_words(column: Any) -> Any:
 
 
 def coded(column: Any, words: Any) -> Floats:
-    """The place of each word in the sorted list, NaN for a gap.
+    """Return the index of each word in the sorted list, NaN for a missing one.
 
     >>> import pyarrow as pa
     >>> text = pa.array(["red", "blue", None, "red"], pa.large_string())
@@ -48,7 +48,7 @@ def coded(column: Any, words: Any) -> Floats:
 
 
 def floats(column: Any) -> Floats:
-    """An Arrow column of numbers or truth values as float64, NaN for a gap."""
+    """Return an Arrow column of numbers or truth values as float64, NaN for a gap."""
     import pyarrow as pa
 
     if column.type != pa.float64():

@@ -43,7 +43,7 @@ class DailySource(ColumnSource):
     key : str
         The column that names the rows, in every file.
     ignore, categorical
-        Names of columns that are no features, and of those whose numbers are categories.
+        Names of columns that are not features, and of those whose numbers are categories.
     memory, work
         Bytes that reading by rows may use, and a folder for what needs more.
     """
@@ -89,7 +89,7 @@ class DailySource(ColumnSource):
         return sum(part.n_columns for part in self._parts)
 
     def names(self) -> Names:
-        """Names of the features, file after file."""
+        """Return names of the features, file after file."""
         return Names.of(name for part in self._parts for name in part.names())
 
     def keys(self) -> tuple[str, npt.NDArray[Any]]:
@@ -97,13 +97,13 @@ class DailySource(ColumnSource):
         return self._key, key_values(self._keys)
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         if self._roles.target is not None:
             return None
         return name_one(self.path, [name for name in self.names() if name != self._key])
 
     def target(self) -> npt.NDArray[Any] | None:
-        """The target in the order of the first file's rows, or None if none was named."""
+        """Return the target in the order of the first file's rows, or None if none was named."""
         if self._y is None and self._roles.target is not None:
             for part, in_order in zip(self._parts, self._in_order, strict=True):
                 y = part.target()
@@ -154,7 +154,7 @@ class DailySource(ColumnSource):
         return digest.hexdigest()
 
     def _part(self, file: TableFile) -> TableSource:
-        """One file, with the roles that its columns have."""
+        """Return one file, with the roles that its columns have."""
         names, roles = set(file.schema.names), self._roles
         if self._key not in names:
             raise SourceError(no_such(file.path, "key", self._key, file.schema.names))
@@ -172,9 +172,11 @@ class DailySource(ColumnSource):
         """Refuse a name that was asked for and is in no file, and one that two files have."""
         every = {name for part in self._parts for name in part._file.schema.names}
         roles = self._roles
-        for asked in (roles.target, *roles.ignore, *roles.categorical):
-            if asked is not None and asked not in every:
-                raise SourceError(f"no file in {self.path} has a column {asked!r}; check the name")
+        for requested in (roles.target, *roles.ignore, *roles.categorical):
+            if requested is not None and requested not in every:
+                raise SourceError(
+                    f"no file in {self.path} has a column {requested!r}; check the name"
+                )
         found: dict[str, str] = {}
         for part in self._parts:
             for name in part.names():
@@ -186,7 +188,7 @@ class DailySource(ColumnSource):
                 found[name] = part.path
 
     def _order(self, part: TableSource) -> npt.NDArray[np.int64] | None:
-        """Where the rows of the first file are in another; None where they are the same."""
+        """Return where the rows of the first file are in another; None where they are the same."""
         import pyarrow.compute as pc
 
         first, keys = self._parts[0].path, _keys(part._file, self._key)
@@ -216,7 +218,7 @@ class DailySource(ColumnSource):
 
 
 def _files(folder: str) -> list[TableFile]:
-    """The tables of a folder, by name."""
+    """Return the tables of a folder, by name."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -232,7 +234,7 @@ def _files(folder: str) -> list[TableFile]:
 
 
 def _keys(file: TableFile, name: str) -> Any:
-    """The keys of a file, each once: whole numbers or words."""
+    """Return the keys of a file, each once: whole numbers or words."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -250,7 +252,7 @@ def _keys(file: TableFile, name: str) -> Any:
 
 
 def has_tables(folder: str) -> bool:
-    """Whether a folder holds files that a DailySource reads."""
+    """Return whether a folder holds files that a DailySource reads."""
     return any(
         os.path.splitext(name)[1].lower() in _TABLES
         for name in os.listdir(folder)

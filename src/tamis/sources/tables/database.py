@@ -48,7 +48,7 @@ def _connect(path: str, library: str | None) -> Any:
     if library == "sqlite":
         return sqlite3.connect(f"{Path(os.path.abspath(path)).as_uri()}?mode=ro", uri=True)
     duckdb = need("duckdb", extra="duckdb", what_for="a query on a DuckDB database")
-    with told(path):
+    with one_sentence(path):
         return duckdb.connect(path, read_only=path != IN_MEMORY)
 
 
@@ -61,7 +61,7 @@ def library_of(path: str) -> str:
 
 
 @contextmanager
-def told(where: str) -> Iterator[None]:
+def one_sentence(where: str) -> Iterator[None]:
     """Turn what a database raises, of whatever class, into one sentence."""
     try:
         yield
@@ -74,7 +74,7 @@ def told(where: str) -> Iterator[None]:
 
 def ask(connection: Any, query: str, where: str) -> Answer:
     """Send a query."""
-    with told(where):
+    with one_sentence(where):
         if type(connection).__module__.partition(".")[0].lstrip("_") == "duckdb":
             return _ArrowAnswer(connection, query, where)
         return _RowsAnswer(connection, query, where)
@@ -109,7 +109,7 @@ class _ArrowAnswer:
 
 
 def _arrays(table: Any) -> list[npt.NDArray[Any]]:
-    """Columns of an Arrow table: numbers as int64 or float64, all else as objects."""
+    """Return columns of an Arrow table: numbers as int64 or float64, all else as objects."""
     import pyarrow as pa
 
     found = []
@@ -153,7 +153,7 @@ class _RowsAnswer:
 
 
 def _array(values: tuple[Any, ...]) -> npt.NDArray[Any]:
-    """Values of one column: numbers where all are, with NaN for gaps, else objects."""
+    """Return values of one column: numbers where all are, with NaN for gaps, else objects."""
     array = np.array(values, dtype=object)
     kinds = set(map(type, values))
     if str in kinds or bytes in kinds:

@@ -44,12 +44,12 @@ class Entries:
     values: npt.NDArray[np.float64]
 
     def part(self, lo: int, hi: int) -> Entries:
-        """Entries lo to hi - 1."""
+        """Return entries lo to hi - 1."""
         return Entries(self.rows[lo:hi], self.features[lo:hi], self.values[lo:hi])
 
     @classmethod
     def join(cls, parts: Sequence[Entries]) -> Entries:
-        """Entries one after the other."""
+        """Return entries one after the other."""
         return cls(
             np.concatenate([p.rows for p in parts] or [np.zeros(0, np.int64)]),
             np.concatenate([p.features for p in parts] or [np.zeros(0, np.int64)]),
@@ -76,16 +76,16 @@ class EntrySource(RowSource):
         return len(self._vocabulary())
 
     def names(self) -> Names:
-        """Names of the features."""
+        """Return names of the features."""
         return self._vocabulary().names()
 
     @abstractmethod
     def _vocabulary(self) -> Vocabulary:
-        """The features, after a pass over the file."""
+        """Return the features, after a pass over the file."""
 
     @abstractmethod
     def _count(self) -> int:
-        """How many entries the file has, about."""
+        """Return how many entries the file has, about."""
 
     @abstractmethod
     def _entries(self, progress: Progress) -> Iterator[Entries]:
@@ -123,12 +123,12 @@ class EntrySource(RowSource):
     def fingerprint(self) -> str:
         """Return a short hash of the file and of how it is read."""
         digest = hashlib.blake2b(self._file.fingerprint().encode(), digest_size=8)
-        digest.update(self._asked().encode())
+        digest.update(self._how_it_is_read().encode())
         return digest.hexdigest()
 
     @abstractmethod
-    def _asked(self) -> str:
-        """How the file is to be read, as a text."""
+    def _how_it_is_read(self) -> str:
+        """Return how the file is to be read, as a text."""
 
     def fits(self) -> bool:
         """Return whether all entries fit the memory."""
@@ -154,7 +154,7 @@ class EntrySource(RowSource):
         return Compressed(indptr, matrix.indices, matrix.data)
 
     def _compress(self, entries: Entries, height: int, first: int = 0) -> Any:
-        """A canonical CSR matrix of `height` rows."""
+        """Return a canonical CSR matrix of `height` rows."""
         from scipy.sparse import coo_matrix
 
         indices = (entries.rows, entries.features)

@@ -78,18 +78,18 @@ class LongSource(EntrySource):
         return len(self._ids)
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         if self.target_name is not None or self._y is not None:
             return None
         return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
-        """The target given or gathered, one value for each row, or None."""
+        """Return the target given or gathered, one value for each row, or None."""
         if self._y is None and self.target_name is not None:
             self._y = self._gather_target(self.target_name)
         return self._y
 
-    def _asked(self) -> str:
+    def _how_it_is_read(self) -> str:
         return repr((self._columns, self.target_name, describe_target(self._y)))
 
     def _count(self) -> int:
@@ -184,7 +184,7 @@ class LongSource(EntrySource):
         )
 
     def _gather_target(self, name: str) -> npt.NDArray[Any]:
-        """The target of each row, which must be the same in all of its lines."""
+        """Return the target of each row, which must be the same in all of its lines."""
         y: npt.NDArray[Any] = np.zeros(0)
         for batch in self._file.batches([self._row, name], LINES):
             rows, values = self._row_numbers(batch.column(self._row)), batch.column(name)

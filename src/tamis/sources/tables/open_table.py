@@ -46,7 +46,7 @@ def open_table(
     file : TableFile
         The file.
     target, key, ignore, categorical
-        Names of columns: the one to predict; the one that names the rows; those that are no
+        Names of columns: the one to predict; the one that names the rows; those that are not
         features; those whose numbers are names of categories.
     tokens : str, optional
         A column of lists: each different element is a feature, its count in a row the value.

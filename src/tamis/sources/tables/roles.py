@@ -26,7 +26,7 @@ class Roles:
     target, key : str or None
         The column to predict, and the one that names the rows; neither is a feature.
     ignore : tuple of str
-        Columns that are no features.
+        Columns that are not features.
     categorical : tuple of str
         Columns of numbers that are names of categories.
     """
@@ -49,17 +49,17 @@ class Roles:
 
     @property
     def aside(self) -> set[str]:
-        """Every column that is no feature."""
+        """Every column that is not a feature."""
         return {name for name in (self.target, self.key, *self.ignore) if name is not None}
 
     def options(self) -> dict[str, Any]:
-        """What was asked for, for the record of a store made from it."""
+        """Return the roles as a text, for the record of a store made from it."""
         given = {"target": self.target, "key": self.key}
         lists = {"ignore": list(self.ignore), "categorical": list(self.categorical)}
         return {k: v for k, v in (given | lists).items() if v}
 
     def passed_over(self, row_labels: Iterable[str]) -> dict[str, str]:
-        """What `tamis info` says about row labels that are not used."""
+        """Return what `tamis info` says about row labels that are not used."""
         used = self.aside | set(self.categorical)
         unused = [repr(name) for name in row_labels if name not in used]
         return {"row_labels_passed_over": ", ".join(unused)} if unused else {}
@@ -67,7 +67,7 @@ class Roles:
     def features(
         self, where: str, names: Sequence[str], row_labels: Collection[str] = ()
     ) -> list[str]:
-        """Names of the features in order, or one sentence about a name that does not fit.
+        """Return names of the features in order, or one sentence about a name that does not fit.
 
         Columns of row labels are features only where `categorical` names them.
         """
@@ -76,10 +76,10 @@ class Roles:
             seen: set[str] = set()
             twice = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
             raise SourceError(f"{where} has two columns named {twice!r}; rename one of them")
-        asked: dict[str, tuple[str | None, ...]]
-        asked = {"target": (self.target,), "key": (self.key,)}
-        asked |= {"ignore": self.ignore, "categorical": self.categorical}
-        for role, given in asked.items():
+        requested: dict[str, tuple[str | None, ...]]
+        requested = {"target": (self.target,), "key": (self.key,)}
+        requested |= {"ignore": self.ignore, "categorical": self.categorical}
+        for role, given in requested.items():
             for name in given:
                 if name is not None and name not in known:
                     raise SourceError(no_such(where, role, name, names))
@@ -92,24 +92,24 @@ class Roles:
 
 
 def row_labels(names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None) -> list[str]:
-    """Columns that hold labels of rows: the index of a pandas table, or the row names of R.
+    """Return columns that hold labels of rows: the index of a pandas table, or the row names of R.
 
     They are told by what pandas says in the metadata of an Arrow schema, by the name that pandas
     gives an index without one, or by no name at all, first in a line of names.
     """
     try:
-        told = json.loads((metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+        in_metadata = json.loads((metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
     except (ValueError, AttributeError):  # written by who knows what; the names tell enough
-        told = []
-    told = told if isinstance(told, list) else []
-    labels = {name for name in told if isinstance(name, str)}  # a range is a dict: no column
+        in_metadata = []
+    in_metadata = in_metadata if isinstance(in_metadata, list) else []
+    labels = {name for name in in_metadata if isinstance(name, str)}  # a range is a dict: no column
     if names and not names[0]:
         labels.add("")
     return [n for n in names if n in labels or _ROW_LABELS.fullmatch(n)]
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few names, quoted."""
+    """Return the first few names, quoted."""
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     return ", ".join(repr(name) for name in names[:_LISTED]) + more
 
@@ -132,7 +132,7 @@ def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
 
 
 def names_of(given: str | Iterable[str]) -> tuple[str, ...]:
-    """Names given one by one or in any collection."""
+    """Return names given one by one or in any collection."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 

@@ -16,7 +16,7 @@ from tamis.core.errors import SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
-from tamis.sources.tables.database import IN_MEMORY, ask, connected, told
+from tamis.sources.tables.database import IN_MEMORY, ask, connected, one_sentence
 from tamis.sources.tables.roles import name_one
 from tamis.sources.text_files import TextFile
 
@@ -30,7 +30,7 @@ class SqlSource(RowSource):
     Parameters
     ----------
     database : str, path or connection
-        A DuckDB or SQLite file (told by content, opened for reading only), ":memory:" for a DuckDB
+        A DuckDB or SQLite file (recognised by content, opened read-only), ":memory:" for a DuckDB
         that reads files named in the query, a URL such as ``duckdb:///clicks.duckdb?query=...`` or
         ``sqlite:///clicks.db?query=...`` (four slashes before an absolute path), or an open
         connection of duckdb, sqlite3 or another DB-API package.
@@ -67,8 +67,8 @@ class SqlSource(RowSource):
         if isinstance(database, (str, os.PathLike)):
             database = as_path(database)
             if "://" in database:
-                self._library, database, asked = _of_url(database)
-                query, target = query or asked.get("query"), target or asked.get("target")
+                self._library, database, options = _of_url(database)
+                query, target = query or options.get("query"), target or options.get("target")
             if database != IN_MEMORY:
                 self.path = database
         self._database = database
@@ -81,7 +81,7 @@ class SqlSource(RowSource):
             # First inside another SELECT, where nothing but a SELECT can stand.
             count = ask(connection, f"select count(*) from ({self.query}\n) as q", self._where)
             self._all = ask(connection, self.query, self._where).names
-            with told(self._where):
+            with one_sentence(self._where):
                 self._n_rows = int(next(iter(count.blocks(1)))[0][0])
         self._check_names()
         self._y: npt.NDArray[Any] | None = None
@@ -97,11 +97,11 @@ class SqlSource(RowSource):
         return len(self._all) - (self._column is not None)
 
     def names(self) -> Names:
-        """Names of the columns, without the target."""
+        """Return names of the columns, without the target."""
         return Names.of(name for name in self._all if name != self._column)
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return None if self._column is not None else name_one(self._where, self._all)
 
     def target(self) -> npt.NDArray[Any] | None:
@@ -118,7 +118,7 @@ class SqlSource(RowSource):
         first = 0
         with connected(self._database, self._library) as connection:
             answer = ask(connection, self.query, self._where)
-            with told(self._where):
+            with one_sentence(self._where):
                 for block in answer.blocks(step):
                     y = None if at is None else self._labels(block.pop(at), first)
                     values = self._numbers(block, first)
@@ -127,7 +127,7 @@ class SqlSource(RowSource):
                     progress("reading rows", first, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Everything at once: an array, and the target."""
+        """Return everything at once: an array, and the target."""
         blocks = list(self.batches())
         if not blocks:
             return np.zeros((0, self.n_columns)), self.target()
@@ -173,8 +173,8 @@ class SqlSource(RowSource):
                 row = next((i for i, v in enumerate(column) if v is not None), 0)
                 raise SourceError(
                     f"column {name!r} of the query on {self._where} holds {column[row]!r} in row "
-                    f"{first + row + 1}, which is no number; leave it out, or make numbers of it "
-                    "in the query"
+                    f"{first + row + 1}, which is not a number; leave it out, or convert it "
+                    "to numbers in the query"
                 )
             values[:, j] = column
         return values

@@ -36,7 +36,7 @@ class TableSource(ColumnSource, RowSource):
     file : TableFile
         Where the columns are.
     roles : Roles
-        Which columns are no features, and which numbers are categories.
+        Which columns are not features, and which numbers are categories.
     """
 
     portable = True
@@ -67,27 +67,27 @@ class TableSource(ColumnSource, RowSource):
         return len(self._features)
 
     def names(self) -> Names:
-        """Names of the features."""
+        """Return names of the features."""
         return self._names
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         if self._roles.target is not None or self._y is not None:
             return None
         return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
-        """The target column, or None if none was named."""
+        """Return the target column, or None if none was named."""
         if self._y is None and self._roles.target is not None:
             self._y = target_values(self._file.read([self._roles.target]).column(0))
         return self._y
 
     def give_target(self, y: npt.NDArray[Any] | None) -> None:
-        """Take a target that is no column of the table."""
+        """Take a target that is not a column of the table."""
         self._y = y
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
-        """Name and values of the column that names the rows, if one was given."""
+        """Return name and values of the column that names the rows, if one was given."""
         key = self._roles.key
         return None if key is None else (key, key_values(self._file.read([key]).column(0)))
 
@@ -130,14 +130,14 @@ class TableSource(ColumnSource, RowSource):
         return digest.hexdigest()
 
     def words(self) -> npt.NDArray[np.bool_]:
-        """Which columns are codes of three or more words."""
+        """Return which columns are codes of three or more words."""
         found = np.zeros(self.n_columns, dtype=np.bool_)
         for j in np.flatnonzero(self._is_words).tolist():
             found[j] = len(self._words_of(self._features[j])) > 2
         return found
 
     def _kind(self, name: str) -> Literal["number", "words"]:
-        """How a column is turned into numbers, or one sentence if it cannot be."""
+        """Return how a column is turned into numbers, or one sentence if it cannot be."""
         import pyarrow as pa
 
         kind, types = self._file.schema.field(name).type, pa.types
@@ -154,7 +154,7 @@ class TableSource(ColumnSource, RowSource):
         raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
 
     def _whole(self, table: Any, name: str, place: int) -> tuple[Floats, bool]:
-        """A whole column as numbers, and whether it is codes of three or more words."""
+        """Return a whole column as numbers, and whether it is codes of three or more words."""
         column = table.column(name)
         if not self._is_words[place]:
             return self._part(column, name, place), False
@@ -164,7 +164,7 @@ class TableSource(ColumnSource, RowSource):
         return coded(text, words), len(words) > 2
 
     def _part(self, column: Any, name: str, place: int) -> Floats:
-        """Some rows of a column as numbers."""
+        """Return some rows of a column as numbers."""
         if self._is_words[place]:
             return coded(as_words(column), self._words_of(name))
         if str(column.type) in ("int64", "uint64"):
@@ -172,7 +172,7 @@ class TableSource(ColumnSource, RowSource):
         return floats(column)
 
     def _words_of(self, name: str) -> Any:
-        """The sorted words of a column, read once."""
+        """Return the sorted words of a column, read once."""
         if name not in self._words:
             self._words[name] = sorted_words(as_words(self._file.read([name]).column(0)))
         return self._words[name]
@@ -187,7 +187,7 @@ def _again(
 
 
 def target_values(column: Any) -> npt.NDArray[Any]:
-    """A target as an array: numbers, truth values, or words; a gap stays one."""
+    """Return a target as an array: numbers, truth values, or words; a gap stays one."""
     import pyarrow as pa
 
     kind = column.type
@@ -204,7 +204,7 @@ def target_values(column: Any) -> npt.NDArray[Any]:
 
 
 def key_values(column: Any) -> npt.NDArray[Any]:
-    """Keys of rows as an array of numbers or words."""
+    """Return keys of rows as an array of numbers or words."""
     if column.null_count:
         raise SourceError("a row has no key; give every row one, or leave it out")
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
@@ -238,7 +238,7 @@ def _no_feature(name: str, kind: Any) -> str:
 
 
 def of_height(batches: Iterator[Any], size: int | None) -> Iterator[Any]:
-    """Record batches of any height as tables of `size` rows; None leaves them as they are."""
+    """Yield record batches of any height as tables of `size` rows; None leaves them as they are."""
     import pyarrow as pa
 
     if size is None:

@@ -35,20 +35,20 @@ class TableFile(Protocol):
     n_rows: int
 
     def read(self, names: Sequence[str]) -> Any:
-        """All rows of some columns, as an Arrow table."""
+        """Return all rows of some columns, as an Arrow table."""
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Record batches of at most `size` rows with some columns, in order."""
+        """Yield record batches of at most `size` rows with some columns, in order."""
 
     def fingerprint(self) -> str:
-        """A short hash of what it holds."""
+        """Return a short hash of what it holds."""
 
     def details(self) -> dict[str, Any]:
-        """What else `tamis info` says about it."""
+        """Return what else `tamis info` says about it."""
 
 
 @contextmanager
-def _told(path: str, what: str) -> Iterator[None]:
+def _damage_as_one_sentence(path: str, what: str) -> Iterator[None]:
     """Turn what Arrow says about a damaged file into one sentence."""
     import pyarrow as pa
 
@@ -88,7 +88,7 @@ class ParquetTable:
         self.path = path
         # Both say in one sentence if it is not there.
         self._bytes = AddressedFile(path) if is_address(path) else TextFile(path)
-        with _told(path, "a Parquet file"), pq.ParquetFile(self._place()) as file:
+        with _damage_as_one_sentence(path, "a Parquet file"), pq.ParquetFile(self._place()) as file:
             self.schema, self.n_rows = file.schema_arrow, int(file.metadata.num_rows)
             self._groups = int(file.metadata.num_row_groups)
             self._metadata = file.metadata
@@ -98,16 +98,16 @@ class ParquetTable:
             raise SourceError(f"{path}: {_too_wide(len(self.schema))}")
 
     def read(self, names: Sequence[str]) -> Any:
-        """All rows of some columns, as an Arrow table; nothing else is read."""
-        with _told(self.path, "a Parquet file"), self._lock:
+        """Return all rows of some columns, as an Arrow table; nothing else is read."""
+        with _damage_as_one_sentence(self.path, "a Parquet file"), self._lock:
             self._file = self._file or self._open()  # a wide file takes a second to open
             table = self._file.read(columns=list(names), use_threads=len(names) > 1)
             table.validate(full=True)  # words of a damaged file may be no text
             return table
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Record batches of at most `size` rows, row group after row group."""
-        with _told(self.path, "a Parquet file"), self._open() as file:
+        """Yield record batches of at most `size` rows, row group after row group."""
+        with _damage_as_one_sentence(self.path, "a Parquet file"), self._open() as file:
             for batch in file.iter_batches(size, columns=list(names), use_threads=False):
                 batch.validate(full=True)
                 yield batch
@@ -117,7 +117,7 @@ class ParquetTable:
         return type(self), (from_here(self.path),)
 
     def _place(self) -> Any:
-        """What Arrow opens: a path, or a file that fetches what it is asked for."""
+        """Return what Arrow opens: a path, or a file that fetches the requested bytes."""
         return self._bytes.open() if isinstance(self._bytes, AddressedFile) else self.path
 
     def _open(self) -> Any:
@@ -130,11 +130,11 @@ class ParquetTable:
         )  # fmt: skip
 
     def fingerprint(self) -> str:
-        """A short hash of the bytes of the file."""
+        """Return a short hash of the bytes of the file."""
         return self._bytes.fingerprint()
 
     def details(self) -> dict[str, Any]:
-        """Bytes and row groups."""
+        """Return bytes and row groups."""
         return {"bytes": self._bytes.size, "row_groups": self._groups}
 
 
@@ -156,7 +156,7 @@ class ArrowTable:
                 "again with pyarrow.feather.write_feather"
             )
         self._is_file = head == b"ARROW1"
-        with _told(path, "an Arrow file"):
+        with _damage_as_one_sentence(path, "an Arrow file"):
             with pa.memory_map(path) as raw, self._open(raw) as reader:
                 self.schema = reader.schema
             with pa.memory_map(path) as raw, self._open(raw, self.schema.names[:1]) as reader:
@@ -179,18 +179,18 @@ class ArrowTable:
         return opener(raw, options=options)
 
     def _each(self, reader: Any) -> Iterator[Any]:
-        """Every batch, its lengths and offsets checked: Arrow believes what a file says."""
+        """Yield every batch, its lengths and offsets checked: Arrow believes what a file says."""
         indices = range(reader.num_record_batches) if self._is_file else None
         for batch in reader if indices is None else map(reader.get_batch, indices):
             batch.validate(full=True)
             yield batch
 
     def read(self, names: Sequence[str]) -> Any:
-        """All rows of some columns, as an Arrow table that shares memory with the file."""
+        """Return all rows of some columns, as an Arrow table that shares memory with the file."""
         import pyarrow as pa
 
         with (
-            _told(self.path, "an Arrow file"),
+            _damage_as_one_sentence(self.path, "an Arrow file"),
             pa.memory_map(self.path) as raw,
             self._open(raw, names) as reader,
         ):
@@ -198,11 +198,11 @@ class ArrowTable:
             return pa.Table.from_batches(batches, schema=reader.schema).select(list(names))
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Record batches of at most `size` rows with some columns, in order."""
+        """Yield record batches of at most `size` rows with some columns, in order."""
         import pyarrow as pa
 
         with (
-            _told(self.path, "an Arrow file"),
+            _damage_as_one_sentence(self.path, "an Arrow file"),
             pa.memory_map(self.path) as raw,
             self._open(raw, names) as reader,
         ):
@@ -212,11 +212,11 @@ class ArrowTable:
                     yield picked.slice(lo, size)
 
     def fingerprint(self) -> str:
-        """A short hash of the bytes of the file."""
+        """Return a short hash of the bytes of the file."""
         return self._bytes.fingerprint()
 
     def details(self) -> dict[str, Any]:
-        """Bytes of the file."""
+        """Return bytes of the file."""
         return {"bytes": self._bytes.size}
 
 
@@ -229,17 +229,17 @@ class MemoryTable:
         self._table = table
 
     def read(self, names: Sequence[str]) -> Any:
-        """All rows of some columns."""
+        """Return all rows of some columns."""
         return self._table.select(list(names))
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Record batches of at most `size` rows with some columns, in order."""
+        """Yield record batches of at most `size` rows with some columns, in order."""
         yield from self.read(names).to_batches(max_chunksize=size)
 
     def fingerprint(self) -> str:
-        """Nothing: whoever holds the table knows where it came from."""
+        """Return nothing: whoever holds the table knows where it came from."""
         return ""
 
     def details(self) -> dict[str, Any]:
-        """Bytes in memory."""
+        """Return bytes in memory."""
         return {"bytes": int(self._table.nbytes)}

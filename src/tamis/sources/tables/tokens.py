@@ -61,18 +61,18 @@ class TokenSource(EntrySource):
         return self._file.n_rows
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         if self.target_name is not None:
             return None
         return name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
-        """The target column, or None if none was named."""
+        """Return the target column, or None if none was named."""
         if self._y is None and self.target_name is not None:
             self._y = target_values(self._file.read([self.target_name]).column(0))
         return self._y
 
-    def _asked(self) -> str:
+    def _how_it_is_read(self) -> str:
         return repr((self._tokens, self.target_name))
 
     def _count(self) -> int:

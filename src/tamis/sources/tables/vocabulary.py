@@ -58,7 +58,7 @@ class Vocabulary:
             self._values = sorted_words(pa.concat_arrays([self._values, pc.unique(values)]))
 
     def codes(self, column: Any) -> npt.NDArray[np.int64]:
-        """The place of each value."""
+        """Return the place of each value."""
         import pyarrow.compute as pc
 
         values = self._of(column)
@@ -69,7 +69,7 @@ class Vocabulary:
         return indices.astype(np.int64)
 
     def names(self) -> Names:
-        """The values as names, packed without a Python object for each."""
+        """Return the values as names, packed without a Python object for each."""
         import pyarrow as pa
 
         words = self._values
@@ -81,15 +81,15 @@ class Vocabulary:
         return Names(b"" if data is None else data[first:last].to_pybytes(), offsets - first)
 
     def name(self, place: int) -> str:
-        """One value as a text."""
+        """Return one value as a text."""
         return str(self._values[place])
 
     def last_number(self) -> int:
-        """The largest whole number, -1 where there is none."""
+        """Return the largest whole number, -1 where there is none."""
         return int(self._values[-1]) if len(self._values) else -1
 
     def first_number(self) -> int:
-        """The smallest whole number, 0 where there is none."""
+        """Return the smallest whole number, 0 where there is none."""
         return int(self._values[0]) if len(self._values) else 0
 
     def _of(self, column: Any) -> Any:

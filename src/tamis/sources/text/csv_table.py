@@ -49,9 +49,9 @@ class CsvRows(RowSource):
     Parameters
     ----------
     path : str or path
-        Plain text or gzip, bzip2 or zstd, told by content.
+        Plain text or gzip, bzip2 or zstd, recognised by content.
     target, key, ignore, categorical
-        Names of columns: the one to predict; the one that names the rows; those that are no
+        Names of columns: the one to predict; the one that names the rows; those that are not
         features; those whose numbers are names of categories.
     delimiter : str, optional
         What stands between values; default: a tab for NAME.tsv, else a comma.
@@ -119,25 +119,25 @@ class CsvRows(RowSource):
         return len(self._features)
 
     def names(self) -> Names:
-        """Names of the features."""
+        """Return names of the features."""
         return Names.of(self._features)
 
     def words(self) -> npt.NDArray[np.bool_]:
-        """Which columns are codes of three or more words."""
+        """Return which columns are codes of three or more words."""
         self._learn()
         return np.array([len(self._words.get(name, ())) > 2 for name in self._features])
 
     def missing_target(self) -> str | None:
-        """How to give a target, if none was given."""
+        """Return how to give a target, if none was given."""
         return None if self._roles.target else name_one(self.path, self._text.names)
 
     def target(self) -> npt.NDArray[Any] | None:
-        """The target column, or None if none was named."""
+        """Return the target column, or None if none was named."""
         self._learn()
         return self._y
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
-        """Name and values of the column that names the rows, as words, if one was given."""
+        """Return name and values of the column that names the rows, as words, if one was given."""
         key = self._roles.key
         if key is None:
             return None
@@ -190,7 +190,7 @@ class CsvRows(RowSource):
         return digest.hexdigest()
 
     def _where(self) -> str:
-        """The path, with a hint where the delimiter looks wrong."""
+        """Return the path, with a hint where the delimiter looks wrong."""
         only = self._text.names[0] if len(self._text.names) == 1 else ""
         other = next((d for d in ";\t|" if d in only), None)
         if other is None or other == self._text.delimiter:
@@ -225,7 +225,7 @@ class CsvRows(RowSource):
                 continue
 
     def _guess(self, name: str) -> Any:
-        """How to read a column, by its first lines."""
+        """Return how to read a column, by its first lines."""
         import pyarrow as pa
 
         kind = self._text.guessed[name]
@@ -271,8 +271,8 @@ class CsvRows(RowSource):
     def _hold(self, table: Any) -> None:
         """Keep a small file as a table in memory."""
         file = MemoryTable(table.select(self._features), self.path, self.format)
-        asked = tuple(n for n in self._roles.categorical if n in self._features)
-        self._held = TableSource(file, Roles(categorical=asked))
+        requested = tuple(n for n in self._roles.categorical if n in self._features)
+        self._held = TableSource(file, Roles(categorical=requested))
         self._held.give_target(self._y)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:
@@ -286,7 +286,7 @@ class CsvRows(RowSource):
         if pc.sum(is_number.cast(pa.int64())).as_py() * 2 >= len(words):
             others = words.filter(pc.invert(is_number))
             raise SourceError(
-                f"{self.path}: column {name!r} holds numbers and also {others[0].as_py()!r}; mend "
+                f"{self.path}: column {name!r} holds numbers and also {others[0].as_py()!r}; fix "
                 "it, say that this means a missing value with na= (--na), or name the column in "
                 "categorical= (--categorical)"
             )
@@ -321,7 +321,7 @@ def open_csv(path: str | os.PathLike[str], target: str | None = None, **options:
 
 
 def _target(labels: list[Any]) -> npt.NDArray[Any]:
-    """The target: numbers if every one is a number, else words; a gap stays one."""
+    """Return the target: numbers if every one is a number, else words; a gap stays one."""
     import pyarrow as pa
 
     column = pa.chunked_array(labels)

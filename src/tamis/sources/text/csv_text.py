@@ -1,6 +1,6 @@
 """Text of comma- or tab-separated values to Arrow batches, with sentences that name file and line.
 
-Arrow parses; what it cannot know is here: that a line must have an end, that NUL is no text, that
+Arrow parses; what it cannot know is here: that a line must have an end, that NUL is not text, that
 the last quote must be closed, and which line of the file a record begins on.
 """
 
@@ -43,7 +43,7 @@ class CsvText:
     Parameters
     ----------
     path : str
-        Plain or compressed, told by content.
+        Plain or compressed, recognised by content.
     delimiter : str
         What stands between values.
     header : bool
@@ -79,11 +79,11 @@ class CsvText:
         self.names, self.guessed = names, dict(zip(names, schema.types, strict=True))
 
     def _schema(self) -> Any:
-        """Names and types as the first lines tell them."""
+        """Return names and types as the first lines tell them."""
         while True:
             try:
                 text = _Lines(self.file, self.longest_line)
-                with self._told(), self._open({}, None, text) as reader:
+                with self._one_sentence(), self._open({}, None, text) as reader:
                     return reader.schema
             except LongRecordError:
                 continue
@@ -99,7 +99,7 @@ class CsvText:
             If a record is longer than expected; another try expects longer ones.
         """
         text, n_rows = _Lines(self.file, self.longest_line), 0
-        with self._told(), self._open(types, names, text) as reader:
+        with self._one_sentence(), self._open(types, names, text) as reader:
             for batch in reader:
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -124,8 +124,8 @@ class CsvText:
         )  # fmt: skip
         return pyarrow.csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting)
 
-    def _told(self) -> _Told:
-        return _Told(self)
+    def _one_sentence(self) -> _OneSentence:
+        return _OneSentence(self)
 
     def sentence(self, error: Exception) -> str:
         """Say what Arrow found wrong, naming the file and the line."""
@@ -134,10 +134,10 @@ class CsvText:
             row, expected, got = map(int, match.groups())
             begins, ends = self._lines_of(row)
             what = "value" if got == 1 else "values"
-            mend = "mend or remove the line" if begins == ends else "close the quote opened there"
+            remedy = "fix or remove the line" if begins == ends else "close the quote opened there"
             return (
                 f"{self.path} line {begins} has {got} {what} where the lines before have "
-                f"{expected}; {mend}"
+                f"{expected}; {remedy}"
             )
         if match := _VALUE.search(said):
             name = self.names[int(match[1])] if self.names else f"number {int(match[1]) + 1}"
@@ -155,7 +155,7 @@ class CsvText:
             )
         if "Empty CSV" in said:
             return f"{self.path} holds no line; give a file with a header and at least one row"
-        return f"{self.path} cannot be read as separated values ({said.rstrip('.')[:200]}); mend it"
+        return f"{self.path} cannot be read as separated values ({said.rstrip('.')[:200]}); fix it"
 
     def _lines_of(self, row: int) -> tuple[int, int]:
         """First and last line of the file that record number `row` takes, all from 1."""
@@ -187,7 +187,7 @@ class CsvText:
             )
 
 
-class _Told:
+class _OneSentence:
     """Turns what Arrow raises into one sentence."""
 
     def __init__(self, text: CsvText) -> None:

@@ -24,9 +24,9 @@ SKIP = "with skip_bad_lines=True (--skip-bad-lines)"
 #: Bad lines that were skipped, in words: how many ...
 IN_WORDS = {
     kernel.BAD_LABEL: "without a number as label",
-    kernel.BAD_QID: "with a query number that is none",
-    kernel.BAD_INDEX: "with something that is no index:value",
-    kernel.BAD_VALUE: "with a value that is no number",
+    kernel.BAD_QID: "with a query number that is not one",
+    kernel.BAD_INDEX: "with something that is not index:value",
+    kernel.BAD_VALUE: "with a value that is not a number",
     kernel.NOT_FINITE: "with NaN or infinity",
     kernel.LONE_RETURN: "with a carriage return inside",
     kernel.INDEX_TOO_SMALL: "with index 0 where indices count from 1",
@@ -187,7 +187,7 @@ def _explain(kind: int, token: str) -> str:
         return "has no whole number before the colon; expected index:value with an index from 0 up"
     return {
         kernel.BAD_INDEX: "has no colon; expected index:value",
-        kernel.BAD_QID: "is no query number; expected qid: and a whole number",
+        kernel.BAD_QID: "is not a query number; expected qid: and a whole number",
         kernel.INDEX_TOO_SMALL: "has index 0 where indices count from 1; use zero_based=True",
         kernel.INDEX_TOO_LARGE: "has an index above 2**62; expected a smaller one",
         kernel.NOT_RISING: "does not follow in order; expected indices that rise inside a row",

@@ -449,7 +449,7 @@ class SvmlightSource(RowSource):
         return _again(held, rest), looked
 
     def _line(self, line: int) -> str:
-        """Name a line by its number in the file, not in the range that is read."""
+        """Return name a line by its number in the file, not in the range that is read."""
         if self._before is None:
             first = self._range[0]
             self._before = self._text.lines_before(first) if first else 0
