@@ -206,7 +206,7 @@ BAD = {
     "a line of 10 MB": (
         b"a,y\n1,2\n" + b"7" * 10_000_000 + b",2\n",
         "line 3 is longer than 8,000,000 bytes; look for a quote that is never closed, or bytes "
-        "that are no text",
+        "that are not text",
     ),
     "a quote that is never closed": (
         b'a,b,y\n1,2,3\n1,9,"4\n3,4,5\n',

@@ -149,7 +149,7 @@ def test_an_entry_that_is_no_row_is_named(client, stream, fields):
     fill(client, stream, 3)
     with pytest.raises(SourceError) as caught:
         list(RedisSource(client, stream).batches())
-    assert str(caught.value).startswith(f"entry {bad} of the stream {stream!r} is no row of number")
+    assert str(caught.value).startswith(f"entry {bad} of the stream {stream!r} is not a row of")
     assert "\n" not in str(caught.value)
 
 

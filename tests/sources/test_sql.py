@@ -119,7 +119,7 @@ def test_what_is_wrong_is_one_sentence(database, tmp_path):
         f"the query on {database} gives no column 'y'; its columns are a, b"
     )
     assert "column 'y' of the query on" in sentence(database, "select y from t")
-    assert "holds 'a' in row 1, which is no number" in sentence(database, "select y from t")
+    assert "holds 'a' in row 1, which is not a number" in sentence(database, "select y from t")
     assert sentence(database, "select a, d from t order by a", "d") == (
         f"the target 'd' of the query on {database} is NULL in row 4; add WHERE d IS NOT NULL"
     )

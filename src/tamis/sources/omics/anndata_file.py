@@ -96,7 +96,7 @@ class Matrix:
         return indptr
 
     def vectors(self, root: Any, indptr: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
-        """Return compressed vectors lo to hi - 1 as float64, with sorted indices, none duplicated."""
+        """Return compressed vectors lo to hi - 1: float64, indices sorted and not duplicated."""
         first, last = int(indptr[lo]), int(indptr[hi])
         group, across = root[self.where], self.shape[1 if self.layout == "csr" else 0]
         indices = np.asarray(group["indices"][first:last])
