@@ -32,8 +32,8 @@ from tamis.core.files import check_folder
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
-    from tamis.engine.runs import Run
     from tamis.engine.groups import GroupTable
+    from tamis.engine.runs import Run
     from tamis.methods import ColumnSelector
     from tamis.report.live_server import LivePage
     from tamis.sources import ColumnSource, Source
