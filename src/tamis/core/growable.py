@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+#: Pieces are joined up to this many positions.
+JOINED = 4096
+
 
 class Growable:
     """A one-dimensional array with spare capacity at the end.
@@ -87,7 +90,18 @@ class PiecewiseFloats:
         """Set positions `first` to `first + width - 1`; pieces come in increasing order."""
         if isinstance(numbers, np.ndarray):
             numbers = numbers.astype(np.float32)
-        self._parts.append((first, first + width, numbers))
+        last = first + width
+        start, stop, before = self._parts[-1] if self._parts else (0, -1, np.nan)
+        if stop == first:  # short pieces are joined: features may arrive one at a time
+            arrays = isinstance(numbers, np.ndarray) or isinstance(before, np.ndarray)
+            if not arrays and numbers == before:
+                self._parts[-1] = (start, last, before)
+                return
+            if last - start <= JOINED:
+                self._parts[-1] = (start, last, self.between(start, last))
+                self._parts[-1][2][first - start :] = numbers  # type: ignore[index]
+                return
+        self._parts.append((first, last, numbers))
 
     def between(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
         """Return the numbers of positions lo to hi - 1."""

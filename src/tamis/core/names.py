@@ -122,7 +122,7 @@ class NameBook:
         self.count += width
 
     def pieces(self) -> list[tuple[int, Names]]:
-        """Return stretches of names, and the feature that each begins with."""
+        """Return the pieces of names, each with its first feature."""
         return list(zip(self._starts, self._named, strict=True))
 
     def pieces_between(self, lo: int, hi: int) -> Iterator[tuple[int, Names]]:

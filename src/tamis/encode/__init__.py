@@ -12,7 +12,7 @@ from typing import Any
 
 from tamis._registry import ENCODERS, Lazy
 from tamis.core.errors import ParameterError
-from tamis.encode.base import Encoder
+from tamis.encode.encoder import Encoder
 from tamis.encode.missing import Missing
 
 __all__ = ["BY_NAME", "Encoder", "Missing", "resolve"]

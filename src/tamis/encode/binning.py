@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tamis.core.params import Number, Range
 from tamis.core.target import Target
-from tamis.encode.base import WHICH, Encoder, Floats
+from tamis.encode.encoder import WHICH, Encoder, Floats
 from tamis.encode.missing import Missing
 from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns
 

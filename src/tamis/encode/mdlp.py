@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tamis.core.errors import InputError
 from tamis.core.target import Target
-from tamis.encode.base import Encoder, Floats
+from tamis.encode.encoder import Encoder, Floats
 from tamis.encode.missing import Missing
 from tamis.kernels.information import entropy_table
 from tamis.kernels.mdl_cuts import mdlp_columns

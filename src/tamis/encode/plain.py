@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
-from tamis.encode.base import Encoder, Floats
+from tamis.encode.encoder import Encoder, Floats
 from tamis.encode.missing import Missing
 
 

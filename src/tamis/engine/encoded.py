@@ -19,7 +19,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.kinds import GAP, MANY_LEVELS
 from tamis.core.target import Target
 from tamis.encode import BY_NAME, Encoder, Missing, resolve
-from tamis.encode.base import Cuts, NameOf
+from tamis.encode.encoder import Cuts, NameOf
 from tamis.encode.plain import PlainEncoder
 from tamis.engine.seen_columns import Hashes, hashes_of
 from tamis.measures.auto import at_alpha

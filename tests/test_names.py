@@ -1,0 +1,55 @@
+"""Every module has a name of its own, and none hides the standard library or a dependency."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import tamis
+
+ROOT = Path(tamis.__file__).parent
+
+#: Folders whose files are named for what they check, wrap or run: `checks/measures.py` checks
+#: `measures/`, `estimators/batch.py` wraps `methods/batch/`, `cli/select.py` is `tamis select`.
+MIRRORS = {"checks", "estimators", "cli"}
+
+#: Still to be renamed. Take a name out when it is done; add none.
+TO_DO = {"engine/select.py"}
+
+
+def modules() -> list[Path]:
+    """Modules and packages, without `__init__`, `__main__` and the private ones at the top."""
+    files = [p for p in ROOT.rglob("*.py") if not p.stem.startswith("__")]
+    packages = [p.parent for p in ROOT.rglob("__init__.py") if p.parent != ROOT]
+    return [p for p in (*files, *packages) if str(p.relative_to(ROOT)) not in TO_DO]
+
+
+def is_mirror(path: Path) -> bool:
+    return path.parent.name in MIRRORS
+
+
+def test_no_name_occurs_twice() -> None:
+    places = defaultdict(list)
+    for path in modules():
+        if not is_mirror(path):
+            places[path.stem].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_name_occurs_twice_in_a_kind_of_mirror() -> None:
+    for folder in MIRRORS:
+        names = [path.stem for path in modules() if path.parent.name == folder]
+        assert len(set(names)) == len(names)
+
+
+def test_no_name_hides_a_module_of_python_or_of_a_dependency() -> None:
+    # The commands are `tamis select` and `tamis compare`, whatever Python calls its modules.
+    taken = sys.stdlib_module_names | set(packages_distributions()) - {"tamis"}
+    hiding = [p for p in modules() if p.stem in taken and p.parent.name != "cli"]
+    assert [str(path.relative_to(ROOT)) for path in hiding] == []
+
+
+def test_what_is_still_to_do_is_there() -> None:
+    assert [place for place in TO_DO if not (ROOT / place).exists()] == []
