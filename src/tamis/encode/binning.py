@@ -1,4 +1,4 @@
-"""Bins that ask no class: of the same width, of about the same number of rows, around means."""
+"""Unsupervised bins: of equal width, of about equal frequency, and by k-means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns
 
 
 class _Bins(Encoder):
-    """What the three share: a number of bins, and a kernel."""
+    """The common part of the three: a number of bins, and a kernel."""
 
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
         "bins": Number(2, 2**15, integer=True),
@@ -34,21 +34,21 @@ class _Bins(Encoder):
 
 
 class EqualWidthEncoder(_Bins):
-    """Bins of the same width, from the lowest to the highest value of a column.
+    """Bins of equal width, from the lowest to the highest value of a column.
 
     Parameters
     ----------
     bins : int, default=5
-        How many.
+        Number of bins.
     which : {"numbers", "all"}
-        "numbers": columns that are categories already stay as they are (see `MDLP`).
+        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
     missing : {"error", "category", "delete"} or Missing, default="error"
-        What becomes of missing values; they have no part in the cuts.
+        How missing values are treated; they are ignored when cuts are found.
 
     Attributes
     ----------
     cuts_ : list
-        The cuts of each column, rising; None for a column that stays as it is.
+        The sorted cuts of each column; None for a column that stays unchanged.
 
     Examples
     --------
@@ -66,22 +66,22 @@ class EqualFrequencyEncoder(_Bins):
     """Bins of about the same number of rows.
 
     With N rows in order there is a cut above the value of row ceil(N i / bins) for i = 1, 2, ...,
-    half-way to the next value. Equal values share a bin, so bins may differ, and there may be
-    fewer than asked for: in a sparse column the zeros are one bin.
+    half-way to the next value. Equal values share a bin, so the sizes of bins may differ, and there
+    may be fewer than `bins`: in a sparse column the zeros are one bin.
 
     Parameters
     ----------
     bins : int, default=5
-        How many.
+        Number of bins.
     which : {"numbers", "all"}
-        "numbers": columns that are categories already stay as they are (see `MDLP`).
+        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
     missing : {"error", "category", "delete"} or Missing, default="error"
-        What becomes of missing values; they have no part in the cuts.
+        How missing values are treated; they are ignored when cuts are found.
 
     Attributes
     ----------
     cuts_ : list
-        The cuts of each column, rising; None for a column that stays as it is.
+        The sorted cuts of each column; None for a column that stays unchanged.
 
     Examples
     --------
@@ -98,23 +98,23 @@ class EqualFrequencyEncoder(_Bins):
 class KMeansBinsEncoder(_Bins):
     """Bins around the means that k-means finds in one column.
 
-    Lloyd's rounds begin with the middles of bins of equal width and go on until no value changes
-    its mean, at most 300; cuts are half-way between two means. A mean that no value is nearest to
-    goes, so there may be fewer bins than asked for. Nothing is drawn at random.
+    Lloyd's algorithm starts from the middles of bins of equal width and stops when no value
+    changes its mean, after at most 300 rounds; cuts are half-way between two means. A mean that is
+    nearest to no value is dropped, so there may be fewer than `bins`. Nothing is random.
 
     Parameters
     ----------
     bins : int, default=5
-        How many, at most.
+        Largest number of bins.
     which : {"numbers", "all"}
-        "numbers": columns that are categories already stay as they are (see `MDLP`).
+        "numbers": columns that are already categorical stay unchanged (see `MDLP`).
     missing : {"error", "category", "delete"} or Missing, default="error"
-        What becomes of missing values; they have no part in the cuts.
+        How missing values are treated; they are ignored when cuts are found.
 
     Attributes
     ----------
     cuts_ : list
-        The cuts of each column, rising; None for a column that stays as it is.
+        The sorted cuts of each column; None for a column that stays unchanged.
 
     Examples
     --------

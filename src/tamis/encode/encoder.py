@@ -1,4 +1,4 @@
-"""What encoders share: from a block and a target to cuts, from a block and cuts to categories.
+"""The base of encoders: find cuts from a block and a target, and apply cuts to a block.
 
 Nothing here needs scikit-learn; the transformers are in `tamis.estimators`.
 """
@@ -24,7 +24,7 @@ from tamis.kernels.threads import over_columns
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-#: How a column is called in a sentence.
+#: The name of a column in a message.
 NameOf = Callable[[ColumnBlock, int], str]
 
 WHICH: Mapping[str, Range | Sequence[Range]] = {"which": OneOf(("numbers", "all"))}
@@ -34,8 +34,8 @@ WHICH: Mapping[str, Range | Sequence[Range]] = {"which": OneOf(("numbers", "all"
 class Cuts:
     """The cuts of some columns: `indptr[j]:indptr[j+1]` of `values` are those of column j.
 
-    `stays` marks columns that are categories already; `gaps` is what a gap becomes in each column,
-    and `missing` how many there were.
+    `stays` marks columns that are already categorical; `gaps` is the code of a missing value in
+    each column, and `missing` the number of missing values.
     """
 
     indptr: Ints
@@ -45,25 +45,25 @@ class Cuts:
     missing: Ints
 
     def of(self, j: int) -> Floats | None:
-        """The cuts of column j; None where it stays as it is."""
+        """Return the cuts of column j; None if it stays unchanged."""
         if self.stays[j]:
             return None
         return self.values[self.indptr[j] : self.indptr[j + 1]].copy()
 
 
 class Encoder(Parameters):
-    """Turns columns of numbers into categories, each by itself: block in, block out.
+    """Encode numeric columns as categories, each column independently: block in, block out.
 
-    Subclasses say where to cut (`_find`). Codes rise with the values. The bin that holds 0 has code
+    Subclasses find the cuts (`_find`). Codes increase with the values. The bin with 0 has code
     0, those above it 1, 2, ..., those below it -1, -2, ..., so that sparse columns stay sparse;
     where zeros are missing values, bins count from 1. A value that equals a cut is below it.
 
-    Mixed columns: with ``which="numbers"`` columns of words, and columns of whole numbers with few
-    levels (up to 20, and up to a fifth of the rows), are categories already and stay as they are.
-    So any two columns that come out are both discrete.
+    Mixed columns: with ``which="numbers"`` text columns, and columns of whole numbers with few
+    levels (up to 20, and up to a fifth of the rows), are already categorical and stay unchanged.
+    So all columns of the result are discrete.
     """
 
-    #: The word for it: ``tamis select --encode mdlp``.
+    #: Its name on the command line: ``tamis select --encode mdlp``.
     method: ClassVar[str]
     #: Allowed values of each parameter.
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = WHICH
@@ -80,14 +80,14 @@ class Encoder(Parameters):
 
     @abstractmethod
     def _find(self, columns: _Columns, target: Target | None, stays: Any, numbers: Any) -> Floats:
-        """Cuts of all columns end to end; fills `numbers` and marks columns that stay."""
+        """Return the cuts of all columns end to end; fill `numbers` and mark columns that stay."""
 
     # --- blocks --------------------------------------------------------------------------------
 
     def find(
         self, block: ColumnBlock, target: Target | None, name_of: NameOf = ColumnBlock.name_of
     ) -> Cuts:
-        """Where to cut each column of a block, or one sentence about a column that cannot be."""
+        """Find the cuts of each column of a block; raise one sentence if a column cannot be cut."""
         self.check_params()
         missing = Missing.of(self.missing)
         block = missing.mark(block)
@@ -114,7 +114,7 @@ class Encoder(Parameters):
         return Cuts(indptr, values, stays, missing.gap_codes(tops), gaps)
 
     def apply(self, block: ColumnBlock, cuts: Cuts) -> ColumnBlock:
-        """The block as categories."""
+        """Return the block as categories."""
         missing = Missing.of(self.missing)
         block = missing.mark(block)
         columns = _Columns(block, missing.zero_is_gap, 0.0)
@@ -143,7 +143,7 @@ class Encoder(Parameters):
     # --- small steps ---------------------------------------------------------------------------
 
     def _most_levels(self, n_rows: int) -> float:
-        """Columns of whole numbers stay with up to so many levels; below 0: none does."""
+        """Return the most levels of a column of whole numbers that stays; below 0 none does."""
         return most_levels(n_rows) if self.which == "numbers" else -1.0
 
     def _kind_of(self, block: ColumnBlock) -> Any:
@@ -152,7 +152,7 @@ class Encoder(Parameters):
     def _survey(
         self, block: ColumnBlock, columns: _Columns, missing: Missing, name_of: NameOf
     ) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
-        """Gaps, columns not whole, and highest values; one sentence about what cannot be used."""
+        """Return missing values, fractional columns and highest values; raise for infinity."""
         width = block.width
         gaps, tops = np.zeros(width, dtype=np.int64), np.zeros(width)
         infinite, not_whole = np.zeros(width, dtype=np.bool_), np.zeros(width, dtype=np.bool_)
@@ -181,7 +181,7 @@ class Encoder(Parameters):
 
 
 class _Columns:
-    """The columns of a block as kernels take them, whatever the layout."""
+    """The columns of a block in the form of the kernels, whatever the layout."""
 
     def __init__(self, block: ColumnBlock, zero_is_gap: bool, most: float) -> None:
         v = block.values
@@ -196,7 +196,7 @@ class _Columns:
         self.form = (flat, *arrays, block.n_rows, zero_is_gap, most)
 
     def gather(self, work: Callable[[int, int], Floats]) -> Floats:
-        """Cuts that `work(lo, hi)` finds in ranges of columns, by threads, put end to end."""
+        """Run `work(lo, hi)` on ranges of columns in threads; return their cuts end to end."""
         parts: dict[int, Floats] = {}
 
         def one(lo: int, hi: int) -> None:
@@ -209,7 +209,7 @@ class _Columns:
 def _refuse_gaps_in_numbers(
     block: ColumnBlock, bad: npt.NDArray[np.bool_], missing: Missing, name_of: NameOf
 ) -> None:
-    """Raise one sentence for a gap that would be a category among numbers."""
+    """Raise one sentence for a missing value that would become a category among numbers."""
     if missing.policy == "category" and bad.any():
         name = name_of(block, block.first + int(np.argmax(bad)))
         raise InputError(

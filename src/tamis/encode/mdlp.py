@@ -13,33 +13,32 @@ from tamis.kernels.mdl_cuts import mdlp_columns
 
 
 class MDLPEncoder(Encoder):
-    """Cut where the classes part, and stop when a cut costs more than it tells.
+    """Cut where the classes separate, until a cut costs more bits than it saves.
 
     The values S of a column, N rows, are cut at T into S1 and S2 so that the class entropy
     E = |S1|/N Ent(S1) + |S2|/N Ent(S2) is least. The cut is taken if
     Ent(S) - E > log2(N - 1)/N + D/N with D = log2(3^k - 2) - [k Ent(S) - k1 Ent(S1) - k2 Ent(S2)],
     where k, k1, k2 are the numbers of classes in S, S1, S2; then S1 and S2 are cut in the same way.
-    T is half-way between two neighbouring values. A column that gets no cut is constant: it tells
-    nothing about the class that would pay for itself.
+    T is half-way between two neighbouring values. A column that gets no cut becomes constant.
 
-    Cost: sorting a column, then one pass over it for each level of cuts, O(1) a row whatever the
-    number of classes. All zeros of a sparse column are one step.
+    Cost: sorting a column, then one pass over it per level of cuts, O(1) per row for any number
+    of classes. All zeros of a sparse column are one step.
 
-    Entropies are sums of whole numbers, so equal ones are equal: of those the lowest cut is taken.
+    Entropies are sums of integers, so ties are exact: the lowest of tied cuts is taken.
 
     Parameters
     ----------
     which : {"numbers", "all"}
-        "numbers": columns of words, or of whole numbers with few levels (up to 20, and up to a
-        fifth of the rows), are categories already and stay as they are. "all": cut whatever is not
-        words.
+        "numbers": text columns, and columns of whole numbers with few levels (up to 20, and up to
+        a fifth of the rows), are already categorical and stay unchanged. "all": cut every column
+        that is not text.
     missing : {"error", "category", "delete"} or Missing, default="error"
-        What becomes of missing values; cuts are found from the rows that have a value.
+        How missing values are treated; cuts are found from the rows that have a value.
 
     Attributes
     ----------
     cuts_ : list
-        The cuts of each column, rising; None for a column that stays as it is.
+        The sorted cuts of each column; None for a column that stays unchanged.
 
     References
     ----------

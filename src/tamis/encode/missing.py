@@ -1,4 +1,4 @@
-"""What becomes of missing values: an error, a category of their own, or left out pair by pair."""
+"""Policies for missing values: an error, a category of their own, or pairwise deletion."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _POLICIES = OneOf(("error", "category", "delete"))
 
 @dataclass(frozen=True)
 class Missing:
-    """What becomes of missing values.
+    """How missing values are treated.
 
-    NaN is always a missing value. Zeros of sparse data are values like any other, stored or not,
-    unless `values=0` says that they mean nothing was seen.
+    NaN is always missing. Zeros of sparse data are values, stored or not, unless `values=0` says
+    that they mean missing.
 
     Parameters
     ----------
     policy : {"error", "category", "delete"}
-        "error": one sentence that names the column. "category": they are a category of their own,
-        one above the highest code of the column (code 0 where zeros are missing). "delete": each
-        value of a measure is taken over the rows where both sides are there (pairwise deletion);
-        `MutualInformation` and `SymmetricUncertainty` can, others say that they cannot.
+        "error": raise one sentence that names the column. "category": missing values are a category
+        of their own, one above the highest code of the column (code 0 if zeros are missing).
+        "delete": each value of a measure is computed over the rows where neither side is missing
+        (pairwise deletion); only `MutualInformation` and `SymmetricUncertainty` support it.
     values : float, optional
-        A number that means missing too, such as 0, -9 or 999.
+        A number that also means missing, such as 0, -9 or 999.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Missing:
 
     @classmethod
     def of(cls, missing: Missing | str) -> Missing:
-        """A policy given by itself or by its word."""
+        """Return a policy, given as itself or by name."""
         if isinstance(missing, Missing):
             return missing
         if isinstance(missing, str):
@@ -60,11 +60,11 @@ class Missing:
 
     @property
     def zero_is_gap(self) -> bool:
-        """True where zeros mean that nothing was seen."""
+        """True if zeros mean missing."""
         return self.values == 0
 
     def mark(self, block: ColumnBlock) -> ColumnBlock:
-        """The block with NaN wherever a number means missing; zeros are left to the kernels."""
+        """Return the block with NaN for numbers that mean missing; zeros are left to kernels."""
         if self.values is None or self.zero_is_gap:
             return block
         gone = block.entries == self.values
@@ -74,14 +74,14 @@ class Missing:
         return with_entries(block, marked)
 
     def gap_codes(self, tops: np.ndarray) -> np.ndarray:
-        """What a gap becomes in each column, given the highest code of each."""
+        """Return the code of a missing value in each column, given the highest code of each."""
         if self.zero_is_gap:
             return np.zeros(len(tops))
         return np.full(len(tops), GAP) if self.policy == "delete" else tops + 1.0
 
 
 def with_entries(block: ColumnBlock, entries: np.ndarray) -> ColumnBlock:
-    """The same block with other stored numbers, column after column."""
+    """Return the same block with other stored numbers, column by column."""
     v = block.values
     if isinstance(v, Compressed):
         return replace(block, values=Compressed(v.indptr, v.indices, entries))

@@ -1,4 +1,4 @@
-"""Plain: columns as they are, with gaps put right."""
+"""The encoder that only treats missing values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tamis.encode.missing import Missing
 
 
 class PlainEncoder(Encoder):
-    """Leaves every column as it is, except for its missing values.
+    """Leave every column unchanged, except for its missing values.
 
     Parameters
     ----------
     missing : {"error", "category", "delete"} or Missing, default="error"
-        What becomes of missing values.
+        How missing values are treated.
 
     Examples
     --------

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError
 from tamis.core.target import Target
-from tamis.encode.encoder import Encoder, Floats
 from tamis.encode.binning import EqualFrequencyEncoder, EqualWidthEncoder, KMeansBinsEncoder
+from tamis.encode.encoder import Encoder, Floats
 from tamis.encode.mdlp import MDLPEncoder
 from tamis.encode.missing import Missing
 from tamis.encode.plain import PlainEncoder

@@ -1,1 +1,1 @@
-"""Reports: what a run did, for people. They read runs, never data."""
+"""Reports on runs, models and comparisons. They read what was saved, never the data."""

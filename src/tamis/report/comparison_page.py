@@ -1,4 +1,4 @@
-"""The page about a comparison: who is better, at what size and cost, and how sure that is."""
+"""The page about a comparison: which method is better, at what size and cost, how surely."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, 
 
 
 def page_of_results(folder: str | os.PathLike[str]) -> Page:
-    """Tell a folder of results."""
+    """Return the page about a folder of results."""
     return page_of(open_results(folder), folder)
 
 
 def page_so_far(lines: list[Line], command: str) -> Page:
-    """Tell a comparison that goes on."""
+    """Return the page about a comparison that is still running."""
     finished, folds = sum(line.finished for line in lines), sum(line.folds for line in lines)
     columns = [
         Column("data"), Column("method"), Column("classifier"), Column("folds finished"),
@@ -45,7 +45,7 @@ def page_so_far(lines: list[Line], command: str) -> Page:
 
 
 def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> Page:
-    """Tell results, and the curves that lie in their folder."""
+    """Return the page about results, and the curves in their folder."""
     summary = results.summary()
     sections: list[Section | None] = [_facts(results, summary)]
     for judge in results.classifiers:
@@ -69,7 +69,7 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
 
 
 def shown(methods: list[str]) -> list[str]:
-    """Methods as they are called on the page: a class of one's own without its module.
+    """Return the names of methods on the page: a class of one's own without its module.
 
     >>> shown(["saola", "lab.methods:Mine", "lab.methods:Mine:share=1"])
     ['saola', 'Mine', 'Mine:share=1']
@@ -159,7 +159,7 @@ def _stability(results: Results, summary: dict[str, Any]) -> Section:
 
 
 def _trade_off(results: Results, judge: str) -> Section | None:
-    """Accuracy against size, one point a method, its time as area."""
+    """Return accuracy against size: one point per method, its time as area."""
     accuracy = results.grid("accuracy", judge).mean(axis=0)
     kept = results.grid("kept").mean(axis=0)
     seconds = results.grid("seconds").mean(axis=0)
@@ -203,7 +203,7 @@ def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | N
 
 
 def _over(folder: str | os.PathLike[str] | None) -> list[Section]:
-    """Accuracy and number kept over time, orders or thresholds, where curves were asked for."""
+    """Return accuracy and number kept over time, orders or thresholds, if there are curves."""
     found: list[Section] = []
     for kind in KINDS:
         if folder is not None and os.path.isfile(os.path.join(folder, f"over_{kind}.parquet")):

@@ -1,4 +1,4 @@
-"""Which page a folder gets: tell what it is by what lies in it."""
+"""The page about a folder that tamis wrote, whatever it holds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tamis.report.run_page import page_of_run
 
 
 def page_of_folder(folder: str | os.PathLike[str]) -> Page:
-    """Read a folder that tamis wrote, and tell what it holds."""
+    """Return the page about a run, a model or a comparison."""
     path = os.fspath(folder)
     kind = kind_of(path)
     if kind == "run":
         page, fed = page_of_run(open_run(path), path.rstrip("/\\")), history_of(path)
         *sections, again = page.sections
         return page if fed is None else replace(page, sections=[*sections, fed, again])
-    # What reads these needs scikit-learn, and a page of a run does not wait for that.
+    # The readers of these need scikit-learn; a page about a run need not wait for it.
     if kind == "model":
         from tamis.report.model_page import page_of_model
 

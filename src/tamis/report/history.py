@@ -15,7 +15,7 @@ MOST = 200
 
 
 def history_of(folder: str | os.PathLike[str]) -> Section | None:
-    """Every feed, drop and refused file of a run; None for a run that was never fed."""
+    """Return every feed, drop and refused file of a run; None for a run that was never fed."""
     if not is_persistent(Path(folder)):
         return None
     try:

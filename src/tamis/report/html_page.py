@@ -1,4 +1,4 @@
-"""A page as one HTML file that needs nothing else: no network, no folder beside it."""
+"""A page as one self-contained HTML file: no network, no other files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 from functools import cache
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from tamis._version import __version__
 from tamis.report.page import Page
 
-#: In the order in which they need each other.
+#: In the order of their dependencies.
 SCRIPTS = (
     "uPlot.min.js",
     "parts.js",
@@ -25,11 +26,11 @@ STYLES = ("uPlot.min.css", "style.css")
 
 
 def as_html(page: Page, *, live: str | None = None) -> str:
-    """The page as a document; `live` is where a page that follows a run hears the news."""
+    """Return the page as a document; `live` is the address of the events of a live page."""
     data = page.as_json()
     if live is not None:
         data["live"] = live
-    gaps = {
+    fields = {
         "title": escape(page.title),
         "summary": escape(page.summary),
         "version": escape(__version__),
@@ -38,18 +39,11 @@ def as_html(page: Page, *, live: str | None = None) -> str:
         "data": as_script_data(data),
         "script": "\n".join(map(_asset, SCRIPTS)),
     }
-    html = _asset("page.html")
-    # One cut of the template, so that what is filled in cannot hold a gap of its own.
-    pieces = html.split("{")
-    filled = [pieces[0]]
-    for piece in pieces[1:]:
-        gap, _, rest = piece.partition("}")
-        filled.append(gaps[gap] + rest)
-    return "".join(filled)
+    return Template(_asset("page.html")).substitute(fields)
 
 
 def as_script_data(data: Any) -> str:
-    r"""JSON that can stand inside a script element whatever names it holds.
+    r"""Return JSON that is safe inside a script element, whatever names it holds.
 
     >>> as_script_data({"name": "</script><b>"})
     '{"name":"\\u003c/script\\u003e\\u003cb\\u003e"}'
@@ -57,7 +51,7 @@ def as_script_data(data: Any) -> str:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for raw in "<>&\u2028\u2029":
         text = text.replace(raw, f"\\u{ord(raw):04x}")
-    # What has no UTF-8 becomes the escape that JSON has for it.
+    # What UTF-8 cannot encode becomes a JSON escape.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -1,8 +1,8 @@
-"""A page that follows a run: a small server on this machine only, with the same page as at the end.
+"""A live page about a running command: a small server on this machine only.
 
-It listens on the loopback address, on a port the system picks, under a path nobody can guess. The
-run offers its state now and then; a page is made only when somebody looks. Whoever closes the page,
-or never opens it, disturbs nothing.
+It listens on the loopback address, on a port that the system picks, under a secret path. The run
+offers its state now and then; a page is made only if a browser is connected. A page that is closed
+or never opened disturbs nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tamis.report.page import Page
 
 #: Seconds between two pages; making one must not take a noticeable share of the run.
 EVERY = 1.0
-#: Seconds that a run waits at its end for the last news to go out.
+#: Seconds that a run waits at its end for the last event to be sent.
 LAST_WORDS = 3.0
-#: Seconds after which a silent connection says that it is still there.
+#: Seconds between two keep-alive messages.
 STILL_HERE = 10.0
 
 
 class LivePage:
-    """Serves a page and its news until closed.
+    """Serve a page and its updates until closed.
 
     Examples
     --------
@@ -53,13 +53,13 @@ class LivePage:
 
     @property
     def url(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/{self._token}/"
 
     def offer(self, make: Callable[[], Page]) -> None:
-        """Show a new page if anybody is looking and the last one is a while ago."""
+        """Show a new page if a browser is connected and the last page is old enough."""
         now = time.monotonic()
-        # A page that takes long to make is made less often: at most a twentieth of the time.
+        # A page that takes long is made less often: at most a twentieth of the time.
         if not self._listeners or now - self._last < max(EVERY, 20 * self._cost):
             return
         self.show(make())
@@ -75,13 +75,13 @@ class LivePage:
                 listener.put(news)
 
     def close(self) -> None:
-        """Tell those who look that the run has ended, and stop serving."""
+        """Tell the browsers that the run has ended, and stop serving."""
         with self._lock:
             self._ended = True
             for listener in self._listeners:
                 listener.put(None)
         deadline = time.monotonic() + LAST_WORDS
-        while self._listeners and time.monotonic() < deadline:  # let the last news out
+        while self._listeners and time.monotonic() < deadline:  # let the last event be sent
             time.sleep(0.01)
         self._server.shutdown()
         self._server.server_close()
@@ -93,14 +93,14 @@ class LivePage:
         self.close()
 
     def document(self) -> bytes:
-        """The page as it stands."""
+        """Return the current page."""
         return as_html(self._page, live="events").encode("utf-8", "backslashreplace")
 
     def listen(self) -> queue.SimpleQueue[bytes | None]:
-        """The page as it is now, and news from now on.
+        """Return the current page and a queue of updates.
 
-        A browser begins to listen some time after it was given the document, or again after it
-        lost us: what was shown in between, and the end, must not be missed.
+        A browser connects some time after it got the document, or again after it lost the
+        connection: updates in between, and the end, must not be missed.
         """
         mine: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         with self._lock:
@@ -111,14 +111,14 @@ class LivePage:
         return mine
 
     def forget(self, listener: queue.SimpleQueue[bytes | None]) -> None:
-        """Somebody has closed the page."""
+        """Forget a page that was closed."""
         with self._lock:
             self._listeners.remove(listener)
 
     def knows(self, path: str, host: str | None) -> str | None:
-        """What is asked for, if it is asked for in the right words; None otherwise.
+        """Return what is requested if path and host are right, else None.
 
-        The name must be ours too: a page elsewhere could have its own name point to this machine.
+        The host is checked because another site could let its name point to this machine.
         """
         port = self._server.server_address[1]
         if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
@@ -129,10 +129,10 @@ class LivePage:
 
 def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Answers for the page and for its news, and nothing else."""
+        """Answer requests for the page and its updates, and nothing else."""
 
         def do_GET(self) -> None:
-            """Give the page, the news, or nothing."""
+            """Send the page, the updates, or an error."""
             asked = live.knows(self.path, self.headers.get("Host"))
             if asked == "":
                 self._answer("text/html; charset=utf-8", live.document())
@@ -170,7 +170,7 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
                 live.forget(mine)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing: the terminal belongs to the run."""
+            """Log nothing: the terminal belongs to the run."""
 
     return Handler
 

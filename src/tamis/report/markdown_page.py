@@ -1,4 +1,4 @@
-"""A page as Markdown: the tables behind the pictures, cut to what one reads."""
+"""A page as Markdown: the tables behind the plots, cut to a readable length."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tamis.report.page import Code, Column, Explorer, Lines, Page, Section
 
 __all__ = ["as_markdown", "cell", "code"]
 
-#: Rows of a table; the rest are in the files beside.
+#: Rows of a table; the rest are in the files of the folder.
 MOST = 20
-#: Features explained, of each verdict.
+#: Features explained per verdict.
 EXAMPLES = 3
 
 
 def as_markdown(page: Page) -> str:
-    """The page as Markdown text."""
+    """Return the page as Markdown text."""
     parts = [f"# {cell(page.title)}", cell(page.summary)]
     for section in page.sections:
         parts.append(f"## {cell(section.title)}")
@@ -37,14 +37,14 @@ def _body(section: Section) -> str:
         return "None."
     if len(rows) <= MOST:
         return _table(columns, rows)
-    if isinstance(section, Lines):  # a curve is told by points from all along it
+    if isinstance(section, Lines):  # sample points along the whole curve
         step = (len(rows) - 1) / (MOST - 1)
         return _table(columns, [rows[round(k * step)] for k in range(MOST)])
     return f"{_table(columns, rows[:MOST])}\n\nThe first {MOST} of {len(rows):,}."
 
 
 def _sentences(section: Explorer) -> str:
-    """A few features of each verdict, the strongest first, a sentence each."""
+    """Return one sentence each about a few features per verdict, the strongest first."""
     lines = []
     for verdict in dict.fromkeys(section.verdicts):
         mine = [s for s, v in zip(section.sentences, section.verdicts, strict=True) if v == verdict]

@@ -1,4 +1,4 @@
-"""The page about a model learned from rows: how learning went, and what was kept."""
+"""The page about a model trained on rows: how training went, and what was kept."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_KEPT = 2_000
 
 
 def page_of_model(folder: str | os.PathLike[str]) -> Page:
-    """Tell a model folder."""
+    """Return the page about a model folder."""
     model = open_model(folder)
     size = sum((Path(folder) / name).stat().st_size for name in (MODEL, *model.record["crc32"]))
     return _page(model, model.record, size)
 
 
 def page_so_far(model: Any, curve: dict[str, list[float]], command: str) -> Page:
-    """Tell a model that is still learning."""
+    """Return the page about a model that is still training."""
     return _page(model, model.record | {"curve": curve, "command": masked(command)}, None)
 
 
@@ -99,7 +99,7 @@ def _churn(record: dict[str, Any]) -> Section | None:
 
 
 def _sizes(record: dict[str, Any]) -> Section | None:
-    """The curve behind n_features="auto"."""
+    """Return the curve behind n_features="auto"."""
     curve = record.get("size_curve") or {}
     if len(curve) < 2:
         return None

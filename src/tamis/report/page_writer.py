@@ -17,7 +17,7 @@ def _as_json(page: Page) -> str:
     return json.dumps(page.as_json(), indent=1, ensure_ascii=False) + "\n"
 
 
-#: Forms of a report, by the word that asks for them, which is also the extension.
+#: Formats of a report, by name, which is also the extension.
 FORMS: dict[str, Callable[[Page], str]] = {"html": as_html, "md": as_markdown, "json": _as_json}
 
 

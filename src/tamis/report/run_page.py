@@ -1,4 +1,4 @@
-"""The page about a run over columns: what was kept, where the rest went, and why."""
+"""The page about a selection: what was kept, what was dropped, and why."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from tamis.report.page import (
     Table,
 )  # fmt: skip
 
-#: Colour of each verdict, wherever it is drawn.
+#: Colour of each verdict in all plots.
 COLOURS = {
     "kept": "green", "evicted": "purple", "redundant": "orange", "irrelevant": "grey",
     "withdrawn": "blue",
 }  # fmt: skip
 
-#: Bytes of names and sentences in a page; what does not fit is asked for with `tamis why`.
+#: Bytes of names and sentences in a page; `tamis why` explains the rest.
 ROOM = 250_000
 #: Rows of the table of kept features.
 MOST_KEPT = 1_000
 
 
 def page_of_run(run: Run, folder: str = "") -> Page:
-    """Tell a run over columns; `folder` is where it lies, for the commands that are shown."""
+    """Return the page about a run; `folder` is its folder, for the commands that are shown."""
     log, counts = run.log, run.log.counts()
     gone = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n and word != "kept")
     summary = (
@@ -156,7 +156,7 @@ def _strengths(log: DecisionLog) -> Section | None:
 
 
 def _explorer(run: Run, folder: str) -> Section:
-    """The features that matter most, until the room is used up, and how they are connected."""
+    """Return the most important features that fit, and how they are connected."""
     log = run.log
     made_go = displaced(log)
     order = _by_weight(log)
@@ -191,7 +191,7 @@ def _explorer(run: Run, folder: str) -> Section:
 
 
 def _by_weight(log: DecisionLog) -> npt.NDArray[np.intp]:
-    """The last event of each feature that met the rule: kept ones first, then by relevance."""
+    """Return the last event of each feature with one: kept ones first, then by relevance."""
     events = log.state()
     features = events["event_feature"]
     _, from_the_end = np.unique(features[::-1], return_index=True)
@@ -202,7 +202,7 @@ def _by_weight(log: DecisionLog) -> npt.NDArray[np.intp]:
 
 
 def _number(value: float) -> float:
-    """Four digits are enough to look at, and shorter."""
+    """Round to four digits, which is enough for a plot."""
     return float(np.format_float_positional(value, 5, fractional=False)) if value else 0.0
 
 
