@@ -219,7 +219,7 @@ def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
             self._rows = to_rows(MemorySource(X, y))
             self.n_rows, self.n_columns = X.shape
             self.heard: list[str] = []
-            self.asked: list[str | None] = []
+            self.params: list[str | None] = []
 
         n_rows = n_columns = 0
 
@@ -230,7 +230,7 @@ def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
             return self._rows.fingerprint()
 
         def batches(self, size=None, after=None, stop=None, bad=None, progress=lambda *_: None):
-            self.asked.append(after)
+            self.params.append(after)
             for block in self._rows.batches(100):
                 if block.first >= int(after or 0):
                     yield tamis.sources.RowBlock(
@@ -249,7 +249,7 @@ def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
         learn(source, tamis.PET(9), out=tmp_path / "m", checkpoint=1e-9, hooks=stopping(3))
     assert source.heard == ["100", "200", "300"]
     done = learn(source, tamis.PET(9), out=tmp_path / "m", checkpoint=1e-9)
-    assert source.asked == [None, "300"]
+    assert source.params == [None, "300"]
     assert source.heard[-1] == "1500"
     assert np.array_equal(done.learner.weights_, expected.weights_)
 

@@ -88,7 +88,7 @@ def test_results_come_back_from_their_folder(compared):
     back = open_results(out)
     assert back.rows.equals(results.rows)
     assert back.selections.equals(results.selections)
-    assert back.asked == json.loads(json.dumps(results.asked))
+    assert back.params == json.loads(json.dumps(results.params))
     assert back.to_markdown() == results.to_markdown()
     summary = json.loads((out / "summary.json").read_text())
     assert summary == json.loads(json.dumps(results.summary()))
@@ -185,7 +185,7 @@ def test_stopped_cells_are_finished_and_processes_that_died_are_not(capped, plai
 
 def test_one_split_is_tested_over_its_rows(capped):
     results = capped[0]
-    assert results.asked["data"][0]["folds"] == 1
+    assert results.params["data"][0]["folds"] == 1
     found = results.summary()["classifiers"]["knn"]
     assert found["ranks"] is None
     assert found["win_tie_loss"]["luck"] == [1, 0, 0]

@@ -99,11 +99,11 @@ def _of_results(data: str) -> dict[str, Any]:
         "methods": ", ".join(results.methods),
         "classifiers": ", ".join(results.classifiers),
         "control": results.control,
-        "folds": results.asked.get("cv"),
-        "random_state": results.asked.get("random_state"),
+        "folds": results.params.get("cv"),
+        "random_state": results.params.get("random_state"),
         "results": results.rows.num_rows,
         "selections": results.selections.num_rows,
-        "command": results.asked.get("command"),
+        "command": results.params.get("command"),
     }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from tamis.core.blocks import ColumnBlock
 from tamis.core.names import Names
 from tamis.core.target import Target
-from tamis.encode.base import Cuts
+from tamis.encode.encoder import Cuts
 from tamis.engine.encoded import EncodedBlock
 from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of, target_hashes
 from tamis.methods.selector import ColumnSelector

@@ -1,4 +1,4 @@
-"""Finished cells on disk: a file for each, named by the hash of all that decides its answer."""
+"""Finished cells on disk: one file per cell, named by a hash of all that decides its result."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tamis.evaluate.cells import MEMORY_CAP, OK, TIME_CAP, Caps, Cell, judge_key
 class CellCache:
     """A folder of finished cells.
 
-    A file holds the identity of the cell, its selection, and the scores of every classifier that
-    has judged it. It is written beside and moved into place, so that a kill leaves no half file.
+    A file holds the identity of the cell, its selection, and the scores of every classifier. It is
+    written atomically, so that a kill leaves no partial file.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = make_folder(folder)
 
     def path(self, cell: Cell) -> Path:
-        """Where a cell is kept."""
+        """Return the file of a cell."""
         return self.folder / cell.key[:2] / f"{cell.key}.json"
 
     def load(self, cell: Cell) -> dict[str, Any]:
-        """What is known about a cell: ``selection`` and ``scores``, as far as they are finished.
+        """Return ``selection`` and ``scores`` of a cell, as far as they are finished.
 
-        A file that cannot be read (a disk that was full) counts as nothing, and is made again.
+        A file that cannot be read (after a full disk) is ignored, and written again.
         """
         empty: dict[str, Any] = {"selection": None, "scores": {}}
         try:
@@ -39,7 +39,7 @@ class CellCache:
         return {k: record[k] for k in empty} if same else empty
 
     def save(self, cell: Cell, record: dict[str, Any]) -> None:
-        """Keep what is known about a cell."""
+        """Save what is known about a cell."""
         path = self.path(cell)
         text = json.dumps({"identity": cell.identity, **record}, ensure_ascii=False)
         make_folder(path.parent)
@@ -48,9 +48,9 @@ class CellCache:
 
 
 def finished(step: dict[str, Any] | None, caps: Caps) -> bool:
-    """Whether a step needs no more work under these caps.
+    """Return True if a step needs no more work under these caps.
 
-    A step that was stopped by a cap is finished as long as the cap is no larger now.
+    A step that was stopped by a cap is finished unless the cap is larger now.
     """
     if step is None or step.get("passing"):
         return False
@@ -64,7 +64,7 @@ def finished(step: dict[str, Any] | None, caps: Caps) -> bool:
 def missing(
     record: dict[str, Any], classifiers: tuple[str, ...], caps: Caps
 ) -> tuple[bool, list[str]]:
-    """Whether the selection is still to be made, and which classifiers are still to judge it."""
+    """Return whether the selection is missing, and which classifiers are."""
     selection = record["selection"]
     if not finished(selection, caps):
         return True, list(classifiers)

@@ -1,8 +1,8 @@
-"""One cell: one method on the training rows of one fold of one data set, and who judges it.
+"""One cell: one method on the training rows of one fold of one data set, and its classifiers.
 
-A cell is named by all that decides its answer: the data, the rows of the fold, the class, code and
-parameters of the method, the seed, the versions. Selecting and judging are steps of their own: a
-classifier asked for later is trained on the selection that is there already.
+A cell is identified by all that decides its result: the data, the rows of the fold, the class, code
+and parameters of the method, the seed, the versions. Selection and classification are separate
+steps: a classifier that is added later is trained on the selection that exists.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tamis.sources.arrays.in_memory import MemorySource
 
 Ints = npt.NDArray[np.int64]
 
-#: Raised whenever cells of before can no longer be compared with those of now.
+#: Increased whenever older cells can no longer be compared with new ones.
 FORMAT_VERSION = 1
 
 OK, FAILED, TIME_CAP, MEMORY_CAP = "ok", "failed", "time cap", "memory cap"
@@ -48,7 +48,7 @@ OK, FAILED, TIME_CAP, MEMORY_CAP = "ok", "failed", "time cap", "memory cap"
 
 @dataclass(frozen=True)
 class Caps:
-    """What each step of a cell may take; None is as much as it wants."""
+    """Limits of each step of a cell; None is no limit."""
 
     seconds: float | None = None
     megabytes: float | None = None
@@ -67,9 +67,9 @@ class Cell:
     repeat, number, fold : int, int, str
         The fold, by number and by the hash of its rows.
     seed : int
-        The seed of what draws inside the cell.
+        The seed of random draws inside the cell.
     shares : tuple of float
-        Shares of the features after which the kept set is judged; (1.0,) is the end only.
+        Shares of the features after which the kept set is evaluated; (1.0,) is the end only.
     """
 
     data: str
@@ -101,17 +101,17 @@ class Cell:
 
 
 def judge_key(classifier: str) -> str:
-    """The name of a classifier with its settings, under which a cell keeps its scores."""
+    """Return the name of a classifier with its settings, the key of its scores in a cell."""
     return f"{classifier}: {settings_of(classifier)}"
 
 
 def outcome(status: str, note: str = "") -> dict[str, Any]:
-    """The record of a step that gave no result."""
+    """Return the record of a step without a result."""
     return {"status": status, "note": note}
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """The record of a step that raised; what another installation could mend is not for keeps."""
+    """Return the record of a step that raised; a missing package is not recorded for good."""
     lines = str(error).splitlines() or [""]
     sentence = lines[0] if isinstance(error, TamisError) else f"{type(error).__name__}: {lines[0]}"
     record = outcome(MEMORY_CAP if isinstance(error, MemoryError) else FAILED, sentence.strip(": "))
@@ -126,9 +126,9 @@ def failure(error: BaseException) -> dict[str, Any]:
 def select_features(
     method: Method, seed: int, X: Any, y: Ints, shares: Iterable[float]
 ) -> dict[str, Any]:
-    """Select from training rows; give what was kept after each share of the features, and the cost.
+    """Select from training rows; return what was kept after each share of features, and the cost.
 
-    The clock runs while the selector does: columns are laid out, and cut into categories, before.
+    Only the selector is timed: columns are laid out and encoded before.
     """
     order = _arrival(method, X.shape[1])
     X = X if order is None else X[:, order]
@@ -137,7 +137,7 @@ def select_features(
     settle_level(selector, method, X, y)
     shares = list(shares)
     held = start_peak()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         cpu, begun = time.process_time(), time.perf_counter()
         if shares == [1.0]:
@@ -147,7 +147,7 @@ def select_features(
         seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu
     peak = peak_megabytes()
     return {
-        **outcome(OK, _told(said)),
+        **outcome(OK, _note(caught)),
         "kept": [_listed(k if order is None else np.sort(order[k]), X.shape[1]) for k in kept],
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
@@ -165,7 +165,7 @@ def judge(
     columns = slice(None) if kept is None else kept
     train, test = train[:, columns], test[:, columns]
     model, ready = make_classifier(classifier, train, seed)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train, test = ready(train), ready(test)
         begun = time.perf_counter()
@@ -179,7 +179,7 @@ def judge(
         "nothing was kept, so the most frequent class is predicted" if train.shape[1] == 0 else ""
     )
     return {
-        **outcome(OK, note or _told(said)),
+        **outcome(OK, note or _note(caught)),
         **{metric: _number(getattr(found, metric)) for metric in METRICS},
         "fit_seconds": fitted - begun,
         "predict_seconds": finished - fitted,
@@ -197,14 +197,14 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _told(said: Iterable[warnings.WarningMessage]) -> str:
-    """Warnings as one note, each once."""
-    lines = dict.fromkeys(str(w.message).splitlines()[0] for w in said if str(w.message))
+def _note(caught: Iterable[warnings.WarningMessage]) -> str:
+    """Return warnings as one note, without duplicates."""
+    lines = dict.fromkeys(str(w.message).splitlines()[0] for w in caught if str(w.message))
     return "; ".join(lines)
 
 
 def _kept(selector: Any) -> Ints:
-    """Features that a fitted selector kept, whoever wrote it."""
+    """Return the features that a fitted selector kept; any scikit-learn selector will do."""
     if hasattr(selector, "kept_"):
         return np.sort(np.asarray(selector.kept_, dtype=np.int64))
     if hasattr(selector, "get_support"):
@@ -213,7 +213,7 @@ def _kept(selector: Any) -> Ints:
 
 
 def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints]:
-    """What a feature-stream selector has kept when each share of the columns has arrived."""
+    """Return what a feature-stream selector has kept after each share of the columns."""
     if not hasattr(selector, "feed"):
         raise InputError(
             f"{type(selector).__name__} waits for the last feature, so it keeps nothing before"
@@ -225,7 +225,7 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     def watched(
         selector: Any, source: Any, width: int | None, progress: Any, start: int
     ) -> Iterator[Any]:
-        """Note what is kept whenever all columns before a stop have been taken."""
+        """Record what is kept whenever all columns before a stop have been taken."""
         for lo, hi in pairwise([start, *sorted({*stops, source.n_columns})]):
             for block in source.columns(width, lo, hi):
                 yield selector.score(block)
@@ -237,19 +237,19 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
 
 
 def _arrival(method: Method, n_features: int) -> Ints | None:
-    """The order in which the columns arrive, or None for their own."""
+    """Return the order in which the columns arrive, or None for their own order."""
     if method.order is None:
         return None
     return np.random.default_rng(method.order).permutation(n_features)
 
 
 def _listed(kept: Ints, n_features: int) -> dict[str, Any]:
-    """Kept features for the record; all of them need no list."""
+    """Return kept features for the record; if all are kept, without a list."""
     return {"count": len(kept), "features": None if len(kept) == n_features else kept.tolist()}
 
 
 def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 16) -> None:
-    """Run a method on a few rows and columns, so that loading its kernels is not on the clock."""
+    """Run a method on a few rows and columns, so that loading its kernels is not timed."""
     rows = np.concatenate([np.flatnonzero(y == c)[:classes] for c in np.unique(y)])
     few = X[np.sort(rows)][:, : min(columns, X.shape[1])]
     few = few.tocsc() if sp.issparse(few) else few
@@ -258,13 +258,13 @@ def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 1
         try:
             selector = make(method, 0)
             few = encoded(method, few, y[np.sort(rows)])
-            # A few rows may look like something else: the measure is that of all of them.
+            # The measure is picked from all rows: a few may look different.
             settle_measure(selector, method, encoded(method, X, y), y)
             selector.fit(few, y[np.sort(rows)])
-        except Exception:  # the cell itself will say what is wrong
+        except Exception:  # the cell itself will report the error
             return
 
 
 def as_method(plain: Mapping[str, Any]) -> Method:
-    """A method from what was sent to a worker."""
+    """Return the method that was sent to a worker."""
     return Method(**plain)

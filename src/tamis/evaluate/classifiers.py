@@ -1,4 +1,4 @@
-"""The classifiers that judge a selection, by name: scikit-learn's, with the settings stated here.
+"""The classifiers that evaluate a selection, by name: scikit-learn's, with these settings.
 
 ========  ============================================================================
 knn1      the nearest neighbour
@@ -11,10 +11,10 @@ nb        naive Bayes: Bernoulli where every kept value is 0 or 1, Gaussian else
 lr        logistic regression, ``LogisticRegression(C=1)``
 ========  ============================================================================
 
-Scaling happens inside the fold, with the training rows only, for knn1, knn, svm, rbf and lr:
-columns of which most values are 0 (fewer than half of all kept values are not) are divided by
-their largest absolute value and stay sparse; others are standardised. What the values are decides,
-not how they are stored. tree and nb take values as they are.
+Scaling happens inside the fold, with the training rows only, for knn1, knn, svm, rbf and lr: if
+most kept values are 0, columns are divided by their largest absolute value and stay sparse;
+otherwise they are standardised. The values decide, not the storage. tree and nb take values
+unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tamis._registry import CLASSIFIERS
 from tamis.core.errors import InputError, ParameterError
 
-#: Largest table (in numbers) that is filled with its zeros for a classifier that needs them.
+#: Largest table (in numbers) that is made dense for a classifier that needs it.
 MOST_DENSE = 200_000_000
 
 _SCALED: dict[str, Callable[[int], BaseEstimator]] = {
@@ -55,7 +55,7 @@ _PLAIN: dict[str, Callable[[int], BaseEstimator]] = {
 
 
 def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, if all of them are known and none comes twice."""
+    """Return the names; raise one sentence for an unknown or duplicated one."""
     for name in names:
         if name not in CLASSIFIERS:
             raise ParameterError(
@@ -67,9 +67,9 @@ def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseEstimator, Any]:
-    """An unfitted classifier for such training rows, and what to do to rows before it sees them.
+    """Return an unfitted classifier for such training rows, and the function that prepares rows.
 
-    With no column left there is nothing to learn: the most frequent class is predicted.
+    Without columns the most frequent class is predicted.
     """
     if train.shape[1] == 0:
         return DummyClassifier(strategy="prior"), np.asarray
@@ -86,7 +86,7 @@ def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseE
 
 
 def settings_of(name: str) -> str:
-    """The settings of a classifier in words, which are part of what a result stands for."""
+    """Return the settings of a classifier as text, which is part of the identity of a result."""
     if name == "nb":
         return "BernoulliNB() or GaussianNB()"
     made = (_SCALED | _PLAIN)[name](0)
@@ -94,7 +94,7 @@ def settings_of(name: str) -> str:
 
 
 def mostly_zeros(X: Any) -> bool:
-    """Whether fewer than half of the values are not 0."""
+    """Return True if fewer than half of the values are nonzero."""
     filled = int(X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X))
     return bool(2 * filled < X.shape[0] * X.shape[1])
 

@@ -1,7 +1,7 @@
-"""Methods to compare, by words: ``saola``, ``saola:alpha=0.05``, ``my.module:Top:size=5``.
+"""Methods to compare, by name: ``saola``, ``saola:alpha=0.05``, ``my.module:Top:size=5``.
 
-A method travels to worker processes, and into the name of a cell, as plain JSON: the class and its
-parameters. So what was computed can be read from the cache, and nothing is pickled.
+A method is sent to worker processes, and enters the identity of a cell, as plain JSON: the class
+and its parameters. So the cache shows what was computed, and nothing is pickled.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from tamis.methods import FeatureStreamSelector, Rule
 from tamis.methods.measured import MeasuringRule
 from tamis.sources.arrays.in_memory import MemorySource
 
-#: Parameters that hold the seed of a method that draws; each fold gets its own unless it is given.
+#: Parameters that hold the seed of a random method; each fold gets its own unless it is given.
 SEEDS = ("seed", "random_state")
 
 
 @dataclass(frozen=True)
 class Method:
-    """A selector to be made inside a cell.
+    """A selector to be created inside a cell.
 
     Attributes
     ----------
     label : str
-        What tables call it.
+        Its name in tables.
     where : str
         Its class: ``package.module:Class``.
     params : dict
         Its parameters as JSON; an estimator or a measure inside is its class and parameters.
     level : dict
-        Of ``alpha`` and ``threshold``: the level for the measure that "auto" picks in the fold.
+        ``alpha`` or ``threshold`` for the measure that "auto" picks in the fold.
     order : int or None
         Seed of a random order of arrival; None is the order of the columns.
     family : str
-        The label without the order: what runs over several orders are gathered by.
+        The label without the order, which groups runs over several orders.
     encode : str or None
-        How numbers become categories before the selector sees them, learned from the training rows.
+        The encoder that is applied before the selector, fitted on the training rows.
     """
 
     label: str
@@ -62,7 +62,7 @@ class Method:
     encode: str | None = None
 
     def identity(self) -> dict[str, Any]:
-        """What decides its answer, as JSON; the label is only a name."""
+        """Return what decides its result, as JSON; the label is only a name."""
         return {
             "class": self.where,
             "params": dict(self.params),
@@ -74,21 +74,21 @@ class Method:
 
     @property
     def streams(self) -> bool:
-        """Whether it has kept something before the last feature arrives."""
+        """Return True if it keeps features before the last one arrives."""
         kind = load_class(self.where)
         if issubclass(kind, Rule):
             return issubclass(kind.machinery, FeatureStreamSelector)
         return hasattr(kind, "feed")
 
     def shuffled(self, order: int) -> Method:
-        """The same, with features arriving in a random order."""
+        """Return the same method, with features arriving in a random order."""
         return replace(
             self, label=f"{self.label} @{order}", order=order, family=self.family or self.label
         )
 
 
 def parse_methods(given: Any) -> list[Method]:
-    """Methods from words, selectors, or a mapping of labels to either.
+    """Return methods from names, selectors, or a mapping of labels to either.
 
     >>> [m.label for m in parse_methods("saola,fcbf:threshold=0.01")]
     ['saola', 'fcbf:threshold=0.01']
@@ -128,7 +128,7 @@ def named_method(text: str, label: str | None = None) -> Method:
 
 
 def make(method: Method, seed: int) -> Any:
-    """The selector of a method, not fitted yet; its own seed where it draws and none was given."""
+    """Return the unfitted selector of a method; if it is random and has no seed, with this one."""
     params = {name: _value(value) for name, value in method.params.items()}
     kind = load_class(method.where)
     for name in SEEDS:
@@ -138,19 +138,19 @@ def make(method: Method, seed: int) -> Any:
 
 
 def encoded(method: Method, X: Any, y: Any) -> Any:
-    """Training columns as the method wants them."""
+    """Return the training columns, encoded for the method."""
     encoder = resolve_encoder(method.encode)
     return X if encoder is None else transformer_of(encoder).fit(X, y).transform(X)
 
 
 def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:
-    """Give the measure that "auto" picks for these columns the level that was asked for."""
+    """Set the requested level on the measure that "auto" picks for these columns."""
     if method.level:
         settle_measure(selector, method, X, y)
 
 
 def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
-    """Put the measure that "auto" picks for these columns in its place."""
+    """Replace "auto" by the measure that it picks for these columns."""
     rule = rule_of(type(selector))
     if getattr(selector, "measure", None) != "auto" or not issubclass(rule, MeasuringRule):
         return
@@ -169,7 +169,7 @@ def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
 
 
 def _spec(made: Any) -> dict[str, Any]:
-    """An estimator or a measure as its class and parameters."""
+    """Return an estimator or a measure as its class and parameters."""
     kind = rule_of(type(made))
     if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
         raise ParameterError(
@@ -196,22 +196,22 @@ def _plain(value: Any, owner: type) -> Any:
 
 
 def _value(plain: Any) -> Any:
-    """What `_plain` was made from."""
+    """Return the object that `_plain` was made from."""
     if isinstance(plain, Mapping):
         return load_any(plain["class"])(**{k: _value(v) for k, v in plain["params"].items()})
     return plain
 
 
 def load_any(where: str) -> Any:
-    """A class at ``package.module:Class`` that need not be a selector."""
+    """Return the class at ``package.module:Class``, which need not be a selector."""
     module, _, name = where.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 def _code_of(where: str) -> str:
-    """A hash of the source of a class and of its bases outside scikit-learn.
+    """Return a hash of the source of a class and of its bases outside scikit-learn.
 
-    A version is the same while somebody works on a method; its source is not.
+    While somebody works on a method its version stays the same, but its source does not.
     """
     digest = hashlib.blake2b(digest_size=8)
     kind = load_class(where)
@@ -231,5 +231,5 @@ def _short(text: str) -> str:
 
 
 def canonical(thing: Any) -> str:
-    """JSON in one form only, for hashing."""
+    """Return JSON in canonical form, for hashing."""
     return json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

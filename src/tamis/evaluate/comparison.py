@@ -1,7 +1,7 @@
-"""Compare selectors: data sets x methods x folds, judged by classifiers, finished cells kept.
+"""Compare selectors: data sets x methods x folds, evaluated by classifiers, with a cache.
 
-``compare`` reads the data, makes the folds, asks the cache which cells are finished, lets worker
-processes do the others, and gathers everything in a `Results`.
+``compare`` reads the data, makes the folds, looks up which cells are finished, runs the others in
+worker processes, and collects everything in a `Results`.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from tamis.evaluate.results import Results, check_place
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import Report, silent
 
-#: Given a function that tells what has been found so far, after every cell.
+#: Called after every cell with a function that returns what has been found so far.
 Watch = Callable[[Callable[[], list[Line]]], None]
 
-#: Classifiers that judge unless others are asked for: those of the papers.
+#: The default classifiers: those of the papers.
 DEFAULT_CLASSIFIERS = ("knn", "svm", "tree", "nb")
 
 
 @dataclass(eq=False)
 class CellState:
-    """A cell, what is known about it, and where the rows of its fold lie."""
+    """A cell, what is known about it, and the rows of its fold."""
 
     cell: Cell
     fold: Fold
     record: dict[str, Any] = field(default_factory=dict)
 
     def kept(self) -> Any:
-        """What its selection kept, as workers are told."""
+        """Return what its selection kept, for a worker."""
         return (self.record["selection"] or {}).get("kept")
 
 
@@ -90,33 +90,33 @@ def compare(
         ``"saola,mrmr:n_features=50"``, selectors, or a mapping of labels to either. A class of
         your own is ``package.module:Class``. ``alpha=`` and ``threshold=`` set the level of the
         measure.
-    classifiers : sequence of str, or words with commas
-        Who judges: knn1, knn, svm, rbf, tree, nb, lr.
+    classifiers : sequence of str, or str with commas
+        The classifiers: knn1, knn, svm, rbf, tree, nb, lr.
     cv : str or int, default="5x10"
         REPEATSxFOLDS, stratified, for data without an official split.
     split : {"official", "never"}
-        Whether an official split is used where a data set has one.
+        Whether the official split of a data set is used, if it has one.
     random_state : int, default=0
-        Seed of the folds, and of methods that draw.
+        Seed of the folds, and of random methods.
     control : str, optional
         The method the others are tested against; default: the first.
     paired : {"corrected-t", "t", "wilcoxon"}
         The test behind win, tie and loss on one data set.
     out : path, optional
-        Folder for the results; the cells are kept in its ``cells``. Without it nothing is kept.
+        Folder for the results; the cells are saved in its ``cells``. Without it nothing is saved.
     cache : path, optional
-        Folder of the cells, where several results share one.
+        Folder of the cells, if several results share one.
     n_jobs : int, optional
         Worker processes; default: one per core.
     cluster : str or dask.distributed.Client, optional
-        Do the cells there instead: ``"tcp://host:8786"``, a client, or ``"local:2"``. `out` must be
-        a folder that all hosts share. A cell is kept when all its steps are finished.
+        Run the cells there instead: ``"tcp://host:8786"``, a client, or ``"local:2"``. `out` must
+        be a folder that all hosts share. A cell is saved when all its steps are finished.
     cell_seconds, cell_megabytes : float, optional
-        What each step of a cell (the selection, then each classifier) may take. A step that
-        exceeds it is stopped and reported as such.
+        Limits of each step of a cell (the selection, then each classifier). A step that exceeds
+        one is stopped and reported as such.
     shares : sequence of float
-        Shares of the features after which the kept set is judged, for methods that have one then;
-        see `over_time`.
+        Shares of the features after which the kept set is evaluated, for streaming methods; see
+        `over_time`.
     reading : mapping, optional
         How files are read, as the options of ``tamis.open``.
     progress : callable, optional
@@ -134,10 +134,10 @@ def compare(
     >>> found.grid("accuracy", "knn").shape
     (1, 2)
     """
-    judges = check_classifiers(_words(classifiers))
+    judges = check_classifiers(_names(classifiers))
     chosen, scheme = parse_methods(methods), parse_cv(cv)
     caps = Caps(cell_seconds, cell_megabytes)
-    asked: dict[str, Any] = {
+    params: dict[str, Any] = {
         "methods": [asdict(method) for method in chosen],
         "classifiers": list(judges),
         "cv": str(scheme),
@@ -151,7 +151,7 @@ def compare(
         "versions": _versions(),
         "command": masked(command),
     }
-    _check(asked, n_jobs)
+    _check(params, n_jobs)
     if out is not None:
         check_place(out)
     sets = read_all(data, reading)
@@ -165,7 +165,7 @@ def compare(
         )
         for one in sets
     }
-    asked["data"] = [_about(one, folds[one.name]) for one in sets]
+    params["data"] = [_about(one, folds[one.name]) for one in sets]
     states = _cells(sets, folds, chosen, random_state, tuple(float(share) for share in shares))
     with _work_folder(out) as work:
         cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
@@ -177,33 +177,33 @@ def compare(
             pool, tasks, len(states), cells, progress,
             lambda: None if watch is None else watch(lambda: interim_lines(states, judges)),
         )  # fmt: skip
-    results = results_of(asked, states, sets, len(tasks))
+    results = results_of(params, states, sets, len(tasks))
     if out is not None:
         results.save(out)
     return results
 
 
-def _words(given: Sequence[str] | str) -> list[str]:
+def _names(given: Sequence[str] | str) -> list[str]:
     if not isinstance(given, str):
         return list(given)
-    return [word.strip() for word in given.split(",") if word.strip()]
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
-def _check(asked: dict[str, Any], n_jobs: int | None) -> None:
-    """Raise one sentence for what cannot be done."""
-    check("compare", "random_state", asked["random_state"], Number(0, integer=True))
-    check("compare", "split", asked["split"], OneOf(("official", "never")))
-    check("compare", "paired", asked["paired"], OneOf(PAIRED_TESTS))
+def _check(params: dict[str, Any], n_jobs: int | None) -> None:
+    """Raise one sentence for parameters out of range."""
+    check("compare", "random_state", params["random_state"], Number(0, integer=True))
+    check("compare", "split", params["split"], OneOf(("official", "never")))
+    check("compare", "paired", params["paired"], OneOf(PAIRED_TESTS))
     check("compare", "n_jobs", n_jobs, (Number(1, integer=True), Nothing()))
     for cap in ("cell_seconds", "cell_megabytes"):
-        check("compare", cap, asked[cap], (Number(0, open_low=True), Nothing()))
-    labels = [method["label"] for method in asked["methods"]]
-    if asked["control"] not in labels:
+        check("compare", cap, params[cap], (Number(0, open_low=True), Nothing()))
+    labels = [method["label"] for method in params["methods"]]
+    if params["control"] not in labels:
         raise ParameterError(
-            f"the control {asked['control']!r} is none of the methods; give one of "
+            f"the control {params['control']!r} is none of the methods; give one of "
             f"{', '.join(labels)}"
         )
-    shares = asked["shares"]
+    shares = params["shares"]
     for share in shares:
         check("compare", "shares", share, Number(0, 1, open_low=True))
     if not shares or sorted(set(shares)) != shares or shares[-1] != 1.0:
@@ -217,7 +217,7 @@ def _cells(
     random_state: int,
     shares: tuple[float, ...],
 ) -> list[CellState]:
-    """Every cell, data set by data set and fold by fold, so that all methods get on alike."""
+    """Return every cell, by data set and fold, so that all methods progress alike."""
     return [
         CellState(
             Cell(
@@ -233,7 +233,7 @@ def _cells(
 def _unfinished(
     states: list[CellState], judges: tuple[str, ...], cells: CellCache, caps: Caps, work: Path
 ) -> list[Task]:
-    """Look every cell up; give a task for each that is not finished."""
+    """Look up every cell; return a task for each that is not finished."""
     tasks = []
     for state in states:
         state.record = cells.load(state.cell)
@@ -261,7 +261,7 @@ def _run(
     progress: Report,
     watch: Callable[[], None],
 ) -> None:
-    """Do the tasks; what is finished is kept at once."""
+    """Run the tasks; save every finished step at once."""
     done = total - len(tasks)
     progress("comparing", done, total)
 
@@ -306,7 +306,7 @@ def _write_fold(fold: Fold, work: Path) -> None:
 
 @contextmanager
 def _work_folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """A folder for arrays that workers map; it goes afterwards, and so do those of killed runs."""
+    """Provide a folder for arrays that workers map; remove it, and those of killed runs."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="tamis-compare-") as folder:
             yield Path(folder)

@@ -1,11 +1,10 @@
-"""Streams over time: what is kept, and how good it is, while features arrive.
+"""Curves: what is kept, and how accurate it is, over time, orders or thresholds.
 
 `over_time`        against the share of features seen (the OSFS paper's Figure 10)
 `over_orders`      over random orders of arrival (its Figures 11 to 13; SAOLA's Figures 6 and 7)
 `over_thresholds`  over levels of the measure (SAOLA's Figure 8 and Table XIV)
 
-Each is a comparison like any other, with the same folds, caps and cache, brought down to points
-that can be drawn.
+Each is a comparison with the same folds, caps and cache, reduced to points for a plot.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _MEANING = {
 
 @dataclass(eq=False)
 class Curves:
-    """Points that can be drawn: one for each data set, method, classifier and x.
+    """Points for a plot: one per data set, method, classifier and x.
 
     Attributes
     ----------
@@ -67,20 +66,20 @@ class Curves:
     points : pyarrow.Table
         Means over the folds, and their standard deviations; see ``POINTS``.
     asked : dict
-        What was asked, as of a comparison.
+        The parameters of the comparison.
     """
 
     kind: Kind
     points: pa.Table
-    asked: dict[str, Any]
+    params: dict[str, Any]
 
     @property
     def meaning(self) -> str:
-        """What x is, in words."""
+        """The meaning of x, as text."""
         return _MEANING[self.kind]
 
     def line(self, data: str, method: str, classifier: str, y: str = "accuracy") -> Any:
-        """One curve: x and y as arrays, x rising."""
+        """Return one curve: x and y as arrays, sorted by x."""
         rows = [
             (row["x"], row[y])
             for row in self.points.to_pylist()
@@ -91,7 +90,7 @@ class Curves:
         return np.array(x, dtype=float), np.array(values, dtype=float)
 
     def to_markdown(self) -> str:
-        """The points as a table."""
+        """Return the points as a table."""
         lines = [
             f"# Over {self.kind}\n",
             f"x: {self.meaning}. Means over the folds; ± is the standard deviation.\n",
@@ -113,7 +112,7 @@ class Curves:
         return "\n".join(lines) + "\n"
 
     def _spread(self) -> list[str]:
-        """How far the orders are apart."""
+        """Return the range over the orders."""
         lines = [
             "| data | method | classifier | orders | accuracy: lowest | mean | highest | "
             "kept: lowest | mean | highest |",
@@ -136,16 +135,16 @@ class Curves:
         """Write over_KIND.parquet, .json and .md into a folder."""
         path = Path(folder) / f"over_{self.kind}"
         put(path.with_suffix(".parquet"), self.points)
-        put(path.with_suffix(".json"), json.dumps(self.asked, indent=1, ensure_ascii=False) + "\n")
+        put(path.with_suffix(".json"), json.dumps(self.params, indent=1, ensure_ascii=False) + "\n")
         put(path.with_suffix(".md"), self.to_markdown())
 
 
 def open_curves(folder: str | os.PathLike[str], kind: Kind) -> Curves:
-    """Read what `Curves.save` wrote."""
+    """Read the curves that `Curves.save` wrote."""
     path = Path(folder) / f"over_{kind}"
     try:
-        asked = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        return Curves(kind, pq.read_table(path.with_suffix(".parquet")), asked)
+        params = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return Curves(kind, pq.read_table(path.with_suffix(".parquet")), params)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise SourceError(f"{folder} holds no curves over {kind}") from error
 
@@ -153,9 +152,9 @@ def open_curves(folder: str | os.PathLike[str], kind: Kind) -> Curves:
 def over_time(
     data: Any, methods: Any, classifiers: Any = "knn", *, points: int = 10, **options: Any
 ) -> Curves:
-    """Accuracy and number kept against the share of features that have arrived.
+    """Compute accuracy and number kept against the share of features that have arrived.
 
-    Methods that wait for the last feature have one point, the last. `options` are those of
+    Methods that need all features have one point, the last. `options` are those of
     `compare`.
     """
     check("over_time", "points", points, Number(1, integer=True))
@@ -172,7 +171,7 @@ def over_time(
 def over_orders(
     data: Any, methods: Any, classifiers: Any = "knn", *, orders: int = 12, **options: Any
 ) -> Curves:
-    """Accuracy and number kept over the order of the columns and `orders` random orders.
+    """Compute accuracy and number kept for the order of the columns and `orders` random orders.
 
     Order k is the permutation drawn with seed k, so more orders can be added later.
     """
@@ -196,9 +195,9 @@ def over_thresholds(
     name: str = "alpha",
     **options: Any,
 ) -> Curves:
-    """Accuracy and number kept over values of a parameter: ``alpha``, ``threshold``, or any other.
+    """Compute accuracy and number kept over values of a parameter, such as ``alpha``.
 
-    Methods are given as words here; those that have no such parameter are left out.
+    Methods are given by name here; those without this parameter are left out.
     """
     variants = threshold_variants(methods, name, values)
     results = _compare(
@@ -214,7 +213,7 @@ def over_thresholds(
 def threshold_variants(
     methods: Any, name: str, values: Sequence[float]
 ) -> list[tuple[str, float, Method]]:
-    """The methods that have a parameter, at each of its values."""
+    """Return the methods that have a parameter, at each of its values."""
     words = methods.split(",") if isinstance(methods, str) else list(methods)
     if not words or not all(isinstance(word, str) for word in words):
         raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
@@ -225,7 +224,7 @@ def threshold_variants(
         try:
             made = [named_method(f"{word}:{name}={value}") for value in values]
         except ParameterError as error:
-            named_method(word)  # a method that is not known is another matter
+            named_method(word)  # an unknown method is an error, however
             last = error
             continue
         variants += [(word, value, method) for value, method in zip(values, made, strict=True)]
@@ -235,7 +234,7 @@ def threshold_variants(
 
 
 def _compare(data: Any, methods: Any, classifiers: Any, what: str, **options: Any) -> Results:
-    """A comparison whose cells are kept where asked, and whose tables are not."""
+    """Run a comparison whose cells are saved, if requested, but whose tables are not."""
     progress: Report = options.pop("progress", silent)
     options["progress"] = lambda _, done, total: progress(what, done, total)
     out = options.pop("out", None)
@@ -247,7 +246,7 @@ def _compare(data: Any, methods: Any, classifiers: Any, what: str, **options: An
 def _curves(
     kind: Kind, results: Results, found: list[dict[str, Any]], options: dict[str, Any]
 ) -> Curves:
-    curves = Curves(kind, pa.Table.from_pylist(found, POINTS), results.asked)
+    curves = Curves(kind, pa.Table.from_pylist(found, POINTS), results.params)
     if options.get("out") is not None:
         curves.save(options["out"])
     return curves
@@ -256,7 +255,7 @@ def _curves(
 def _point(
     results: Results, data: str, label: str, method: str, judge: str, x: float, share: float = 1.0
 ) -> dict[str, Any]:
-    """One point: means over the folds that gave a result."""
+    """Return one point: means over the folds with a result."""
 
     def values(metric: str) -> Any:
         return results.fold_values(metric, data, label, judge, share)

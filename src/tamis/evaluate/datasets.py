@@ -1,8 +1,8 @@
-"""Data sets to compare on: read once, checked, and laid out as plain arrays that cells map.
+"""Data sets of a comparison: read once, checked, and saved as arrays that workers map.
 
 A data set is a file that ``tamis.open`` reads, a pair ``TRAIN:TEST`` of such files, a folder with
 X.npz or X.npy, y.npy and meta.json (whose "split" gives row ranges), or arrays. Workers map the
-arrays from disk, so any number of them share one copy.
+arrays from disk, so all of them share one copy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tamis.sources.base import refuse_without_target
 
 Ints = npt.NDArray[np.int64]
 
-#: What the second part of an official split is called.
+#: Names of the test part of an official split.
 _TEST_PARTS = ("test", "valid")
 
 
@@ -43,13 +43,13 @@ class DataSet:
     Attributes
     ----------
     name : str
-        What tables call it.
+        Its name in tables.
     X : scipy CSR matrix or ndarray
         The features.
     codes, classes : ndarray
-        The class of each row by number, and the classes as they were given.
+        The class code of each row, and the original classes.
     official : (train rows, test rows) or None
-        The official split, where there is one.
+        The official split, if there is one.
     names : Names or None
         Names of the features; None means prefix + (number + base).
     """
@@ -65,7 +65,7 @@ class DataSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short hash of the numbers and classes: the same data has the same results."""
+        """A short hash of the numbers and classes."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(repr((self.X.shape, sp.issparse(self.X))).encode())
         for array in (*_arrays(self.X).values(), self.codes):
@@ -79,13 +79,13 @@ class DataSet:
         return int(self.X.shape[1])
 
     def name_of(self, feature: int) -> str:
-        """The name of a feature."""
+        """Return the name of a feature."""
         if self.names is not None:
             return self.names[feature]
         return f"{self.name_prefix}{feature + self.name_base}"
 
     def write(self, folder: Path) -> None:
-        """Lay the arrays out for `map_data`."""
+        """Save the arrays for `map_data`."""
         folder.mkdir()
         for name, array in _arrays(self.X).items():
             np.save(folder / f"{name}.npy", array)
@@ -94,7 +94,7 @@ class DataSet:
 
 
 def map_data(folder: Path) -> tuple[Any, Ints]:
-    """The features and class codes that `DataSet.write` laid out, mapped from disk."""
+    """Return the features and class codes that `DataSet.write` saved, mapped from disk."""
     codes = np.load(folder / "codes.npy")
     if (folder / "dense.npy").is_file():
         return np.load(folder / "dense.npy", mmap_mode="r"), codes
@@ -113,10 +113,10 @@ def _arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
 
 
 def read_all(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSet]:
-    """Read what `compare` was given: a path, several, or a mapping of names to paths or arrays.
+    """Read the data sets: a path, several, or a mapping of names to paths or arrays.
 
-    `reading` says how files are read, as for ``tamis.open``. A file whose format has no such option
-    is read without it, so that files of several formats can be given together.
+    `reading` holds options of ``tamis.open``. Options that a format does not have are ignored, so
+    that files of several formats can be given together.
     """
     reading = reading or {}
     if isinstance(data, Mapping):
@@ -125,7 +125,7 @@ def read_all(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSe
         data = [data]
     if not isinstance(data, Sequence) or not len(data):
         raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
-    return _with_names_of_their_own([read_one(given, None, reading) for given in data])
+    return _with_unique_names([read_one(given, None, reading) for given in data])
 
 
 def read_one(
@@ -151,7 +151,7 @@ def read_one(
 
 
 def _open(path: str, reading: Mapping[str, Any]) -> Source:
-    """Open a file with those options that its reader has."""
+    """Open a file with the options that its reader has."""
     format = reading.get("format") or format_of(path)
     known = inspect.signature(reader(format)).parameters
     takes_all = any(p.kind is p.VAR_KEYWORD for p in known.values())
@@ -170,7 +170,7 @@ def _of_source(source: Source, name: str) -> DataSet:
 
 
 def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
-    """Names of all columns; words, which have no order, are refused on the way."""
+    """Return the names of all columns; raise one sentence for text columns, which have no order."""
     parts: list[str] = list(source.names() or ())
     if source.axis == "columns" and not parts:
         for block in to_columns(source).columns():
@@ -188,7 +188,7 @@ def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
 
 
 def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -> DataSet:
-    """Two files, one to train on and one to test on, as one data set with an official split."""
+    """Read a training and a test file as one data set with an official split."""
     for path in (train, test):
         if not os.path.exists(path):
             raise SourceError(f"{path}: there is no such file or folder (in {train}:{test})")
@@ -202,7 +202,7 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
             "files with the same columns"
         )
     if sp.issparse(first.X) and sp.issparse(second.X):
-        # A svmlight file ends with its last nonzero column; the wider of the two knows better.
+        # A svmlight file ends with its last nonzero column; the wider of the two decides.
         width = max(first.n_features, second.n_features)
         for part in (first, second):
             part.X.resize((part.X.shape[0], width))
@@ -217,7 +217,7 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
 
 
 def _folder(path: Path, name: str | None) -> DataSet:
-    """A folder with X.npz or X.npy, y.npy and perhaps meta.json."""
+    """Read a folder with X.npz or X.npy, y.npy and perhaps meta.json."""
     name = name or path.name
     try:
         y = np.load(path / "y.npy", allow_pickle=False)
@@ -235,7 +235,7 @@ def _folder(path: Path, name: str | None) -> DataSet:
 
 
 def _split_of(split: Any, n_rows: int, path: Path) -> tuple[Ints, Ints] | None:
-    """Row ranges of meta.json as rows; None where there is no part to test on."""
+    """Return the row ranges of meta.json as rows; None if there is no test part."""
     part = next((p for p in _TEST_PARTS if split and p in split), None)
     if part is None or "train" not in split:
         return None
@@ -257,7 +257,7 @@ def _checked(
     prefix: str,
     base: int,
 ) -> DataSet:
-    """Numbers in canonical arrays, and a target of classes."""
+    """Return a data set with canonical arrays; raise one sentence if it cannot be used."""
     target = Target.of(y)
     target.refuse_constant()
     if target.codes is None or target.classes is None:
@@ -285,13 +285,13 @@ def _dense(X: Any) -> Any:
 
 
 def _stem(path: str) -> str:
-    """The name of a file without its extensions."""
+    """Return the name of a file without its extensions."""
     name = os.path.basename(os.path.normpath(masked(path)))
     return name.split(".")[0] or name
 
 
-def _with_names_of_their_own(sets: list[DataSet]) -> list[DataSet]:
-    """Number data sets whose files have the same name."""
+def _with_unique_names(sets: list[DataSet]) -> list[DataSet]:
+    """Append numbers to data sets whose files have the same name."""
     seen: dict[str, int] = {}
     for one in sets:
         count = seen[one.name] = seen.get(one.name, 0) + 1

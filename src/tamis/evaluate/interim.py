@@ -1,4 +1,4 @@
-"""What a comparison has found so far, while cells are still being worked on."""
+"""Interim results of a comparison, while cells are still running."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.evaluate.cells import OK, judge_key
 
 @dataclass(frozen=True)
 class Line:
-    """One method on one data set, judged by one classifier, over the folds that are finished."""
+    """One method on one data set with one classifier, over the finished folds."""
 
     data: str
     method: str
@@ -26,7 +26,7 @@ class Line:
 
 
 def interim_lines(states: Iterable[Any], classifiers: Sequence[str]) -> list[Line]:
-    """Means over the finished folds, in the order of the cells."""
+    """Return means over the finished folds, in the order of the cells."""
     groups: dict[tuple[str, str], list[Any]] = {}
     for state in states:
         groups.setdefault((state.cell.data, state.cell.method.label), []).append(state)

@@ -1,4 +1,4 @@
-"""How good predictions are: accuracy, balanced accuracy, area under the ROC curve, F1."""
+"""Metrics of predictions: accuracy, balanced accuracy, area under the ROC curve, F1."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sklearn.metrics import f1_score, roc_auc_score
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: The metrics of a fold, best first to look at.
+#: The metrics of a fold, the most important first.
 METRICS = ("accuracy", "balanced_accuracy", "auc", "f1")
 
 
 @dataclass(frozen=True)
 class Quality:
-    """The metrics of one set of predictions; NaN where a metric has no meaning."""
+    """The metrics of one set of predictions; NaN if a metric has no meaning."""
 
     accuracy: float
     balanced_accuracy: float
@@ -34,16 +34,16 @@ def quality(truth: Ints, predicted: Ints, scores: Floats | None, classes: Ints) 
     truth, predicted : ndarray of int
         Class codes of the test rows.
     scores : ndarray of shape (n_rows,) or (n_rows, n_classes), or None
-        What the classifier ranks by; one column where there are two classes.
+        Decision scores of the classifier; one column for two classes.
     classes : ndarray of int
         The codes that the columns of `scores` belong to.
 
     Notes
     -----
     Balanced accuracy is the mean recall of the classes that occur in the test rows. F1 is the mean
-    over classes (macro), so no class has to be called the positive one. The area under the curve
-    of more than two classes is the mean over classes, each against the rest, of those that the
-    test rows have and do not consist of.
+    over classes (macro), so no class has to be the positive one. The area under the curve of more
+    than two classes is the mean over classes, each against the rest, of those that occur in the
+    test rows together with others.
     """
     right = truth == predicted
     recalls = [float(right[truth == c].mean()) for c in np.unique(truth)]

@@ -2,8 +2,8 @@
 
 Folds of cross-validation share training rows, so their differences are not independent and a plain
 paired t-test says "significant" too often. The corrected resampled t-test (Nadeau, Bengio 2003)
-widens the variance by n_test/n_train; it is the default. The plain one is there because the papers
-used it.
+increases the variance by n_test/n_train; it is the default. The plain one is offered because the
+papers used it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Outcome = Literal["win", "tie", "loss"]
 
 
 def paired_t(a: npt.ArrayLike, b: npt.ArrayLike, *, share: float = 0.0) -> float:
-    """Two-sided p-value of a paired t-test of a - b.
+    """Return the two-sided p-value of a paired t-test of a - b.
 
     `share` is n_test / n_train of the folds for the corrected resampled t-test; 0 gives the plain
-    one. Differences that are all equal give 1 where they are 0, and 0 elsewhere.
+    one. If all differences are equal the result is 1 if they are 0, else 0.
     """
     d = _differences(a, b)
     if len(d) < 2:
         return math.nan
     variance = float(np.var(d, ddof=1))
     mean = float(np.mean(d))
-    # What is left of equal differences after rounding is no variance.
+    # The rounding errors of equal differences are not variance.
     if variance <= (1e-12 * max(1.0, float(np.max(np.abs(d))))) ** 2:
         return 1.0 if abs(mean) < 1e-12 else 0.0
     t = mean / math.sqrt(variance * (1 / len(d) + share))
@@ -44,7 +44,7 @@ def paired_t(a: npt.ArrayLike, b: npt.ArrayLike, *, share: float = 0.0) -> float
 
 
 def wilcoxon(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Two-sided p-value of Wilcoxon's signed-rank test; the ranks of zeros are split evenly.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test; zeros are split evenly.
 
     Fewer than two differences give NaN, and no difference at all gives 1.
     """
@@ -64,7 +64,7 @@ def compare_pair(
     share: float = 0.0,
     alpha: float = 0.05,
 ) -> Outcome:
-    """Whether `a` wins, ties or loses against `b` on one data set.
+    """Return whether `a` wins, ties or loses against `b` on one data set.
 
     >>> compare_pair([0.9, 0.8, 0.85, 0.9], [0.5, 0.6, 0.55, 0.4], test="t")
     'win'
@@ -82,7 +82,7 @@ def compare_pair(
 
 @dataclass(frozen=True)
 class SignedRankBelief:
-    """Probabilities that the first method is better, that they are practically equal, or worse."""
+    """Probabilities that the first method is better, practically equal, or worse."""
 
     better: float
     equal: float
@@ -98,7 +98,7 @@ def bayesian_signed_rank(
     samples: int = 50_000,
     random_state: int = 0,
 ) -> SignedRankBelief:
-    """How probable it is that `a` is better than `b` by more than `rope`, over data sets.
+    """Return the probability that `a` is better than `b` by more than `rope`, over data sets.
 
     The Bayesian signed-rank test (Benavoli, Corani, Demšar, Zaffalon, JMLR 18, 2017): weights of
     the data sets are drawn from a Dirichlet distribution with one pseudo-observation of weight
@@ -108,7 +108,7 @@ def bayesian_signed_rank(
     check("bayesian_signed_rank", "prior", prior, Number(0, open_low=True))
     z = np.concatenate([[0.0], _differences(a, b)])
     middle = (z[:, None] + z[None, :]) / 2
-    slack = 1e-12  # a difference of exactly the rope is practically none, whatever its last bit
+    slack = 1e-12  # exactly the rope counts as practically equal, whatever the last bit
     above = (middle > rope + slack).astype(np.float64)
     below = (middle < -rope - slack).astype(np.float64)
     rng = np.random.default_rng(random_state)
@@ -117,12 +117,12 @@ def bayesian_signed_rank(
     down = np.einsum("si,ij,sj->s", weights, below, weights, optimize=True)
     regions = np.stack([up, 1 - up - down, down])
     largest = regions >= regions.max(axis=0) - 1e-12
-    won = (largest / largest.sum(axis=0)).mean(axis=1)  # regions that tie share the draw
+    won = (largest / largest.sum(axis=0)).mean(axis=1)  # tied regions share the draw
     return SignedRankBelief(*(float(x) for x in won))
 
 
 def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
-    """What `a` has more than `b`, over the pairs that both have."""
+    """Return `a` minus `b`, over the pairs that both have."""
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
         raise InputError("give two lists of the same length: paired results")

@@ -1,7 +1,7 @@
-"""Worker processes that do cells, each under a cap of time and memory.
+"""Worker processes that run cells, each under limits of time and memory.
 
-A worker that exceeds a cap is ended, and the step it was at is reported as such; another worker
-goes on with what is left of the cell.
+A worker that exceeds a limit is killed, and its current step is reported as such; another worker
+resumes the cell with the next step.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from tamis.engine.workers.executors import workers
 from tamis.evaluate.cells import FAILED, MEMORY_CAP, TIME_CAP, Caps, outcome
 from tamis.kernels.threads import thread_count, threads
 
-#: Seconds between two looks at the clock and the memory of the workers.
+#: Seconds between two checks of the time and memory of the workers.
 LOOK = 0.05
 
-#: Seconds a worker may take to get ready: to start, to map the data, to compile once.
+#: Seconds a worker may take to start, to map the data and to compile.
 READY = 600.0
 
 
 @dataclass
 class Task:
-    """A message for a worker, and whom it is about."""
+    """A message for a worker, and the cell it is about."""
 
     about: Any
     message: dict[str, Any]
-    #: Steps that are finished, so that another worker can go on with the rest.
+    #: Finished steps, so that another worker can resume with the rest.
     done: list[str] = field(default_factory=list)
 
 
 class _Process:
-    """One worker process and the task it is at."""
+    """One worker process and its current task."""
 
     def __init__(self, threads: int, answers: queue.Queue[tuple[_Process, dict[str, Any]]]) -> None:
         limits = dict.fromkeys(
@@ -53,7 +53,7 @@ class _Process:
             [sys.executable, "-m", "tamis.evaluate.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env={**os.environ, **limits}, text=True, encoding="utf-8",
-            start_new_session=True,  # Ctrl-C in a terminal goes to us only
+            start_new_session=True,  # Ctrl-C in a terminal goes to this process only
         )  # fmt: skip
         self.task: Task | None = None
         self.step = ""
@@ -68,7 +68,7 @@ class _Process:
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
         except (BrokenPipeError, OSError):
-            return  # it is gone, and the listener will say so
+            return  # it has ended, and the listener reports it
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -86,7 +86,7 @@ class _Process:
         self.step, self.since = step, time.monotonic()
 
     def end(self) -> None:
-        """End the process at once; what it was at is lost."""
+        """Kill the process; its current step is lost."""
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -102,7 +102,7 @@ Finished = Callable[[Any, str, dict[str, Any]], None]
 
 
 class Pool:
-    """Runs tasks in `n_jobs` worker processes, which share the cores."""
+    """Run tasks in `n_jobs` worker processes, which share the cores."""
 
     def __init__(self, n_jobs: int, caps: Caps) -> None:
         self._jobs, self._threads = n_jobs, max(1, thread_count() // n_jobs)
@@ -111,7 +111,7 @@ class Pool:
         self._processes: list[_Process] = []
 
     def run(self, tasks: Iterable[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
-        """Do all tasks; `finished` hears of every step, `ended` of every cell."""
+        """Do all tasks; call `finished` after each step and `ended` after each cell."""
         waiting = deque(tasks)
         try:
             for _ in range(min(self._jobs, len(waiting))):
@@ -136,7 +136,7 @@ class Pool:
             return
         task = process.task
         if process not in self._processes or task is None:
-            return  # it was replaced meanwhile
+            return  # it was replaced in the meantime
         if "begin" in message:
             process.begin(message["begin"])
         elif "gone" in message:
@@ -165,7 +165,7 @@ class Pool:
         return None
 
     def _capped(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A step whose peak came and went between two looks has exceeded the cap all the same."""
+        """Return the record, as a memory cap if the peak was exceeded between two checks."""
         if record["status"] == MEMORY_CAP:
             return record | {"cap": self._megabytes or 0.0}
         over = self._megabytes is not None and record.get("peak_megabytes", 0.0) > self._megabytes
@@ -182,11 +182,11 @@ class Pool:
         finished: Finished,
         ended: Callable[[Any], None],
     ) -> None:
-        """End a worker, report the step it was at, and let another go on with the rest."""
+        """Kill a worker, report its current step, and let another worker do the rest."""
         task, step = process.task, process.step
         assert task is not None
         process.end()
-        if step == "ready":  # nothing was begun: the whole cell is the step
+        if step == "ready":  # no step was begun: report the first
             step = "selection" if task.message["kept"] is None else task.message["classifiers"][0]
             record = record | {"passing": True}
         finished(task.about, step, record)
@@ -206,7 +206,7 @@ class Pool:
 
 
 def _death(code: int) -> dict[str, Any]:
-    """What to say of a worker that ended by itself."""
+    """Return the record of a worker that ended unexpectedly."""
     if code == -9:
         note = "the system ended the process, probably for lack of memory"
     elif code < 0:

@@ -1,4 +1,4 @@
-"""Who is trained on which rows: official splits, or repeated stratified folds, the same for all.
+"""Training and test rows: official splits, or repeated stratified folds, the same for all.
 
 ``5x10`` is five times ten folds: the rows are shuffled five times, and cut into ten stratified
 folds each time. (As in "5x2cv": repeats come first.) ``10`` is ten folds, once. The shuffle of a
@@ -26,7 +26,7 @@ Split = Literal["official", "never"]
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """So many times so many stratified folds."""
+    """Repeated stratified folds."""
 
     repeats: int
     folds: int
@@ -54,7 +54,7 @@ def parse_cv(text: str | int | CrossValidation) -> CrossValidation:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows to train on and rows to test on; both rise."""
+    """Training rows and test rows, both sorted."""
 
     repeat: int
     number: int
@@ -63,17 +63,17 @@ class Fold:
 
     @cached_property
     def digest(self) -> str:
-        """A short hash of the rows: what makes a fold this fold."""
+        """A short hash of the rows, which identifies the fold."""
         return digest_of(self.train, self.test)
 
     @property
     def share(self) -> float:
-        """Test rows for each training row: what the corrected t-test needs."""
+        """Test rows per training row, for the corrected t-test."""
         return len(self.test) / len(self.train)
 
 
 def digest_of(train: Ints, test: Ints) -> str:
-    """A short hash of the rows of a fold."""
+    """Return a short hash of the rows of a fold."""
     digest = hashlib.blake2b(digest_size=16)
     for rows in (train, test):
         digest.update(str(len(rows)).encode())
@@ -89,7 +89,7 @@ def make_folds(
     *,
     name: str = "the data",
 ) -> list[Fold]:
-    """The folds of a data set: its official split, if given, else repeated stratified folds."""
+    """Return the folds of a data set: its official split, if given, else stratified folds."""
     if official is not None:
         train, test = official
         if len(np.unique(codes[train])) < 2:
@@ -115,14 +115,14 @@ def make_folds(
 def _cut(codes: Ints, folds: int, random_state: int, repeat: int) -> list[Fold]:
     state = int(np.random.SeedSequence([random_state, repeat]).generate_state(1)[0])
     cutter = StratifiedKFold(folds, shuffle=True, random_state=state)
-    with warnings.catch_warnings():  # make_folds has said it, by name
+    with warnings.catch_warnings():  # make_folds has warned already
         warnings.filterwarnings("ignore", message="The least populated class")
         parts = list(cutter.split(np.zeros((len(codes), 1)), codes))
     return [Fold(repeat, i, np.sort(train), np.sort(test)) for i, (train, test) in enumerate(parts)]
 
 
 def fold_seed(random_state: int, fold: Fold) -> int:
-    """The seed of what draws at random inside a fold: another one for every fold."""
+    """Return the seed of random draws inside a fold, different for every fold."""
     return int(
         np.random.SeedSequence([random_state, 1, fold.repeat, fold.number]).generate_state(1)[0]
     )

@@ -1,4 +1,4 @@
-"""Pictures of results, with matplotlib."""
+"""The critical-difference diagram, with matplotlib."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def critical_differences(results: Results, classifier: str) -> Any:
-    """Average ranks on a line, best on the left; bars join those that cannot be told apart."""
+    """Plot average ranks, best on the left; bars join those that do not differ significantly."""
     found = results.summary()["classifiers"][classifier]["ranks"]
     if found is None:
         raise InputError(
-            "there are no ranks to draw: give two data sets and two methods, or more of them"
+            "there are no ranks to plot: give two data sets and two methods, or more of them"
         )
     module = need("matplotlib.figure", extra="plot", what_for="Results.plot_ranks")
     ranks, methods = found["average_ranks"], results.methods
@@ -44,7 +44,7 @@ def critical_differences(results: Results, classifier: str) -> Any:
     axes.plot([1, 1 + width], [-0.75, -0.75], color="#D55E00", linewidth=3)
     axes.text(1, -0.85, f"critical difference {width:.2f}", va="bottom")
     axes.margins(x=0.25)
-    axes.set_ylim(below + 0.6 * half, -1.7)  # downwards, with room for the words on top
+    axes.set_ylim(below + 0.6 * half, -1.7)  # downwards, with space for the text on top
     axes.set_axis_off()
     axes.set_title(f"Average ranks of accuracy with {classifier}")
     return figure

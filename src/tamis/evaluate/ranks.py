@@ -1,8 +1,8 @@
 """Ranks over data sets: Friedman, Iman-Davenport, Nemenyi with its critical difference, Holm.
 
-A table has a row for each data set and a column for each method. Rank 1 is the best; tied methods
-share the mean of their ranks. A method without a result on a data set (NaN) ranks last there: to
-leave the data set out would favour whoever failed on it.
+A table has one row per data set and one column per method. Rank 1 is the best; tied methods share
+the mean of their ranks. A method without a result on a data set (NaN) ranks last there: leaving
+the data set out would favour methods that failed on it.
 
 References
 ----------
@@ -28,7 +28,7 @@ _LEVEL = Number(0, 1, open_low=True, open_high=True)
 
 
 def rank_rows(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
-    """Ranks of the methods on every data set.
+    """Return the ranks of the methods on every data set.
 
     >>> rank_rows([[0.9, 0.8, 0.9]])
     array([[1.5, 3. , 1.5]])
@@ -40,14 +40,14 @@ def rank_rows(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
 
 
 def average_ranks(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
-    """Mean rank of every method over the data sets."""
+    """Return the mean rank of every method over the data sets."""
     mean: Floats = rank_rows(table, larger_is_better=larger_is_better).mean(axis=0)
     return mean
 
 
 @dataclass(frozen=True)
 class Friedman:
-    """Do the methods differ at all? Friedman's test, and the sharper F form of Iman and Davenport.
+    """Friedman's test of any difference, and the more powerful F form of Iman and Davenport.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Friedman:
 
 
 def friedman(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Friedman:
-    """Friedman's test with both corrections.
+    """Return Friedman's test with both corrections.
 
     Two methods are allowed: the test is then a sign test in its normal approximation.
     """
@@ -108,7 +108,7 @@ def friedman(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Friedman
 
 
 def nemenyi_q(n_methods: int, alpha: float = 0.05) -> float:
-    """The q of Nemenyi's test: the studentised range for infinite degrees of freedom, over √2.
+    """Return the q of Nemenyi's test: the studentised range (infinite df) over √2.
 
     >>> round(nemenyi_q(4), 3), round(nemenyi_q(4, alpha=0.10), 3)
     (2.569, 2.291)
@@ -119,12 +119,12 @@ def nemenyi_q(n_methods: int, alpha: float = 0.05) -> float:
 
 
 def standard_error(n_methods: int, n_data: int) -> float:
-    """Standard error of the difference of two average ranks."""
+    """Return the standard error of the difference of two average ranks."""
     return math.sqrt(n_methods * (n_methods + 1) / (6 * n_data))
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
-    """Average ranks that differ by at least this much differ significantly (Nemenyi).
+    """Return the difference of average ranks from which on methods differ (Nemenyi).
 
     >>> round(critical_difference(4, 14), 2)
     1.25
@@ -134,7 +134,7 @@ def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> flo
 
 
 def nemenyi_p(average: npt.ArrayLike, n_data: int) -> Floats:
-    """P-values of all pairs of methods by Nemenyi's test, from their average ranks."""
+    """Return the p-values of all pairs of methods by Nemenyi's test, from their average ranks."""
     mean = np.asarray(average, dtype=np.float64)
     z = np.abs(mean[:, None] - mean[None, :]) / standard_error(len(mean), n_data)
     p = stats.studentized_range.sf(z * math.sqrt(2), len(mean), np.inf)
@@ -142,7 +142,7 @@ def nemenyi_p(average: npt.ArrayLike, n_data: int) -> Floats:
 
 
 def cliques(average: npt.ArrayLike, difference: float) -> list[list[int]]:
-    """Largest groups of methods whose average ranks lie within the critical difference.
+    """Return the largest groups of methods whose average ranks are within the critical difference.
 
     >>> cliques([3.143, 2.0, 2.893, 1.964], 1.12)
     [[3, 1, 2], [2, 0]]
@@ -164,7 +164,7 @@ def cliques(average: npt.ArrayLike, difference: float) -> list[list[int]]:
 class AgainstControl:
     """One method against the control.
 
-    `z` is positive where the control ranks better; `p` is two-sided, `p_holm` is the p-value
+    `z` is positive if the control ranks better; `p` is two-sided, `p_holm` is the p-value
     adjusted by Holm's step-down for all the methods compared with the control.
     """
 
@@ -175,7 +175,7 @@ class AgainstControl:
 
 
 def holm(average: npt.ArrayLike, n_data: int, control: int) -> list[AgainstControl]:
-    """Every other method against a control, by average ranks, with Holm's correction.
+    """Compare every other method with a control, by average ranks, with Holm's correction.
 
     The most significant comes first.
     """
@@ -192,7 +192,7 @@ def holm(average: npt.ArrayLike, n_data: int, control: int) -> list[AgainstContr
 
 
 def holm_adjust(p: Sequence[float] | Floats) -> Floats:
-    """Holm's adjusted p-values, in the order given.
+    """Return Holm's adjusted p-values, in the order given.
 
     >>> holm_adjust([0.02, 0.01, 0.6]).tolist()
     [0.04, 0.03, 0.6]

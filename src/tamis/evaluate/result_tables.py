@@ -1,4 +1,4 @@
-"""The records of all cells, put into the tables of a `Results`."""
+"""Collect the records of all cells into the tables of a `Results`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tamis.evaluate.results import COSTS, ROWS, SELECTIONS, Results
 
 
 def results_of(
-    asked: dict[str, Any], states: Sequence[Any], sets: Sequence[DataSet], computed: int
+    params: dict[str, Any], states: Sequence[Any], sets: Sequence[DataSet], computed: int
 ) -> Results:
-    """Put the records of all cells into tables."""
+    """Return the records of all cells as results."""
     by_name = {one.name: one for one in sets}
     rows: list[dict[str, Any]] = []
     selections: list[dict[str, Any]] = []
     for state in states:
         about = by_name[state.cell.data]
         selections += _selection_rows(state, about)
-        for classifier in asked["classifiers"]:
+        for classifier in params["classifiers"]:
             rows += _score_rows(state, about, classifier)
     return Results(
         pa.Table.from_pylist(rows, ROWS),
         pa.Table.from_pylist(selections, SELECTIONS),
-        asked,
+        params,
         computed,
     )
 
@@ -65,7 +65,7 @@ def _selection_rows(state: Any, about: DataSet) -> list[dict[str, Any]]:
 
 
 def _score_rows(state: Any, about: DataSet, classifier: str) -> list[dict[str, Any]]:
-    """The rows of a cell and a classifier: one for each share."""
+    """Return the rows of a cell and a classifier, one per share."""
     cell, selection = state.cell, state.record["selection"]
     score = state.record["scores"].get(judge_key(classifier))
     if selection["status"] != OK or score is None:

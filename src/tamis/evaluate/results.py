@@ -1,8 +1,8 @@
-"""What a comparison found: a typed table, its summaries, and its folder on disk.
+"""The results of a comparison: a typed table, its summaries, and its folder on disk.
 
-``results.parquet``     one row for each data set, method, fold, classifier (and share of features)
+``results.parquet``     one row per data set, method, fold, classifier (and share of features)
 ``selections.parquet``  what each method kept on each fold, by number and name
-``compare.json``        what was asked, of what data, with which versions
+``compare.json``        the parameters, the data and the versions
 ``summary.json``        means, ranks, tests and stability, for programs
 ``summary.md``          the same, for people
 ``cells/``              finished cells, so that nothing is computed twice
@@ -92,43 +92,43 @@ class Results:
     Attributes
     ----------
     rows : pyarrow.Table
-        One row for each data set, method, fold, classifier and share of features; see ``ROWS``.
+        One row per data set, method, fold, classifier and share of features; see ``ROWS``.
     selections : pyarrow.Table
-        One row for each data set, method, fold and share: what was kept; see ``SELECTIONS``.
+        One row per data set, method, fold and share: what was kept; see ``SELECTIONS``.
     asked : dict
-        What was asked: data, methods, classifiers, folds, random_state, control, caps, versions.
+        The parameters: data, methods, classifiers, folds, random_state, control, caps, versions.
     computed : int
-        Cells that were worked on; the others were finished before.
+        Number of cells that were computed; the others were finished before.
     """
 
     rows: pa.Table
     selections: pa.Table
-    asked: dict[str, Any]
+    params: dict[str, Any]
     computed: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @property
     def data(self) -> list[str]:
         """The data sets, in the order given."""
-        return [one["name"] for one in self.asked["data"]]
+        return [one["name"] for one in self.params["data"]]
 
     @property
     def methods(self) -> list[str]:
         """The methods, in the order given."""
-        return [one["label"] for one in self.asked["methods"]]
+        return [one["label"] for one in self.params["methods"]]
 
     @property
     def classifiers(self) -> list[str]:
         """The classifiers, in the order given."""
-        return list(self.asked["classifiers"])
+        return list(self.params["classifiers"])
 
     @property
     def control(self) -> str:
-        """The method that the others are tested against."""
-        return str(self.asked["control"])
+        """The method that the others are compared with."""
+        return str(self.params["control"])
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """A column of `rows` as an array."""
+        """Return a column of `rows` as an array."""
         if name not in self._columns:
             self._columns[name] = self.rows[name].to_numpy(zero_copy_only=False)
         return self._columns[name]
@@ -136,7 +136,7 @@ class Results:
     def fold_values(
         self, metric: str, data: str, method: str, classifier: str, share: float = 1.0
     ) -> Floats:
-        """A metric fold by fold, in the order of the folds; NaN where a cell gave no result."""
+        """Return a metric per fold, in the order of the folds; NaN for a cell without a result."""
         which = (
             (self.column("data") == data)
             & (self.column("method") == method)
@@ -149,10 +149,10 @@ class Results:
     def grid(
         self, metric: str = "accuracy", classifier: str | None = None, share: float = 1.0
     ) -> Floats:
-        """Means over the folds: a row for each data set, a column for each method.
+        """Return means over the folds: one row per data set, one column per method.
 
-        A method with a fold that gave no result has no mean (NaN): half of its folds would not be
-        comparable. What a selection costs or keeps needs no classifier.
+        A method with a fold without a result has no mean (NaN): half of its folds would not be
+        comparable. The costs and the size of a selection need no classifier.
         """
         judge = classifier or self.classifiers[0]
         if metric not in (*METRICS, *COSTS, "fit_seconds", "predict_seconds",
@@ -161,7 +161,7 @@ class Results:
                 f"metric {metric!r} is not known; give one of {', '.join(METRICS)}"
             )
         if judge not in self.classifiers:
-            raise ParameterError(f"classifier {judge!r} was not asked for")
+            raise ParameterError(f"there are no results of the classifier {judge!r}")
         return np.array(
             [
                 [_mean(self.fold_values(metric, d, m, judge, share)) for m in self.methods]
@@ -170,8 +170,8 @@ class Results:
         )
 
     def stability(self, data: str, method: str) -> Stability:
-        """How alike the selections of a method are over the folds of a data set."""
-        about = next(one for one in self.asked["data"] if one["name"] == data)
+        """Return the stability of the selections of a method over the folds of a data set."""
+        about = next(one for one in self.params["data"] if one["name"] == data)
         kept = []
         for row in self._selected(data, method):
             if row["status"] != OK:
@@ -187,38 +187,38 @@ class Results:
         return [r for r in self._columns["selected"] if (r["data"], r["method"]) == (data, method)]
 
     def problems(self) -> list[dict[str, Any]]:
-        """Cells that gave no result, and why."""
+        """Return the cells without a result, and why."""
         wanted = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
         table = self.rows.select(wanted).to_pylist()
         return [row for row in table if row["status"] != OK]
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas frame."""
+        """Return the rows as a pandas DataFrame."""
         from tamis.core.errors import need
 
         need("pandas", extra="pandas", what_for="to_pandas")
         return self.rows.to_pandas()
 
     def summary(self) -> dict[str, Any]:
-        """Means, ranks, tests and stability, as plain values."""
+        """Return means, ranks, tests and stability, as plain values."""
         from tamis.evaluate.summary import summarise
 
         return summarise(self)
 
     def to_markdown(self) -> str:
-        """The summary as a page."""
+        """Return the summary as Markdown."""
         from tamis.evaluate.summary import as_markdown
 
         return as_markdown(self)
 
     def plot_ranks(self, classifier: str | None = None) -> Any:
-        """Draw a critical-difference diagram; returns a matplotlib figure."""
+        """Plot a critical-difference diagram; returns a matplotlib figure."""
         from tamis.evaluate.rank_plot import critical_differences
 
         return critical_differences(self, classifier or self.classifiers[0])
 
     def _repr_html_(self) -> str:
-        """In a notebook: mean accuracy, a row for each data set."""
+        """Return mean accuracy with one row per data set, for a notebook."""
         judge = self.classifiers[0]
         heads = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.methods))
         rows = [
@@ -232,12 +232,12 @@ class Results:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write everything to a folder; a file is replaced when the new one is complete."""
         path = Path(folder)
-        record = {"format_version": FORMAT_VERSION, **self.asked}
+        record = {"format_version": FORMAT_VERSION, **self.params}
         put(path / "results.parquet", self.rows)
         put(path / "selections.parquet", self.selections)
         put(path / "summary.json", _json(self.summary()))
         put(path / "summary.md", self.to_markdown())
-        # Last, because it is what makes the folder a folder of results.
+        # Last, because this file marks the folder as a folder of results.
         put(path / "compare.json", _json(record))
         return path
 
@@ -248,16 +248,16 @@ def open_results(folder: str | os.PathLike[str]) -> Results:
     if not (place / "compare.json").is_file():
         raise SourceError(f"{folder} holds no results; it has no compare.json by tamis compare")
     try:
-        asked = json.loads((place / "compare.json").read_text(encoding="utf-8"))
-        if "seed" in asked:  # what `random_state` was called in earlier versions
-            asked["random_state"] = asked.pop("seed")
-        written = asked.pop("format_version")
+        params = json.loads((place / "compare.json").read_text(encoding="utf-8"))
+        if "seed" in params:  # what `random_state` was called in earlier versions
+            params["random_state"] = params.pop("seed")
+        written = params.pop("format_version")
         rows = pq.read_table(place / "results.parquet")
         selections = pq.read_table(place / "selections.parquet")
         if written == FORMAT_VERSION:
             if not (rows.schema.equals(ROWS) and selections.schema.equals(SELECTIONS)):
                 raise ValueError("its columns are not those of results")
-            return Results(rows, selections, asked)
+            return Results(rows, selections, params)
     except (LookupError, ValueError, AttributeError, OSError, pa.ArrowException) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise SourceError(

@@ -1,4 +1,4 @@
-"""How alike the selections of the folds are.
+"""Stability of the selections over the folds.
 
 References
 ----------
@@ -24,8 +24,8 @@ Ints = npt.NDArray[np.int64]
 class Stability:
     """Nogueira's measure with its confidence interval, and Kuncheva's index.
 
-    1 is the same set every time, 0 is what sets drawn at random would give. NaN where nothing can
-    be said: fewer than two selections, or all of them empty or holding every feature.
+    1 is the same set every time, 0 is the stability of random sets. NaN if undefined: fewer than
+    two selections, or all of them empty or holding every feature.
     """
 
     nogueira: float
@@ -36,9 +36,9 @@ class Stability:
 
 
 def stability(kept: Sequence[npt.ArrayLike], n_features: int, level: float = 0.95) -> Stability:
-    """Stability of some selections, each a list of feature numbers.
+    """Return the stability of some selections, each a list of feature numbers.
 
-    Only features that were selected at least once are looked at: those never selected add nothing.
+    Only features that were selected at least once are counted: the others contribute nothing.
 
     >>> round(stability([[0, 1], [0, 1], [0, 2]], 10).nogueira, 3)
     0.583
@@ -68,11 +68,12 @@ def stability(kept: Sequence[npt.ArrayLike], n_features: int, level: float = 0.9
 
 
 def kuncheva(sets: Sequence[Ints], n_features: int) -> float:
-    """Mean over pairs of (r - e) / (min(k_i, k_j) - e): r are shared, e = k_i k_j / d by chance.
+    """Return the mean over pairs of (r - e) / (min(k_i, k_j) - e).
 
-    For sets of one size this is Kuncheva's index. For sets of different sizes, which hers does not
-    cover, the largest possible overlap stands in for the size. Pairs about which it says nothing
-    (an empty set, or one that holds every feature) are left out.
+    r features are shared, and e = k_i k_j / d are expected by chance. For sets of one size this is
+    Kuncheva's index. For sets of different sizes, which hers does not cover, the largest possible
+    overlap replaces the size. Pairs for which it is undefined (an empty set, or one that holds
+    every feature) are left out.
     """
     values = []
     for a, b in combinations(sets, 2):

@@ -1,4 +1,4 @@
-"""Results in short: means, average ranks, tests, stability; as plain values and as a page."""
+"""Summary of results: means, average ranks, tests, stability; as plain values and Markdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROPE = 0.01
 
 
 def summarise(results: Results) -> dict[str, Any]:
-    """Means, ranks, tests and stability as plain values; None where there is no number."""
+    """Return means, ranks, tests and stability as plain values; None if there is no number."""
     return {
         "control": results.control,
         "classifiers": {
@@ -54,9 +54,9 @@ def summarise(results: Results) -> dict[str, Any]:
 
 
 def rank_summary(results: Results, judge: str, metric: str = "accuracy") -> dict[str, Any] | None:
-    """Friedman, Iman-Davenport, Nemenyi, Holm and Bayesian signed-rank over the data sets.
+    """Return Friedman, Iman-Davenport, Nemenyi, Holm and Bayesian tests over the data sets.
 
-    None where there are fewer than two methods or data sets.
+    None if there are fewer than two methods or data sets.
     """
     table = np.round(results.grid(metric, judge), 12)  # means equal on paper are tied
     n, k = table.shape
@@ -93,10 +93,10 @@ def rank_summary(results: Results, judge: str, metric: str = "accuracy") -> dict
 
 
 def win_tie_loss(results: Results, judge: str, metric: str = "accuracy") -> dict[str, list[int]]:
-    """The control against every other method: data sets won, tied and lost by the paired test.
+    """Count the data sets that the control won, tied and lost against every other method.
 
-    Over the folds; where there is one split only, over its test rows. Who gave no result where the
-    other did has lost.
+    By the paired test over the folds; with a single split, over its test rows. A method without a
+    result loses against one with a result.
     """
     found = {}
     for method in results.methods:
@@ -118,13 +118,13 @@ def _outcome(results: Results, data: str, method: str, judge: str, metric: str) 
         if math.isnan(p) or p > 0.05:
             return "tie"
         return "win" if rows[0].mean() > rows[1].mean() else "loss"
-    about = next(one for one in results.asked["data"] if one["name"] == data)
+    about = next(one for one in results.params["data"] if one["name"] == data)
     share = about["test_rows"] / about["train_rows"]
-    return compare_pair(ours, theirs, test=results.asked["paired"], share=share)
+    return compare_pair(ours, theirs, test=results.params["paired"], share=share)
 
 
 def _right(results: Results, data: str, method: str, judge: str) -> Floats:
-    """1 for each test row of a single split that was predicted rightly, else 0."""
+    """Return 1 for each test row of a single split that was predicted correctly, else 0."""
     which = (
         (results.column("data") == data)
         & (results.column("method") == method)
@@ -140,8 +140,8 @@ def _right(results: Results, data: str, method: str, judge: str) -> Floats:
 
 
 def as_markdown(results: Results) -> str:
-    """The summary as a page of tables."""
-    asked = results.asked
+    """Return the summary as Markdown tables."""
+    params = results.params
     parts = ["# Comparison of feature selectors\n", _intro(results)]
     for judge in results.classifiers:
         parts.append(f"## Accuracy ({judge})\n")
@@ -156,18 +156,18 @@ def as_markdown(results: Results) -> str:
         parts.append(_grid(results, results.grid(metric), form, mean=False))
     parts.append(_stability(results))
     parts += [_problems(results), _notes(results)]
-    if asked["command"]:
-        parts.append(f"To do it again: {code(asked['command'])}\n")
-    versions = ", ".join(f"{name} {number}" for name, number in asked["versions"].items())
-    parts.append(f"random_state={asked['random_state']}; {versions}.\n")
+    if params["command"]:
+        parts.append(f"To do it again: {code(params['command'])}\n")
+    versions = ", ".join(f"{name} {number}" for name, number in params["versions"].items())
+    parts.append(f"random_state={params['random_state']}; {versions}.\n")
     return "\n".join(part for part in parts if part)
 
 
 def _intro(results: Results) -> str:
-    asked = results.asked
+    params = results.params
     lines = [
         "Features were selected inside each training fold. Folds are the same for all methods. "
-        f"Cross-validation: {asked['cv']} (repeats x folds, stratified), unless a data set has an "
+        f"Cross-validation: {params['cv']} (repeats x folds, stratified), unless a data set has an "
         "official split and it was used.\n",
         "| data | rows | features | classes | folds | train | test | fingerprint |",
         "|---|---:|---:|---:|---:|---:|---:|---|",
@@ -175,7 +175,7 @@ def _intro(results: Results) -> str:
     lines += [
         f"| {cell(d['name'])} | {d['rows']:,} | {d['features']:,} | {len(d['classes'])} | "
         f"{d['folds']} | {d['train_rows']:,} | {d['test_rows']:,} | `{d['fingerprint'][:16]}` |"
-        for d in asked["data"]
+        for d in params["data"]
     ]
     return "\n".join(lines) + "\n"
 
@@ -183,7 +183,7 @@ def _intro(results: Results) -> str:
 def _grid(
     results: Results, values: Floats, form: Callable[[float], str], *, mean: bool = True
 ) -> str:
-    """A table of data sets x methods, and their mean where all have one."""
+    """Return a table of data sets x methods, and their mean if all have one."""
     lines = [
         "| data | " + " | ".join(cell(m) for m in results.methods) + " |",
         "|---|" + "---:|" * len(results.methods),
@@ -201,7 +201,7 @@ def _grid(
 
 
 def _why_not(results: Results, data: str, method: str) -> str:
-    """The word for a cell of a table without a number."""
+    """Return the reason for a cell of a table without a number."""
     words = {
         row["status"]
         for row in results.problems()
@@ -211,14 +211,14 @@ def _why_not(results: Results, data: str, method: str) -> str:
 
 
 def _tests(results: Results, judge: str) -> str:
-    """Ranks, tests and win/tie/loss of one classifier."""
+    """Return ranks, tests and win/tie/loss of one classifier."""
     lines = []
     found = rank_summary(results, judge)
     won = win_tie_loss(results, judge)
     control = results.control
     if won:
         name = {"corrected-t": "corrected resampled t-test", "t": "paired t-test"}.get(
-            results.asked["paired"], "Wilcoxon's test"
+            results.params["paired"], "Wilcoxon's test"
         )
         lines += [
             f"Wins/ties/losses of {cell(control)} by a {name} at 5% (over test rows where there is "
@@ -247,7 +247,7 @@ def _tests(results: Results, judge: str) -> str:
 
 
 def _against(found: dict[str, Any], control: str) -> str:
-    """The control against each other method: Holm, and the Bayesian signed-rank."""
+    """Return the control against each other method: Holm, and the Bayesian signed-rank test."""
     lines = [
         f"| {cell(control)} against | z | p | p (Holm) | P(better) | P(equal) | P(worse) |",
         "|---|---:|---:|---:|---:|---:|---:|",
@@ -268,7 +268,7 @@ def _against(found: dict[str, Any], control: str) -> str:
 
 
 def _stability(results: Results) -> str:
-    if all(one["folds"] < 2 for one in results.asked["data"]):
+    if all(one["folds"] < 2 for one in results.params["data"]):
         return ""
     lines = [
         "## Stability of the selections\n",
@@ -312,9 +312,9 @@ def _problems(results: Results, most: int = 20) -> str:
 
 
 def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
-    """What methods and classifiers warned of: data, who, the first such warning, how often.
+    """Return the warnings of methods and classifiers: data, source, first such warning, count.
 
-    Numbers in a warning differ from fold to fold, so it is told once for each method and data set.
+    Numbers in a warning differ from fold to fold, so it is reported once per method and data set.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for row in results.selections.select(["data", "method", "status", "note"]).to_pylist():
@@ -353,7 +353,7 @@ def _plain_dict(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of words as aligned columns: the first to the left, the others to the right.
+    """Align rows of text as columns: the first to the left, the others to the right.
 
     >>> table_lines([["a", "b"], ["word", "1.5"]])
     ['a       b', 'word  1.5']

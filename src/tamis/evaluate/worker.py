@@ -1,7 +1,7 @@
-"""A worker process: reads tasks as lines of JSON, answers every finished step with a line of JSON.
+"""A worker process: reads tasks as lines of JSON, and writes one line per finished step.
 
-Started by `pool.py` as ``python -m tamis.evaluate.worker``, so that it has nothing of the caller's
-process and can be stopped at any moment. A task names a data folder, a fold, a method and the
+Started by `pool.py` as ``python -m tamis.evaluate.worker``, so that it shares nothing with the
+calling process and can be killed at any time. A task names a data folder, a fold, a method and the
 classifiers; the answers are ``{"begin": step}`` and ``{"end": step, "record": {...}}``.
 """
 
@@ -25,19 +25,19 @@ from tamis.evaluate.datasets import map_data
 
 
 class Worker:
-    """Does tasks one after the other; holds the data of the last few."""
+    """Run tasks one after the other; keep the data of the last few."""
 
     def __init__(self, answers: TextIO) -> None:
         self._answers = answers
         self._warm: set[str] = set()
 
-    def _say(self, **message: Any) -> None:
+    def _send(self, **message: Any) -> None:
         self._answers.write(json.dumps(message) + "\n")
         self._answers.flush()
 
     def do(self, task: dict[str, Any]) -> None:
-        """Select (unless that was done before), then let every classifier judge."""
-        self._say(begin="ready")
+        """Select (unless that was done before), then run every classifier."""
+        self._send(begin="ready")
         X, codes = _data(task["folder"])
         train, test = (np.load(f"{task['fold']}.{part}.npy") for part in ("train", "test"))
         y, truth = codes[train], codes[test]
@@ -47,7 +47,7 @@ class Worker:
         if kept is None:
             kept = self._select(task, columns, y)
         for classifier in task["classifiers"] if kept is not None else ():
-            self._say(begin=classifier)
+            self._send(begin=classifier)
             scores = []
             try:
                 for one in kept:
@@ -57,8 +57,8 @@ class Worker:
                 record = {**scores[-1], "over": scores}
             except Exception as error:
                 record = failure(error)
-            self._say(end=classifier, record=record)
-        self._say(end="task", record={})
+            self._send(end=classifier, record=record)
+        self._send(end="task", record={})
 
     def _select(self, task: dict[str, Any], columns: Any, y: Any) -> Any:
         method = as_method(task["method"])
@@ -66,12 +66,12 @@ class Worker:
         if name not in self._warm:
             self._warm.add(name)
             warm_up(method, columns, y)
-        self._say(begin="selection")
+        self._send(begin="selection")
         try:
             record = select_features(method, task["seed"], columns, y, task["shares"])
         except Exception as error:
             record = failure(error)
-        self._say(end="selection", record=record)
+        self._send(end="selection", record=record)
         return record.get("kept")
 
 
@@ -81,16 +81,16 @@ def _data(folder: str) -> Any:
 
 
 def _end_with(parent: int) -> None:
-    """End when the process that started us is gone, even in the middle of a cell."""
+    """Exit when the parent process has ended, even in the middle of a cell."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
 def main() -> None:
-    """Answer tasks until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started us
-    # What a method prints must not come between our answers.
+    """Run tasks until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent
+    # The output of a method must not mix with the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()

@@ -94,7 +94,7 @@ def _sentence(results: Results, summary: dict[str, Any]) -> str:
 
 
 def _facts(results: Results, summary: dict[str, Any]) -> Section:
-    asked = results.asked
+    asked = results.params
     return Facts(
         "At a glance",
         [
@@ -248,7 +248,7 @@ def _notes(results: Results) -> Section | None:
 
 
 def _again(results: Results) -> Section:
-    asked = results.asked
+    asked = results.params
     lines = [str(asked.get("command") or "(made in Python)"), ""]
     lines += [f"random_state={asked.get('random_state')}"]
     lines += [f"{name} {number}" for name, number in asked.get("versions", {}).items()]
