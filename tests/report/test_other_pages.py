@@ -125,7 +125,7 @@ def test_one_data_set_has_no_ranks(tmp_path):
     X, y = load_wine(return_X_y=True)
     data = [_stored(tmp_path / "w.npz", X, y)]
     one = evaluate.compare(data, ["saola", "all"], classifiers=["knn"], cv="1x2", n_jobs=1)
-    with pytest.raises(InputError, match="no ranks to draw"):
+    with pytest.raises(InputError, match="no ranks to plot"):
         one.plot_ranks()
 
 
