@@ -169,14 +169,14 @@ def test_workers_that_have_left_are_not_waited_for_forever(wide, inside):
 # --- the driver is lost -------------------------------------------------------------------------
 
 
-def started(asked, folder):
+def started(arguments, folder):
     """A driver, killed when it has committed a few times; the processes it had begun.
 
     What it leaves in the folder for temporary files is in "tmp" there.
     """
     (folder / "tmp").mkdir()
     driver = subprocess.Popen(
-        [*COMMAND, *asked], cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL,
+        [*COMMAND, *arguments], cwd=folder, start_new_session=True, stderr=subprocess.DEVNULL,
         env=os.environ | {"TMPDIR": str(folder / "tmp")},
     )  # fmt: skip
     try:
@@ -213,9 +213,9 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
 ):
     shutil.copytree(wide.path, tmp_path / "w.cols")
     address = client.scheduler.address if way == "dask" else way
-    asked = ["select", "w.cols", "--out", "run", "--cluster", address, "--checkpoint", "0.01"]
+    arguments = ["select", "w.cols", "--out", "run", "--cluster", address, "--checkpoint", "0.01"]
     others = client.run_on_scheduler(_tasks_left)
-    begun = started([*asked, "--width", "3", "--quiet"], tmp_path)
+    begun = started([*arguments, "--width", "3", "--quiet"], tmp_path)
     last = Selection.open(tmp_path / "run").history[-1]
     assert 0 < last["columns"] < wide.n_columns
     if way == "dask":
@@ -226,7 +226,7 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
         assert not list((tmp_path / "tmp").glob("tamis-*"))
     said = []
     run = resume(tmp_path / "run", cluster=client if way == "dask" else None, say=said.append)
-    assert said == [f"going on behind column {last['columns']:,} of w.cols"]
+    assert said == [f"resuming after column {last['columns']:,} of w.cols"]
     assert_same_log(run.log, expected, f"resumed after kill -9, {way}")
     assert_same_log(open_run(tmp_path / "run").log, expected, "as it was written")
 

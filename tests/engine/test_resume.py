@@ -1,4 +1,4 @@
-"""A selection whose driver dies goes on behind its last commit, to the log of one that did not."""
+"""A selection whose driver dies resumes after its last commit, to the same log."""
 
 from __future__ import annotations
 
