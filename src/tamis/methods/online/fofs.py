@@ -7,8 +7,7 @@ from typing import ClassVar, Unpack
 
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, Range
-from tamis.methods.online.kept_learner import KeptLearner
-from tamis.methods.online.learner import OnlineLearner, StreamOptions
+from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
 
 
 class FofsLearner(KeptLearner):
@@ -37,15 +36,14 @@ class FofsLearner(KeptLearner):
 
     References
     ----------
-    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
-    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
-    doi:10.1145/3070646
+    Wu, Hoi, Mei, Yu, 2017, as for `SOFS`. doi:10.1145/3070646
 
     Examples
     --------
-    >>> import numpy as np, tamis
+    >>> from tamis import FOFS
+    >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(500, 40))
-    >>> tamis.FOFS(2).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> FOFS(2).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 
@@ -60,12 +58,10 @@ class FofsLearner(KeptLearner):
         n_features: int | str = 500,
         eta: float = 0.2,
         lam: float = 0.01,
-        *,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[KeptOptions],
     ) -> None:
-        OnlineLearner.__init__(self, **options)
-        self.n_features, self.eta, self.lam, self.sizes = n_features, eta, lam, sizes
+        KeptLearner.__init__(self, n_features, **options)
+        self.eta, self.lam = eta, lam
 
     def check_params(self) -> None:
         """Check that shrinking leaves something."""

@@ -10,7 +10,7 @@ whatever chunks they came in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, Range, check
 from tamis.kernels import heap
 from tamis.kernels.threads import over_columns
-from tamis.methods.online.learner import OnlineLearner
+from tamis.methods.online.learner import OnlineLearner, StreamOptions
 from tamis.methods.online.progressive import Recent
 from tamis.methods.online.weights import MOST_SLOTS, Floats, Ints, KeptWeights
 
@@ -109,6 +109,12 @@ class SideBySide:
         return self.chosen.precision
 
 
+class KeptOptions(StreamOptions, total=False):
+    """Options of every learner that keeps few features."""
+
+    sizes: Sequence[int] | None
+
+
 class KeptLearner(OnlineLearner):
     """A learner whose model holds at most `n_features` features.
 
@@ -136,9 +142,17 @@ class KeptLearner(OnlineLearner):
         "n_features": (SIZE, OneOf(("auto",)))
     }
 
-    n_features: int | str
-    sizes: Sequence[int] | None
     model: KeptWeights | SideBySide
+
+    def __init__(
+        self,
+        n_features: int | str = 500,
+        *,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[StreamOptions],
+    ) -> None:
+        OnlineLearner.__init__(self, **options)
+        self.n_features, self.sizes = n_features, sizes
 
     @property
     def n_features_(self) -> int:

@@ -17,7 +17,7 @@ from tamis.core.params import Number, Range
 from tamis.kernels import heap
 from tamis.kernels.row_scoring import list_filled
 from tamis.kernels.threads import over_columns
-from tamis.methods.online.kept_learner import SIZE, KeptLearner
+from tamis.methods.online.kept_learner import SIZE
 from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
 from tamis.methods.online.weights import Floats, Ints, KeptWeights, ListedWeights
 
@@ -143,7 +143,7 @@ class Shards:
         return self.__dict__ | {"_merged": None}
 
 
-class MergedSofsLearner(SecondOrderLearner, KeptLearner):
+class MergedSofsLearner(SecondOrderLearner):
     """SOFS on several shares of the rows at once, merged by precision.
 
     Row r goes to learner s = r mod S, each of which is a SOFS of its own. Their weights are
@@ -179,17 +179,16 @@ class MergedSofsLearner(SecondOrderLearner, KeptLearner):
 
     References
     ----------
-    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
-    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
-    doi:10.1145/3070646. Merging is not part of it.
+    Wu, Hoi, Mei, Yu, 2017, as for `SOFS`. doi:10.1145/3070646. Merging is not part of the paper.
 
     Examples
     --------
-    >>> import numpy as np, tamis
+    >>> import numpy as np
+    >>> from tamis import MergedSOFS
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3)
     >>> X[:, [3, 30]] = rng.normal(size=(500, 2))
-    >>> tamis.MergedSOFS(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> MergedSOFS(n_features=2, shards=4).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 
@@ -199,11 +198,7 @@ class MergedSofsLearner(SecondOrderLearner, KeptLearner):
         "shards": Number(1, integer=True),
     }
 
-    model: Shards  # type: ignore[assignment]
-    n_features: int
-
-    #: There is no "auto" here.
-    sizes = None
+    model: Shards
 
     def __init__(
         self,
@@ -215,6 +210,16 @@ class MergedSofsLearner(SecondOrderLearner, KeptLearner):
         OnlineLearner.__init__(self, **options)
         self.n_features, self.gamma, self.shards = n_features, gamma, shards
 
-    def new_model(self, blocks: int) -> Shards:  # type: ignore[override]
+    def new_model(self, blocks: int) -> Shards:
         """Return one model per shard."""
         return Shards(self.shards, int(self.n_features), blocks)
+
+    @property
+    def n_features_(self) -> int:
+        """How many features may be kept."""
+        return self.model.size
+
+    @property
+    def size_curve_(self) -> dict[int, float]:
+        """Error of the predictions each shard made before it learned a row, by size: one entry."""
+        return self.model.curve

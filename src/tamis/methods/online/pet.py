@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
 from tamis.core.params import Number, Range
-from tamis.methods.online.kept_learner import KeptLearner
-from tamis.methods.online.learner import OnlineLearner, StreamOptions
+from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
 
 
 class PetLearner(KeptLearner):
@@ -34,15 +33,14 @@ class PetLearner(KeptLearner):
 
     References
     ----------
-    Y. Wu, S. C. H. Hoi, T. Mei, N. Yu. Large-Scale Online Feature Selection for Ultra-High
-    Dimensional Sparse Data. ACM Transactions on Knowledge Discovery from Data 11(4), 2017.
-    doi:10.1145/3070646
+    Wu, Hoi, Mei, Yu, 2017, as for `SOFS`. doi:10.1145/3070646
 
     Examples
     --------
-    >>> import numpy as np, tamis
+    >>> import numpy as np
+    >>> from tamis import PET
     >>> X = np.random.default_rng(0).normal(size=(500, 40))
-    >>> tamis.PET(2, eta=0.01).fit(X, X[:, 3] > X[:, 30]).kept_
+    >>> PET(2, eta=0.01).fit(X, X[:, 3] > X[:, 30]).kept_
     array([ 3, 30])
     """
 
@@ -53,12 +51,10 @@ class PetLearner(KeptLearner):
         self,
         n_features: int | str = 500,
         eta: float = 0.2,
-        *,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[KeptOptions],
     ) -> None:
-        OnlineLearner.__init__(self, **options)
-        self.n_features, self.eta, self.sizes = n_features, eta, sizes
+        KeptLearner.__init__(self, n_features, **options)
+        self.eta = eta
 
     @property
     def rates(self) -> tuple[float, ...]:

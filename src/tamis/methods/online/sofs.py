@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
-from tamis.methods.online.kept_learner import KeptLearner
-from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
+from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
+from tamis.methods.online.learner import SecondOrderLearner
 
 
 class SofsLearner(SecondOrderLearner, KeptLearner):
@@ -63,9 +62,7 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
         self,
         n_features: int | str = 500,
         gamma: float = 1.0,
-        *,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Unpack[KeptOptions],
     ) -> None:
-        OnlineLearner.__init__(self, **options)
-        self.n_features, self.gamma, self.sizes = n_features, gamma, sizes
+        KeptLearner.__init__(self, n_features, **options)
+        self.gamma = gamma
