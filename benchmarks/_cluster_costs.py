@@ -14,7 +14,6 @@ from typing import Any
 
 import tamis
 from tamis.core.target import Target
-from tamis.engine.encoded import Encoding
 from tamis.engine.loop import Scorer, advance
 from tamis.engine.persistent.selection_state import state_for
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
@@ -57,7 +56,7 @@ def measured(store: ColumnStore, workers: int) -> Costs:
     """Select with SAOLA as a driver with so many workers, all of them played by this thread."""
     found = Costs(store.n_columns, store.info().details["bytes"])
     selector, target = tamis.SAOLA().to_selector(), Target.of(store.target())
-    state = state_for(selector, store, target, Encoding(None, "error"))
+    state = state_for(selector, store, target, None)
     assert state is not None
     selector.start(target, name_prefix=store.name_prefix, name_base=store.name_base)
     selector.prepare(store.columns(), store.n_columns)

@@ -62,7 +62,7 @@ def rewrite(folder: Path, kind: str, change, number: int = 0) -> None:
 
 def head_of(folder: Path) -> dict:
     with state_file.reading(folder) as opened:
-        return state_file.read_one(opened, "head")
+        return state_file.read_all(opened, "head")[0]
 
 
 def committed(folder: Path) -> int:

@@ -8,11 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from tamis.engine.encoded import Encoding
 
 import tamis
+from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, ParameterError
 from tamis.encode import MDLP, EqualFrequency, Missing
+from tamis.engine.runs import save_run
 from tamis.measures.pairwise_deletion import PairwiseDeletion
+from tamis.sources.arrays.in_memory import MemorySource
+from tamis.sources.axis import write_store
 
 
 def mixed(seed=0, rows=240, gaps=0.1):
@@ -163,3 +168,24 @@ def test_mdlp_needs_classes():
     with pytest.raises(InputError, match="MDLP needs classes, and y holds real numbers"):
         tamis.select(np.random.default_rng(0).normal(size=(9, 2)), "saola", np.arange(9) + 0.5,
                      encode="mdlp")  # fmt: skip
+
+
+def test_workers_read_and_encode_their_columns(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 40)) + 0.8 * y[:, None] * (np.arange(40) % 7 == 0)
+    store = write_store(tmp_path / "numbers.cols", MemorySource(X, y))
+    expected = tamis.select(store, "saola", encode="mdlp")
+    encoded_here = []
+    encode = Encoding.encode
+    monkeypatch.setattr(
+        Encoding, "encode", lambda *given: encoded_here.append(given[1].width) or encode(*given)
+    )
+    for keep_state in (False, True):
+        run = tamis.select(store, "saola", encode="mdlp", cluster="local:1", keep_state=keep_state)
+        assert_same_log(run.log, expected.log, "encoded elsewhere")
+        assert run.source == expected.source
+        # The values of what is kept are read here, one column at a time, and nothing else.
+        assert encoded_here == [1] * len(run.kept_names) * keep_state
+    save_run(run, tmp_path / "run")
+    assert tamis.Selection.open(tmp_path / "run").run.source["encoded"] == run.source["encoded"]

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tamis.engine.workers.prefetch import AHEAD, ahead
+from tamis.engine.loop import AHEAD, ahead
 from tamis.kernels.threads import thread_count, threads
 from waiting import PATIENCE
 

@@ -64,11 +64,6 @@ def arrays_since(log: DecisionLog, mark: Mark) -> Arrays:
     return arrays | _events_since(log, mark)
 
 
-def raw_levels(log: DecisionLog) -> npt.NDArray[np.float32]:
-    """Return the levels as they were appended, also of features whose reason mentions none."""
-    return log._levels.between(0, len(log))
-
-
 def _events_since(log: DecisionLog, mark: Mark) -> Arrays:
     events = log._events.view[mark.events :]
     arrays = {f"event_{key}": events[key] for key in EVENT.names or ()}

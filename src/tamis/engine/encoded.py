@@ -7,7 +7,7 @@ was done is in the record of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -100,16 +100,6 @@ class Encoding:
             rule.measure, rule.alpha = measure, None
         return reason
 
-    def begun(
-        self, selector: FeatureStreamSelector, target: Target, name_prefix: str, name_base: int
-    ) -> FeatureStreamSelector:
-        """Return a selector that has begun its stream, with the measure that fits."""
-        reason = "" if self.idle else self.prepare(selector, target)
-        selector.start(target, name_prefix=name_prefix, name_base=name_base)
-        if reason:
-            selector.measure_reason_ = reason
-        return selector
-
     def _reason(self) -> str:
         if self.cuts:
             return f"every column is turned into categories by {self}"
@@ -163,6 +153,33 @@ class Encoding:
         return cls(encoder, Missing(missing["policy"], missing["values"]))
 
 
+def encoding_of(encode: Any, missing: Missing | str) -> Encoding | None:
+    """Return what is done to columns, or None where they pass unchanged."""
+    if encode is None and missing == "error":
+        return None
+    found = Encoding(encode, missing)
+    return None if found.idle else found
+
+
+#: What the record of a run says where columns pass unchanged.
+UNCHANGED = {"missing": {"policy": "error", "gaps": 0, "columns": 0}}
+
+
+def started(
+    selector: FeatureStreamSelector,
+    encoding: Encoding | None,
+    target: Target,
+    name_prefix: str,
+    name_base: int,
+) -> FeatureStreamSelector:
+    """Return a selector that has started its stream, with the measure that fits the encoding."""
+    reason = "" if encoding is None else encoding.prepare(selector, target)
+    selector.start(target, name_prefix=name_prefix, name_base=name_base)
+    if reason:
+        selector.measure_reason_ = reason
+    return selector
+
+
 class EncodedSoFar:
     """What was done to the columns of a stream so far: gaps counted, cuts of what is kept."""
 
@@ -186,12 +203,6 @@ class EncodedSoFar:
             self._facts[str(feature)] = _facts_of(cuts, feature - first)
         if len(self._facts) > 2 * len(kept) + 64:
             self._facts = self._of(kept)
-
-    def counting(self, scored: Iterable[Any]) -> Iterator[Any]:
-        """Yield scored columns unchanged, and count their missing values on the way."""
-        for columns in scored:
-            self.count(columns.cuts)
-            yield columns
 
     def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
         """Return what the record of a run says."""
@@ -224,22 +235,25 @@ class EncodedSource(ColumnWrapper):
 
     def __init__(self, source: ColumnSource, encoding: Encoding, target: Target) -> None:
         super().__init__(source)
-        self._encoding, self._target = encoding, target
+        self.encoding, self._target = encoding, target
 
     def change(self, block: ColumnBlock) -> ColumnBlock:
         """Return the block as a selector is to see it."""
-        return self._encoding.encode(block, self._target, self._name_of)
+        return self.encoding.encode(block, self._target, self._name_of)
 
-    def note_cuts(self, so_far: EncodedSoFar, kept: npt.NDArray[np.int64]) -> None:
-        """Find the cuts of kept features, in one more pass over the data."""
-        if not len(kept):
-            return
+    def facts_of(self, features: npt.NDArray[np.int64]) -> Facts:
+        """Return cuts and missing values of some features, in one more pass over the data."""
+        facts: Facts = {}
+        if not len(features):
+            return facts
         for block in self._source.columns():
-            inside = kept[(kept >= block.first) & (kept < block.first + block.width)]
-            for feature in inside.tolist():
-                picked = block.pick(np.array([feature - block.first]))
-                cuts = self._encoding.encoder.find(picked, self._target, self._name_of)
-                so_far.note(feature, cuts, np.array([feature]))
+            inside = features[(features >= block.first) & (features < block.first + block.width)]
+            if not len(inside):
+                continue
+            picked = block.pick(inside - block.first)
+            cuts = self.encoding.encoder.find(picked, self._target, self._name_of)
+            facts |= {str(feature): _facts_of(cuts, i) for i, feature in enumerate(inside.tolist())}
+        return facts
 
     def _name_of(self, block: ColumnBlock, column: int) -> str:
         return block.name_of(column, self.name_prefix, self.name_base)

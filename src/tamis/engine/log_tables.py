@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.core.decisions import DecisionLog, Reason, Verdict
-from tamis.core.log_arrays import raw_levels
+from tamis.core.log_arrays import Mark, arrays_since
 from tamis.core.names import NameBook, Names
 
 #: Features called by number get a name in the log up to this many; beyond, the name is the number
@@ -125,7 +125,7 @@ def _plain(name: str) -> str:
 
 def write_events(log: DecisionLog, file: IO[bytes]) -> None:
     """Write one row a decision, in order."""
-    state = log.state()
+    state = arrays_since(log, Mark())
     ends = state["event_because_end"]
     offsets = np.concatenate([[0], ends]).astype(np.int64)
     columns = {
@@ -143,7 +143,7 @@ def write_events(log: DecisionLog, file: IO[bytes]) -> None:
     # What the log held of these features before the rule met them, so that nothing is lost.
     features = state["event_feature"]
     columns["bulk_relevance"] = pa.array(state["relevance"][features])
-    columns["bulk_level"] = pa.array(raw_levels(log)[features])
+    columns["bulk_level"] = pa.array(state["level"][features])
     value = state["value"][features] if "value" in state else np.full(len(ends), np.nan, np.float32)
     columns["bulk_value"] = pa.array(value)
     pq.write_table(pa.table(columns), file, compression="zstd")

@@ -16,7 +16,7 @@ from tamis.core.params import Nothing, Number, check
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.encoded import EncodedSoFar, EncodedSource, Encoding
+from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Scorer, advance
@@ -113,8 +113,8 @@ def select(
     chosen: Any = as_selector(selector)
     if groups is not None:
         refuse_groups(chosen)
-    encoding = Encoding(encode, missing)
-    reason = "" if encoding.idle else encoding.prepare(chosen, target)
+    encoding = encoding_of(encode, missing)
+    reason = "" if encoding is None else encoding.prepare(chosen, target)
     state = state_for(chosen, source, target, encoding) if keep_state else None
 
     def so_far() -> Run:
@@ -130,38 +130,34 @@ def select(
             stack.enter_context(threads(n_jobs))
         by_columns = stack.enter_context(temporary_columns(source, progress))
         columns: ColumnSource = grouped(by_columns, groups)
-        noted: EncodedSoFar | None = None
-        if not encoding.idle:
-            columns = encoded = EncodedSource(columns, encoding, target)
-            noted = EncodedSoFar(encoding) if state is None else state.encoded
+        if encoding is not None:
+            columns = EncodedSource(columns, encoding, target)
         execute = stack.enter_context(executor(cluster))
         chosen.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
         chosen.prepare(columns.columns(), columns.n_columns)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
         at_hand = cluster is None or not columns.portable
         scorer = Scorer(chosen, target, state is not None, state is not None and at_hand)
-        scored = execute(scorer, columns, width, progress, 0)
-        if noted is not None and state is None:
-            scored = noted.counting(scored)
-        leak = advance(
-            chosen, scored, state, total=columns.n_columns, whole=True,
-            progress=watched(progress, watch, so_far),
+        taken = advance(
+            chosen, execute(scorer, columns, width, progress, 0), state, total=columns.n_columns,
+            whole=True, progress=watched(progress, watch, so_far),
         )  # fmt: skip
         if reason:
             chosen.measure_reason_ = reason
-        if state is not None:
-            if not at_hand:
-                state.fetch(columns)
-            state.warn_of_leak()
-        elif leak is not None:
-            warn_of_leak(leak)
-        if noted is not None and state is None:
-            encoded.note_cuts(noted, chosen.kept_)
-    facts = encoding.record() if noted is None else noted.record(chosen.kept_)
+        if state is not None and not at_hand:
+            state.fetch(columns)
+        if taken.leak is not None:
+            warn_of_leak(taken.leak)
+        encoded: dict[str, Any] = UNCHANGED
+        if state is not None and state.encoded is not None:
+            encoded = state.encoded.record(chosen.kept_)
+        elif isinstance(columns, EncodedSource):
+            facts = columns.facts_of(chosen.kept_)
+            encoded = columns.encoding.record(taken.gaps, taken.gap_columns, facts)
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    run = describe_run(chosen, chosen.log_, info.record() | facts, target, seconds, command)
+    run = describe_run(chosen, chosen.log_, info.record() | encoded, target, seconds, command)
     run.state = state
     return run
 

@@ -8,7 +8,6 @@ commit when the same file is fed again.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -25,16 +24,15 @@ from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.engine.groups import Labels, labels_of
 from tamis.engine.log_tables import arrow_names, numbered_names
-from tamis.engine.loop import ScoredColumns, Scorer, advance
+from tamis.engine.loop import ScoredColumns, Scorer, advance, score_ahead
 from tamis.engine.persistent.selection_state import (
+    REPLACED,
     SelectionState,
     as_keys,
     first_duplicate,
     shown_key,
 )
-from tamis.engine.persistent.withdrawal import REPLACED, withdraw
 from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
-from tamis.engine.workers.executors import score_ahead
 from tamis.sources.base import ColumnSource, Progress, silent
 
 Indices = npt.NDArray[np.intp]
@@ -115,7 +113,7 @@ class Feeding:
         self.labels: Labels | None = None
         #: A hash of each column, its name and its values, as it was when it was looked at.
         self.looked_at: list[Hashes] = []
-        self.fingerprint = self.facts.get("fingerprint") or self.source.info().fingerprint
+        self.fingerprint = self.facts.get("fingerprint") or self.source.fingerprint()
         same = self.state.fed.get(self.fingerprint, [])
         mine = [line for line in same if line["source"] == self.name]
         #: Columns of this very source that an earlier feed, which was stopped, had taken.
@@ -134,7 +132,7 @@ class Feeding:
         first, n_events = state.log.names.count, state.log.n_events
         if replaced:
             self.fed.replaced = [state.log.names[f] for f in replaced]
-            withdraw(state, replaced, REPLACED)
+            state.withdraw(replaced, REPLACED)
             state.commit(self._line(self.done, done=False))
             n_events = state.log.n_events
         self._take(take)
@@ -299,11 +297,10 @@ class Feeding:
             state.commit(self._line(end, done=False))
 
         first = state.selector.n_features_in_
-        with contextlib.closing(score_ahead(score, self._picked(take))) as scored:
-            advance(
-                state.selector, scored, state, commit,
-                every=COMMIT_EVERY, total=len(take), progress=self.progress,
-            )  # fmt: skip
+        advance(
+            state.selector, score_ahead(score, self._picked(take)), state, commit,
+            every=COMMIT_EVERY, total=len(take), progress=self.progress,
+        )  # fmt: skip
         self.fed.taken = state.selector.n_features_in_ - first
 
     def _picked(self, take: npt.NDArray[np.bool_]) -> Iterator[Picked]:

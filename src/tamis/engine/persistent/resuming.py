@@ -28,7 +28,7 @@ from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.encoded import EncodedSource
+from tamis.engine.encoded import UNCHANGED, EncodedSource, started
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Executor, Scorer, advance
@@ -96,7 +96,7 @@ def begin(
     target = Target.of(source.target())
     target.refuse_constant()
     encoding = known_encoding(encode, missing)
-    chosen = encoding.begun(selector, target, source.name_prefix, source.name_base)
+    chosen = started(selector, encoding, target, source.name_prefix, source.name_base)
     state = state_for(chosen, source, target, encoding)
     if state is None:
         raise InputError(
@@ -115,7 +115,8 @@ def begin(
 
     with atomic_folder(folder, "run", force=force) as work:
         # The log begins with the first column; until then there is nothing in it.
-        facts = info.record() | encoding.record() | {"name": name}
+        encoded = UNCHANGED if encoding is None else encoding.record()
+        facts = info.record() | encoded | {"name": name}
         empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
         state.create(work, describe_run(chosen, empty, facts, target, seconds, command))
         state.commit(line)

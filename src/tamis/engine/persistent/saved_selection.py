@@ -28,7 +28,6 @@ from tamis.engine.persistent.state_file import (
     STATE,
     Record,
     read_all,
-    read_one,
     reading,
     rows,
     unpack,
@@ -113,7 +112,7 @@ def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> Saved
     if not is_persistent(path):
         raise SourceError(not_persistent(path))
     with damage_as_one_sentence(path), reading(path) as opened:
-        head = read_one(opened, "head")
+        head = read_all(opened, "head")[0]
         log = read_log(opened, head).log
         return SavedSelection(path, head, log, read_history(opened, head) if history else [])
 

@@ -21,7 +21,13 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.encoded import Encoding
+from tamis.engine.encoded import (
+    UNCHANGED,
+    EncodedSoFar,
+    Encoding,
+    encoding_of,
+    started,
+)
 from tamis.engine.groups import refuse_groups
 from tamis.engine.known_selectors import as_selector, own_place
 from tamis.engine.persistent.feeding import Fed, Feeding
@@ -30,9 +36,14 @@ from tamis.engine.persistent.saved_selection import (
     is_persistent,
     not_persistent,
 )
-from tamis.engine.persistent.selection_state import Given, SelectionState, as_keys, can_be_saved
+from tamis.engine.persistent.selection_state import (
+    WITHDRAWN,
+    Given,
+    SelectionState,
+    as_keys,
+    can_be_saved,
+)
 from tamis.engine.persistent.state_file import Record, last_commit, only_writer
-from tamis.engine.persistent.withdrawal import WITHDRAWN, withdraw
 from tamis.engine.runs import Run
 from tamis.engine.select import describe_run
 from tamis.sources import Source, is_source, open_source
@@ -139,12 +150,12 @@ class Selection:
             raise ParameterError(cannot_be_fed(chosen.method))
         target = Target.of(np.asarray(y) if is_series(y) else y)
         encoding = known_encoding(encode, missing)
-        chosen = encoding.begun(chosen, target, name_prefix, name_base)
+        chosen = started(chosen, encoding, target, name_prefix, name_base)
         if key is not None:
             key_name = key_name or str(getattr(key, "name", None) or "key")
             key = as_keys(key, target.n_rows, "key")
-        state = SelectionState.of(chosen, target, encoding)
-        state.keys, state.key = key, key_name
+        encoded = None if encoding is None else EncodedSoFar(encoding)
+        state = SelectionState(chosen, target, key, key_name, encoded=encoded)
         if is_series(y) and y.name:
             state.target_name = str(y.name)
 
@@ -152,7 +163,7 @@ class Selection:
             log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
             source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                       "name": "columns that are fed", "fingerprint": "",
-                      **encoding.record()}  # fmt: skip
+                      **(UNCHANGED if encoding is None else encoding.record())}  # fmt: skip
             state.create(work, describe_run(chosen, log, source, target))
             state.commit({"action": "create"})
             state.export()
@@ -220,8 +231,8 @@ class Selection:
             Columns in a block. A prefetch: it cannot change the answer.
         wait : bool, default=True
             Wait for another process that is feeding the same selection, or refuse.
-        report, say : callable, optional
-            Told of progress, and of what a person should know.
+        progress, say : callable, optional
+            Called with the progress, and with sentences that a person should know.
         facts : dict, optional
             Size and time of a file, for the history.
         **reading
@@ -233,32 +244,18 @@ class Selection:
         source, facts = source_of(columns, names, key, facts, reading)
         if groups is not None:
             refuse_groups(self._state.selector)
-        leave = {"replace": replace, "allow_target": allow_target, "groups": groups}
-        return self._feed(source, name, facts, leave, width, wait, progress, say)
-
-    def _feed(
-        self,
-        source: Source,
-        name: str,
-        facts: dict[str, Any],
-        leave: dict[str, Any],
-        width: int | None,
-        wait: bool,
-        progress: Progress,
-        say: Say,
-    ) -> Fed:
-        """Feed a source that is open."""
         with self._writing(wait, say), temporary_columns(source, progress) as by_columns:
             if by_columns is not source:
-                facts = {"fingerprint": source.info().fingerprint, **facts}
+                facts = {"fingerprint": source.fingerprint(), **facts}
             state = self._state
             if state.must_be_resumed:  # what is fed would come before columns of the run itself
                 raise InputError(
                     f"{self.folder} holds a run that is not finished; resume it first: tamis "
                     f"resume {shlex.quote(os.fspath(self.folder))}"
                 )
-            how: Any = {"width": width, "progress": progress, "facts": facts, **leave}
-            fed = Feeding(state, by_columns, name, **how)()
+            fed = Feeding(
+                state, by_columns, name, replace, width, progress, facts, allow_target, groups
+            )()
             state.export()
         return fed
 
@@ -273,7 +270,7 @@ class Selection:
             feature = log.number(name)
             if log.reason_of(feature).startswith(WITHDRAWN):
                 raise InputError(f"{name} was withdrawn before")
-            back = withdraw(self._state, [feature], WITHDRAWN)
+            back = self._state.withdraw([feature], WITHDRAWN)
             self._state.commit({"action": "drop", "feature": log.names[feature]})
             self._state.export()
         return [log.names[f] for f in back]
@@ -406,10 +403,10 @@ def name_of(data: Any) -> str:
     return name if "://" in name else os.path.basename(os.path.normpath(name))
 
 
-def known_encoding(encode: Encoder | str | None, missing: Missing | str) -> Encoding:
+def known_encoding(encode: Encoder | str | None, missing: Missing | str) -> Encoding | None:
     """How columns are encoded, also those that come later: only by what a file can name."""
-    encoding = Encoding(encode, missing)
-    if not encoding.known_by_name:
+    encoding = encoding_of(encode, missing)
+    if encoding is not None and not encoding.known_by_name:
         raise ParameterError(
             f"{type(encoding.encoder).__name__} is not an encoder of tamis, so a file cannot name "
             "it and later columns could not be encoded by it; use one such as 'mdlp', or "

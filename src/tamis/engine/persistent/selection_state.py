@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.decisions import DecisionLog
+from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
 from tamis.core.errors import InputError, SourceError, warn
 from tamis.core.files import atomic_file
 from tamis.core.log_arrays import Mark, arrays_since, names_between
@@ -45,7 +45,6 @@ from tamis.engine.persistent.state_file import (
     create,
     put,
     read_all,
-    read_one,
     reading,
     remove,
     writing,
@@ -65,6 +64,26 @@ LONGEST = 2_000_000
 
 #: An export of features that are new or changed since a long log was exported.
 RECENT = "recent.parquet"
+
+WITHDRAWN, REPLACED = "withdrawn", "replaced"
+
+#: Reasons that follow those of the selector, from the first withdrawal on.
+WITHDRAWALS = {
+    WITHDRAWN: Reason(
+        Verdict.EVICTED, "{name} was kept until it was withdrawn: it no longer exists upstream"
+    ),
+    f"{WITHDRAWN}, not kept": Reason(
+        Verdict.IRRELEVANT, "{name} was withdrawn: it no longer exists upstream; it was not kept"
+    ),
+    REPLACED: Reason(
+        Verdict.EVICTED,
+        "{name} was kept until it was replaced: other values came under the same name",
+    ),
+    f"{REPLACED}, not kept": Reason(
+        Verdict.IRRELEVANT,
+        "{name} was replaced: other values came under the same name; it was not kept",
+    ),
+}
 
 #: What ends the sentence if an export cannot be written.
 COMMITTED = "the selection itself is committed, and the next command that opens it writes the file"
@@ -109,14 +128,6 @@ class SelectionState:
     mark: Mark = field(default_factory=Mark)
     #: Features and events of the last commit that log.parquet shows.
     exported: tuple[int, int] = (0, 0)
-
-    @classmethod
-    def of(
-        cls, selector: FeatureStreamSelector, target: Target, encoding: Encoding
-    ) -> SelectionState:
-        """Return an empty state for some rows."""
-        encoded = None if encoding.idle else EncodedSoFar(encoding)
-        return cls(selector, target, encoded=encoded)
 
     @property
     def log(self) -> DecisionLog:
@@ -177,10 +188,25 @@ class SelectionState:
         values = np.concatenate([np.zeros(0), *(values for _, values in held)])
         return ColumnBlock(0, self.target.n_rows, Compressed(indptr, rows, values))
 
-    def forget(self, features: Sequence[int]) -> None:
-        """Let columns arrive again as new ones."""
-        self.forgotten += features
-        self.seen.forget(features)
+    def withdraw(self, features: Sequence[int], why: str) -> list[int]:
+        """Take features away; return those that they had displaced, which may be fed again.
+
+        Nothing is decided again: what a feature displaced is reported, and not brought back.
+        """
+        log, selector = self.log, self.selector
+        back = [f for f in displaced(log, features) if f not in features]
+        kept = selector.kept_.tolist()
+        log.declare(WITHDRAWALS)
+        for feature in features:
+            reason = why if feature in kept else f"{why}, not kept"
+            log.append_withdrawal(Decision(feature, reason, log.relevance_of(feature)))
+        stays = [f for f in kept if f not in features]
+        if len(stays) < len(kept):
+            self.selector = selector.without(features, self.kept_block(stays))
+            self.columns = {f: self.columns[f] for f in stays}
+        self.forgotten += [*features, *back]
+        self.seen.forget([*features, *back])
+        return back
 
     def warn_of_leak(self) -> None:
         """Warn of a column that was taken as a feature and equals the target."""
@@ -332,7 +358,7 @@ class SelectionState:
         tamis knows by name are made.
         """
         with damage_as_one_sentence(folder), reading(folder) as opened:
-            head, rows = read_one(opened, "head"), read_one(opened, "rows")
+            head, rows = read_all(opened, "head")[0], read_all(opened, "rows")[0]
             target = Target.of(rows["labels"])
             if target.fingerprint != head["target"]:
                 raise SourceError("the target is not the one that the selection was made with")
@@ -366,7 +392,7 @@ class SelectionState:
             if hasattr(selector, "measure_"):
                 selector.measure_reason_ = self.head["run"]["measure_reason"]
             return
-        saved = read_one(opened, "selector")
+        saved = read_all(opened, "selector")[0]
         kept = saved["features"].tolist()
         if kept != log.replay():
             raise SourceError("the log and the kept features do not belong together")
@@ -409,6 +435,24 @@ def _nonzeros(block: ColumnBlock, j: int) -> Column:
     return rows.astype(np.int32), column[rows].astype(np.float64)
 
 
+# --- withdrawing ---
+
+
+def displaced(log: DecisionLog, features: Sequence[int]) -> list[int]:
+    """Return the features that are not kept because of one of these, by their last decision."""
+    state = arrays_since(log, Mark(len(log)))  # the events, nothing else
+    ends, because = state["event_because_end"], state["because"]
+    event_of = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    named = np.unique(event_of[np.isin(because, list(features))])
+    # A later event of the same feature overwrites an earlier one: assignment keeps the last.
+    last = np.full(len(log), -1, np.int64)
+    last[state["event_feature"]] = np.arange(len(ends))
+    candidates = np.unique(state["event_feature"][named])
+    verdicts = log.verdicts[candidates]
+    decided = np.isin(last[candidates], named) & (verdicts != Verdict.KEPT)
+    return [int(f) for f in candidates[decided]]
+
+
 # --- rows ------------------------------------------------------------------------------------
 
 
@@ -440,16 +484,17 @@ def shown_key(key: Any) -> str:
 
 
 def state_for(
-    selector: Any, source: Source, target: Target, encoding: Encoding
+    selector: Any, source: Source, target: Target, encoding: Encoding | None
 ) -> SelectionState | None:
     """Return an empty state for the rows of a source, or None where a run cannot be saved."""
-    if not can_be_saved(selector) or not encoding.known_by_name:
+    if not can_be_saved(selector) or (encoding is not None and not encoding.known_by_name):
         return None
     try:
         plain_labels(target)
     except InputError:
         return None
-    state = SelectionState.of(selector, target, encoding)
+    encoded = None if encoding is None else EncodedSoFar(encoding)
+    state = SelectionState(selector, target, encoded=encoded)
     state.know_rows(source)
     return state
 

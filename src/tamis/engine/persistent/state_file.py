@@ -207,9 +207,8 @@ def put(opened: sqlite3.Connection, kind: str, number: int, facts: Any) -> int:
 
 def remove(opened: sqlite3.Connection, kind: str, numbers: list[int]) -> None:
     """Remove rows."""
-    opened.executemany(
-        "DELETE FROM part WHERE kind = ? AND number = ?", [(kind, number) for number in numbers]
-    )
+    rows = [(kind, number) for number in numbers]
+    opened.executemany("DELETE FROM part WHERE kind = ? AND number = ?", rows)
 
 
 def rows(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, bytes]]:
@@ -224,12 +223,6 @@ def rows(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, bytes]]:
 def read_all(opened: sqlite3.Connection, kind: str) -> dict[int, Any]:
     """Return all rows of a kind by number."""
     return {number: unpack(data) for number, data in rows(opened, kind)}
-
-
-def read_one(opened: sqlite3.Connection, kind: str) -> Any:
-    """Return the only row of a kind."""
-    ((_, data),) = rows(opened, kind)
-    return unpack(data)
 
 
 def last_commit(folder: Path) -> int | None:
@@ -256,23 +249,21 @@ def only_writer(
     with contextlib.closing(
         sqlite3.connect(address, timeout=0.0, isolation_level=None, uri=True)
     ) as lock:
-        if not _try_lock(lock):
+        waits = False
+        while True:
+            try:
+                lock.execute("BEGIN IMMEDIATE")
+                break
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                    raise
             if not wait:
                 raise OutputError(
                     f"another process is feeding {folder}; wait for it, or leave out --no-wait "
                     "(wait=False)"
                 )
-            say(f"another process is feeding {folder}; waiting for it")
-            while not _try_lock(lock):
-                time.sleep(0.05)
+            if not waits:
+                say(f"another process is feeding {folder}; waiting for it")
+            waits = True
+            time.sleep(0.05)
         yield
-
-
-def _try_lock(lock: sqlite3.Connection) -> bool:
-    try:
-        lock.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            return False
-        raise
-    return True

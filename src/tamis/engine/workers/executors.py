@@ -7,17 +7,11 @@ All are one thing to the loop: a function that gives the scored blocks of a sour
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.engine.loop import Executor, ScoredColumns, Scorer
-from tamis.engine.workers.prefetch import ahead
-from tamis.kernels.threads import thread_count
-from tamis.sources.base import ColumnSource, Progress
-
-A = TypeVar("A")
-B = TypeVar("B")
+from tamis.engine.loop import Executor, score_here
 
 
 @contextlib.contextmanager
@@ -28,8 +22,7 @@ def executor(cluster: Any = None) -> Iterator[Executor]:
     address or client of a Dask cluster.
     """
     if cluster is None:
-        with contextlib.ExitStack() as stack:
-            yield _here(stack)
+        yield score_here
     elif isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.workers.processes import processes
 
@@ -55,24 +48,6 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
 
         with calling_on(cluster) as run:
             yield run
-
-
-def _here(stack: contextlib.ExitStack) -> Executor:
-    """Score blocks in this process."""
-
-    def execute(
-        scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
-    ) -> Iterator[ScoredColumns]:
-        return stack.enter_context(
-            contextlib.closing(score_ahead(scorer, source.columns(width, start, progress=progress)))
-        )
-
-    return execute
-
-
-def score_ahead(score: Callable[[A], B], blocks: Iterable[A]) -> Generator[B]:
-    """Score blocks a little ahead of the rule, where there are threads for it."""
-    return ahead(score, blocks) if thread_count() > 1 else (score(block) for block in blocks)
 
 
 def process_count(cluster: str) -> int:
