@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from tamis.engine.encoded import Encoding
 
 import tamis
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, ParameterError
 from tamis.encode import MDLP, EqualFrequency, Missing
+from tamis.engine.encoded import Encoding
 from tamis.engine.runs import save_run
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.sources.arrays.in_memory import MemorySource
