@@ -69,8 +69,8 @@ def test_a_warning_is_one_line(tamis, tmp_path) -> None:
 def test_groups_are_the_tables_of_a_folder(tamis, svm, tmp_path):
     said = tamis("select", "t.svm", "--method", "group-saola", "--out", "one").err
     assert said.splitlines()[0] == (
-        "t.svm has no groups, so all its columns are one group, as with --method saola; say "
-        "which they are with --groups FILE, or give a folder with a table for each group"
+        "t.svm has no groups, so all its columns are one group, as with --method saola; name "
+        "them with --groups FILE, or give a folder with one table per group"
     )
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)

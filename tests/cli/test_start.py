@@ -89,7 +89,7 @@ def test_asking_about_a_run_is_light(after, run):
         "drop run zzz": "no feature is called 'zzz' among the 2 seen; the first is called 'Good'",
         "status batch": "batch cannot be fed: fcbf decides when it has seen every column, so",
         "drop batch Good": "batch cannot be fed: fcbf decides when it has seen every column, so",
-        "log nowhere": "nowhere is no selection; make one with tamis select",
+        "log nowhere": "nowhere is not a selection; make one with tamis select",
         "why nowhere a": "nowhere is not a run folder",
         "report nowhere": "nowhere: there is no such folder",
     }
