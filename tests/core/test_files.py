@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import subprocess
@@ -273,3 +274,17 @@ def test_files_are_forced_to_the_disk_before_they_get_their_name(tmp_path, monke
     write_folder(tmp_path / "model", "new")
     assert sorted(steps[:-2]) == [".model.partial", "model.json", "part", "weights"]
     assert steps[-2:] == ["rename", tmp_path.name]
+
+
+def test_scratch_goes_with_its_owner(tmp_path):
+    class Owner:
+        pass
+
+    owner = Owner()
+    folder = files.scratch_for(owner, tmp_path)
+    (folder / "held").write_text("x")
+    recover(tmp_path)
+    assert names(folder) == ["held"]
+    del owner
+    gc.collect()
+    assert names(tmp_path) == []

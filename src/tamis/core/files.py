@@ -25,6 +25,7 @@ import re
 import secrets
 import shutil
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -94,6 +95,13 @@ def scratch_folder(parent: str | os.PathLike[str]) -> Iterator[Path]:
     """Make a hidden folder that is removed when the block ends, or by `recover` after a kill."""
     with Partial(Path(os.path.realpath(parent)) / "tamis", folder=True) as partial:
         yield partial.path
+
+
+def scratch_for(owner: object, parent: str | os.PathLike[str]) -> Path:
+    """Make a hidden folder that is removed with `owner`, or by `recover` after a kill."""
+    partial = Partial(Path(os.path.realpath(parent)) / "tamis", folder=True)
+    weakref.finalize(owner, partial.__enter__().__exit__, None, None, None)
+    return partial.path
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

@@ -7,11 +7,9 @@ Columns become rows in memory or, where dense columns do not fit, across a mappe
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +18,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import RowBlock
 from tamis.core.errors import OutputError, SourceError
+from tamis.core.files import scratch_folder, scratch_for
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.arrays.in_memory import MemorySource
@@ -67,14 +66,10 @@ def to_columns(
         return source
     memory = source.memory if memory is None else memory
     if store is None:
-        folder = tempfile.mkdtemp(prefix=".tamis-", dir=source.work_folder())
-        try:
-            path = os.path.join(folder, "now.cols")
-            made = write_store(path, source, memory=memory, progress=progress)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
+        with ExitStack() as stack:
+            folder = stack.enter_context(scratch_folder(source.work_folder()))
+            made = write_store(folder / "now.cols", source, memory=memory, progress=progress)
+            weakref.finalize(made, stack.pop_all().close)
         return made
     kept = _same_store(source, os.fspath(store))
     if kept is not None:
@@ -99,8 +94,8 @@ def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[C
     if isinstance(source, ColumnSource):
         yield source
         return
-    with tempfile.TemporaryDirectory(prefix=".tamis-", dir=source.work_folder()) as folder:
-        yield to_columns(source, os.path.join(folder, "now.cols"), progress=progress)
+    with scratch_folder(source.work_folder()) as folder:
+        yield to_columns(source, folder / "now.cols", progress=progress)
 
 
 def to_rows(source: Source) -> RowSource:
@@ -221,9 +216,7 @@ class _Rows(Wrapper, RowSource):
         if fits or isinstance(source, MemorySource):
             values: npt.NDArray[Any] = source.load()[0]
             return values.T
-        folder = tempfile.mkdtemp(prefix=".tamis-", dir=self.work_folder())
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return write_store(os.path.join(folder, "now.cols"), source).mapped()
+        return write_store(scratch_for(self, self.work_folder()) / "now.cols", source).mapped()
 
 
 def _origin(source: Source) -> dict[str, Any]:

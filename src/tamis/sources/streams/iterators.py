@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -17,6 +14,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError
+from tamis.core.files import scratch_for
 from tamis.core.params import Number, check
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows
@@ -156,9 +154,8 @@ class _Blocks(Source):
             held.append(block)
             room -= _bytes(block)
             if room < 0:
-                folder = tempfile.mkdtemp(prefix=".tamis-", dir=self.work_folder())
-                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-                return self._on_disk(itertools.chain(held, blocks), os.path.join(folder, "held"))
+                path = scratch_for(self, self.work_folder()) / "held"
+                return self._on_disk(itertools.chain(held, blocks), str(path))
         return lambda: held
 
     def _measure(self) -> tuple[int, int]:

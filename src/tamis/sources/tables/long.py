@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
+from tamis.core.files import scratch_folder
 from tamis.sources.base import MEMORY, Progress, as_path, describe_target
 from tamis.sources.tables.categories import floats
 from tamis.sources.tables.entries import ENTRY_BYTES, LINES, Entries, EntrySource
@@ -150,8 +150,8 @@ class LongSource(EntrySource):
         if self._ids.rising:
             yield from self._entries(progress)
             return
-        with tempfile.TemporaryDirectory(prefix=".tamis-", dir=self.work_folder()) as folder:
-            yield from self._by_buckets(folder, progress)
+        with scratch_folder(self.work_folder()) as folder:
+            yield from self._by_buckets(str(folder), progress)
 
     def _by_buckets(self, folder: str, progress: Progress) -> Iterator[Entries]:
         """Sort entries by row: into buckets of rows that fit the memory, then bucket by bucket."""
