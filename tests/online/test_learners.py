@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -43,6 +45,16 @@ def test_fofs_compares_magnitudes_of_the_same_moment() -> None:
     model = tamis.FOFS(2, eta=1.0, lam=0.5).partial_fit(X, [1, 1, 1], classes=[0, 1])
     assert model.kept_.tolist() == [1, 2]
     np.testing.assert_allclose(model.weights_, [0.45, 0.6], rtol=1e-15)
+
+
+@every
+def test_all_parameters_are_in_the_signature_and_the_documentation(learner) -> None:
+    kind = type(learner)
+    names = set(inspect.signature(kind).parameters)
+    assert names == set(kind().get_params())
+    assert names >= {"multiclass", "passes", "normalize", "n_columns", "n_bits", "classes"}
+    documented = set(re.findall(r"^(\w+) : ", kind.__doc__, re.MULTILINE))
+    assert documented >= names | {"classes_", "kept_", "weights_", "confidence_", "work_"}
 
 
 @every

@@ -114,7 +114,7 @@ def model_goes_on_after_stop_and_resume(learner: OnlineClassifier) -> None:
         assert_same_model(live, expected, f"{case}, resumed")
 
 
-def no_more_is_kept_than_asked_for(learner: OnlineClassifier) -> None:
+def no_more_is_kept_than_requested(learner: OnlineClassifier) -> None:
     """At most n_features, rising, each with weights and confidence; all others weigh nothing."""
     for case in cases():
         done = fitted(learner, case)
@@ -289,7 +289,7 @@ CHECKS: tuple[Callable[[Any], None], ...] = (
     model_is_the_same_for_every_layout,
     model_is_the_same_when_columns_come_later,
     model_goes_on_after_stop_and_resume,
-    no_more_is_kept_than_asked_for,
+    no_more_is_kept_than_requested,
     inputs_are_never_modified,
     stored_zeros_are_zeros,
     bad_rows_leave_the_model_as_it_was,

@@ -77,8 +77,8 @@ def command(
 def _where(out: str | None, tally: Tally) -> list[str]:
     """Where the predictions are."""
     if out is None:
-        not_asked = "they were not written; give --out FILE, or --out - to print them"
-        return [not_asked] if tally.accuracy is None else []
+        not_written = "they were not written; give --out FILE, or --out - to print them"
+        return [not_written] if tally.accuracy is None else []
     return [] if out == "-" else [f"wrote {out}"]
 
 

@@ -73,7 +73,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Hooks:
-    """For a program that shows a training: what it is told, and what it adds to the record.
+    """What a program that shows a training is called with, and what it adds to the record.
 
     Attributes
     ----------
