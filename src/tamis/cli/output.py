@@ -17,7 +17,7 @@ from tamis.core.masking import masked
 
 if TYPE_CHECKING:
     from tamis.report.live_server import LivePage
-    from tamis.sources.base import Report
+    from tamis.sources.base import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,7 +58,7 @@ PLAIN_EVERY = 5.0
 
 
 @contextmanager
-def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Report]:
+def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Progress]:
     """Yield a progress callback: a bar if standard error is a terminal, else lines."""
     from tamis.kernels._jit import on_first_compilation
 
@@ -74,7 +74,7 @@ def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Report]:
 
 
 @contextmanager
-def _bar(note: Note | None) -> Iterator[Report]:
+def _bar(note: Note | None) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -163,7 +163,7 @@ def live_option(command: F) -> F:
     )(command)  # fmt: skip
 
 
-def showing(report: Report, show: Callable[[], None]) -> Report:
+def showing(report: Progress, show: Callable[[], None]) -> Progress:
     """Return a progress callback that also calls `show` between two decisions."""
     from tamis.methods.telling import SETTLED
 

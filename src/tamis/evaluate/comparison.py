@@ -35,7 +35,7 @@ from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
 from tamis.evaluate.result_tables import results_of
 from tamis.evaluate.results import Results, check_place
 from tamis.kernels.threads import thread_count
-from tamis.sources.base import Report, silent
+from tamis.sources.base import Progress, silent
 
 #: Called after every cell with a function that returns what has been found so far.
 Watch = Callable[[Callable[[], list[Line]]], None]
@@ -75,7 +75,7 @@ def compare(
     cell_megabytes: float | None = None,
     shares: Sequence[float] = (1.0,),
     reading: Mapping[str, Any] | None = None,
-    progress: Report = silent,
+    progress: Progress = silent,
     watch: Watch | None = None,
     command: str = "",
 ) -> Results:
@@ -258,7 +258,7 @@ def _run(
     tasks: list[Task],
     total: int,
     cells: CellCache,
-    progress: Report,
+    progress: Progress,
     watch: Callable[[], None],
 ) -> None:
     """Run the tasks; save every finished step at once."""

@@ -26,7 +26,7 @@ from tamis.core.params import Number, check
 from tamis.evaluate.compared_methods import Method, named_method, parse_methods
 from tamis.evaluate.comparison import compare
 from tamis.evaluate.results import Results, put
-from tamis.sources.base import Report, silent
+from tamis.sources.base import Progress, silent
 
 Kind = Literal["time", "orders", "thresholds"]
 KINDS: tuple[Kind, ...] = ("time", "orders", "thresholds")
@@ -235,7 +235,7 @@ def threshold_variants(
 
 def _compare(data: Any, methods: Any, classifiers: Any, what: str, **options: Any) -> Results:
     """Run a comparison whose cells are saved, if requested, but whose tables are not."""
-    progress: Report = options.pop("progress", silent)
+    progress: Progress = options.pop("progress", silent)
     options["progress"] = lambda _, done, total: progress(what, done, total)
     out = options.pop("out", None)
     if out is not None:

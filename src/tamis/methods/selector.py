@@ -23,18 +23,18 @@ from tamis.core.names import NameBook
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.methods.telling import Telling, untold
-from tamis.sources.base import ColumnSource, Report, silent
+from tamis.sources.base import ColumnSource, Progress, silent
 
 #: Gives the blocks of a source, so wide, as the selector scores them, in order, with progress:
 #: one after the other here (`in_turn`), ahead in a thread, or on other machines.
-Scoring = Callable[["ColumnSelector", ColumnSource, int | None, Report, int], Iterable[Any]]
+Scoring = Callable[["ColumnSelector", ColumnSource, int | None, Progress, int], Iterable[Any]]
 
 
 def in_turn(
     selector: ColumnSelector,
     source: ColumnSource,
     width: int | None,
-    report: Report,
+    report: Progress,
     start: int = 0,
 ) -> Iterable[Any]:
     """Score each block when it is requested."""
@@ -163,7 +163,7 @@ class ColumnSelector:
         y: Any,
         scoring: Scoring = in_turn,
         width: int | None = None,
-        report: Report = silent,
+        report: Progress = silent,
     ) -> Self:
         """Select from a whole source, whose blocks come scored, in order."""
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
@@ -175,7 +175,7 @@ class ColumnSelector:
         source: ColumnSource,
         scoring: Scoring = in_turn,
         width: int | None = None,
-        report: Report = silent,
+        report: Progress = silent,
         start: int = 0,
     ) -> Self:
         """Take the blocks of a source from column `start` on, which come scored, in order."""

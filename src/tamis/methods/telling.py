@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from tamis.sources.base import Report
+from tamis.sources.base import Progress
 
 #: What `Telling` reports.
 SETTLED = "selecting features"
@@ -15,7 +15,7 @@ class Telling:
 
     EVERY = 0.2
 
-    def __init__(self, report: Report, total: int | None) -> None:
+    def __init__(self, report: Progress, total: int | None) -> None:
         self._report, self._total = report, total
         self._last = time.monotonic()
 

@@ -26,7 +26,6 @@ from tamis.core.target import MOST_CLASSES
 #: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
 #: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
 Progress = Callable[[str, int, int | None], None]
-Report = Progress
 
 #: A block holds about this many numbers unless the caller gives a width.
 #: Small enough that a block's numbers and results stay in the processor's cache.
