@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from tamis.evaluate.datasets import read_one
+from tamis.evaluate.datasets import read_dataset
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +24,6 @@ def plain():
     y = np.arange(120) % 2
     X = rng.normal(size=(120, 8))
     X[:, 3] += 2 * y
-    data = read_one((X, y), "d")
+    data = read_dataset((X, y), "d")
     data.official = np.arange(80), np.arange(80, 120)
     return {"d": data}

@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError, TamisError
 from tamis.evaluate import compare
-from tamis.evaluate.datasets import map_data, read_all, read_one
+from tamis.evaluate.datasets import map_data, read_dataset, read_datasets
 from tamis.evaluate.protocol import fold_seed, make_folds, parse_cv
 
 
@@ -119,7 +119,7 @@ def test_a_pair_of_files_is_an_official_split(tmp_path):
     X[20:, 4] = 0  # the test file ends one column earlier
     dump_svmlight_file(X[:20], y[:20], str(tmp_path / "a.train.svm"), zero_based=False)
     dump_svmlight_file(X[20:], y[20:], str(tmp_path / "a.test.svm"), zero_based=False)
-    data = read_one(f"{tmp_path}/a.train.svm:{tmp_path}/a.test.svm")
+    data = read_dataset(f"{tmp_path}/a.train.svm:{tmp_path}/a.test.svm")
     assert data.name == "a"
     assert data.X.shape == (30, 5)
     assert np.array_equal(data.X.toarray(), X)
@@ -128,7 +128,7 @@ def test_a_pair_of_files_is_an_official_split(tmp_path):
     folds = make_folds(data.codes, parse_cv(5), 0, data.official)
     assert [(len(f.train), len(f.test)) for f in folds] == [(20, 10)]
     with pytest.raises(SourceError, match=r"b.svm: there is no such file or folder"):
-        read_one(f"{tmp_path}/a.train.svm:{tmp_path}/b.svm")
+        read_dataset(f"{tmp_path}/a.train.svm:{tmp_path}/b.svm")
 
 
 def test_a_folder_with_meta_json(tmp_path):
@@ -136,13 +136,13 @@ def test_a_folder_with_meta_json(tmp_path):
     np.save(tmp_path / "y.npy", np.arange(8) % 2)
     meta = {"split": {"train": [0, 5], "valid": [5, 8]}}
     (tmp_path / "meta.json").write_text(json.dumps(meta))
-    data = read_one(tmp_path)
+    data = read_dataset(tmp_path)
     assert [rows.tolist() for rows in data.official] == [[0, 1, 2, 3, 4], [5, 6, 7]]
     (tmp_path / "meta.json").write_text(json.dumps({"split": {"train": [0, 8]}}))
-    assert read_one(tmp_path).official is None
+    assert read_dataset(tmp_path).official is None
     (tmp_path / "meta.json").write_text(json.dumps({"split": {"train": [0, 5], "test": [5, 9]}}))
     with pytest.raises(SourceError, match="the split goes beyond the 8 rows"):
-        read_one(tmp_path)
+        read_dataset(tmp_path)
 
 
 def test_mapped_data_is_the_data(tmp_path):
@@ -151,15 +151,15 @@ def test_mapped_data_is_the_data(tmp_path):
     dense[dense < 0] = 0
     y = np.array(list("abababa"))
     for i, X in enumerate((dense, sp.csr_matrix(dense), sp.csc_matrix(dense))):
-        data = read_one((X, y), "d")
+        data = read_dataset((X, y), "d")
         data.write(tmp_path / str(i))
         mapped, codes = map_data(tmp_path / str(i))
         assert np.array_equal(mapped.toarray() if sp.issparse(mapped) else mapped, dense)
         assert codes.tolist() == [0, 1, 0, 1, 0, 1, 0]
-    a, b = read_one((sp.csr_matrix(dense), y)), read_one((sp.csc_matrix(dense), y))
+    a, b = read_dataset((sp.csr_matrix(dense), y)), read_dataset((sp.csc_matrix(dense), y))
     assert a.fingerprint == b.fingerprint
-    assert read_one((dense, y[::-1].copy())).fingerprint == read_one((dense, y)).fingerprint
-    assert read_one((dense, np.roll(y, 1))).fingerprint != read_one((dense, y)).fingerprint
+    assert read_dataset((dense, y[::-1].copy())).fingerprint == read_dataset((dense, y)).fingerprint
+    assert read_dataset((dense, np.roll(y, 1))).fingerprint != read_dataset((dense, y)).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_mapped_data_is_the_data(tmp_path):
 )
 def test_data_that_cannot_be_compared_on(given_, sentence):
     with pytest.raises(TamisError, match=sentence):
-        read_all(given_)
+        read_datasets(given_)
 
 
 def test_columns_of_words_are_refused():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"colour": ["red", "green", "blue", "red"], "size": [1, 2, 3, 4]})
     with pytest.raises(InputError, match=r"^d: column colour holds words, and classifiers need"):
-        read_all({"d": (frame, [0, 1, 0, 1])})
+        read_datasets({"d": (frame, [0, 1, 0, 1])})
 
 
 def test_names_of_files_that_are_the_same(tmp_path):
@@ -192,7 +192,7 @@ def test_names_of_files_that_are_the_same(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         dump_svmlight_file(np.eye(6), y, str(tmp_path / folder / "x.svm"), zero_based=False)
-    sets = read_all([tmp_path / "a" / "x.svm", tmp_path / "b" / "x.svm"])
+    sets = read_datasets([tmp_path / "a" / "x.svm", tmp_path / "b" / "x.svm"])
     assert [one.name for one in sets] == ["x", "x (2)"]
 
 
@@ -203,7 +203,7 @@ def test_files_of_several_formats_with_options_that_some_readers_have(tmp_path):
     frame["label"] = ["ill", "well"] * 6
     frame.to_parquet(tmp_path / "t.parquet")
     dump_svmlight_file(np.eye(6), np.arange(6) % 2, str(tmp_path / "x.svm"), zero_based=False)
-    table, rows = read_all([tmp_path / "t.parquet", tmp_path / "x.svm"], {"target": "label"})
+    table, rows = read_datasets([tmp_path / "t.parquet", tmp_path / "x.svm"], {"target": "label"})
     assert table.classes.tolist() == ["ill", "well"]
     assert [table.name_of(i) for i in range(3)] == ["a", "b", "c"]
     assert np.array_equal(table.X, frame[["a", "b", "c"]].to_numpy())

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 from tamis import evaluate
-from tamis.report.comparison_page import page_so_far
+from tamis.report.comparison_page import interim_page
 
 
 def test_the_last_look_is_the_result():
@@ -21,5 +21,5 @@ def test_the_last_look_is_the_result():
         assert last[method].folds == 3
         assert np.isclose(last[method].accuracy, results.grid("accuracy", "knn")[0, i])
         assert np.isclose(last[method].kept, results.grid("kept")[0, i])
-    page = page_so_far(seen[2], "tamis compare ...")
+    page = interim_page(seen[2], "tamis compare ...")
     assert page.summary == "3 of 6 folds are finished."

@@ -125,7 +125,7 @@ def command(
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.evaluate import compare
     from tamis.evaluate.curves import threshold_variants
-    from tamis.report.comparison_page import page_of, page_so_far
+    from tamis.report.comparison_page import interim_page, page_of
 
     paths = [*data, *more]
     if not paths:
@@ -138,7 +138,7 @@ def command(
 
         def watch(so_far: Callable[[], list[Line]]) -> None:
             if page is not None:
-                page.offer(lambda: page_so_far(so_far(), asked))
+                page.offer(lambda: interim_page(so_far(), asked))
 
         settings = {
             **options,

@@ -117,7 +117,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     from tamis.engine.learning.learn import Hooks, learn, make_learner
     from tamis.engine.learning.model import snapshot
     from tamis.engine.learning.tune import tune
-    from tamis.report.model_page import page_of_model, page_so_far
+    from tamis.report.model_page import page_of_model, training_page
 
     options, command_line = _learn_options(given), typed_command()
     learner = make_learner(given["method"], **_learner_params(given))
@@ -131,7 +131,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
             watched(training)
             if page is not None:
                 model, curve = training.learner, training.curve
-                page.offer(lambda: page_so_far(snapshot(model), curve.table(), command_line))
+                page.offer(lambda: training_page(snapshot(model), curve.table(), command_line))
 
         if given["tune_rows"] is not None:
             if given["out"] is not None:

@@ -28,7 +28,7 @@ from tamis.core.errors import InputError, MissingDependencyError, TamisError
 from tamis.core.process_memory import peak_megabytes, start_peak
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.compared_methods import (
-    Method,
+    ComparedMethod,
     canonical,
     encoded,
     make,
@@ -74,7 +74,7 @@ class Cell:
 
     data: str
     fingerprint: str
-    method: Method
+    method: ComparedMethod
     repeat: int
     number: int
     fold: str
@@ -124,7 +124,7 @@ def failure(error: BaseException) -> dict[str, Any]:
 
 
 def select_features(
-    method: Method, seed: int, X: Any, y: Ints, shares: Iterable[float]
+    method: ComparedMethod, seed: int, X: Any, y: Ints, shares: Iterable[float]
 ) -> dict[str, Any]:
     """Select from training rows; return what was kept after each share of features, and the cost.
 
@@ -236,7 +236,7 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     return [np.sort(seen[stop]) for stop in stops]
 
 
-def _arrival(method: Method, n_features: int) -> Ints | None:
+def _arrival(method: ComparedMethod, n_features: int) -> Ints | None:
     """Return the order in which the columns arrive, or None for their own order."""
     if method.order is None:
         return None
@@ -248,7 +248,7 @@ def _listed(kept: Ints, n_features: int) -> dict[str, Any]:
     return {"count": len(kept), "features": None if len(kept) == n_features else kept.tolist()}
 
 
-def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 16) -> None:
+def warm_up(method: ComparedMethod, X: Any, y: Ints, classes: int = 20, columns: int = 16) -> None:
     """Run a method on a few rows and columns, so that loading its kernels is not timed."""
     rows = np.concatenate([np.flatnonzero(y == c)[:classes] for c in np.unique(y)])
     few = X[np.sort(rows)][:, : min(columns, X.shape[1])]
@@ -265,6 +265,6 @@ def warm_up(method: Method, X: Any, y: Ints, classes: int = 20, columns: int = 1
             return
 
 
-def as_method(plain: Mapping[str, Any]) -> Method:
+def as_method(plain: Mapping[str, Any]) -> ComparedMethod:
     """Return the method that was sent to a worker."""
-    return Method(**plain)
+    return ComparedMethod(**plain)

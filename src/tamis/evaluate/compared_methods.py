@@ -32,7 +32,7 @@ SEEDS = ("seed", "random_state")
 
 
 @dataclass(frozen=True)
-class Method:
+class ComparedMethod:
     """A selector to be created inside a cell.
 
     Attributes
@@ -80,14 +80,14 @@ class Method:
             return issubclass(kind.machinery, FeatureStreamSelector)
         return hasattr(kind, "feed")
 
-    def shuffled(self, order: int) -> Method:
+    def shuffled(self, order: int) -> ComparedMethod:
         """Return the same method, with features arriving in a random order."""
         return replace(
             self, label=f"{self.label} @{order}", order=order, family=self.family or self.label
         )
 
 
-def parse_methods(given: Any) -> list[Method]:
+def parse_methods(given: Any) -> list[ComparedMethod]:
     """Return methods from names, selectors, or a mapping of labels to either.
 
     >>> [m.label for m in parse_methods("saola,fcbf:threshold=0.01")]
@@ -108,26 +108,26 @@ def parse_methods(given: Any) -> list[Method]:
     return found
 
 
-def _method(given: Any, label: str | None) -> Method:
-    if isinstance(given, Method):
+def _method(given: Any, label: str | None) -> ComparedMethod:
+    if isinstance(given, ComparedMethod):
         return given
     if isinstance(given, str):
         return named_method(given, label)
     if isinstance(given, Rule) or (hasattr(given, "fit") and hasattr(given, "get_params")):
         spec = _spec(given)
-        return Method(label or _short(repr(given)), spec["class"], spec["params"], {})
+        return ComparedMethod(label or _short(repr(given)), spec["class"], spec["params"], {})
     raise ParameterError(f"{given!r} is not a method; give a name such as 'saola', or a selector")
 
 
-def named_method(text: str, label: str | None = None) -> Method:
+def named_method(text: str, label: str | None = None) -> ComparedMethod:
     """Return the method that ``saola:alpha=0.05`` names."""
     found = parse_method(text)
     spec = _spec(found.kind(**found.params))
     params = {name: spec["params"][name] for name in found.params}
-    return Method(label or text, spec["class"], params, found.level, encode=found.encode)
+    return ComparedMethod(label or text, spec["class"], params, found.level, encode=found.encode)
 
 
-def make(method: Method, seed: int) -> Any:
+def make(method: ComparedMethod, seed: int) -> Any:
     """Return the unfitted selector of a method; if it is random and has no seed, with this one."""
     params = {name: _value(value) for name, value in method.params.items()}
     kind = load_class(method.where)
@@ -137,19 +137,19 @@ def make(method: Method, seed: int) -> Any:
     return (estimator_of(kind) if issubclass(kind, Rule) else kind)(**params)
 
 
-def encoded(method: Method, X: Any, y: Any) -> Any:
+def encoded(method: ComparedMethod, X: Any, y: Any) -> Any:
     """Return the training columns, encoded for the method."""
     encoder = resolve_encoder(method.encode)
     return X if encoder is None else transformer_of(encoder).fit(X, y).transform(X)
 
 
-def settle_level(selector: Any, method: Method, X: Any, y: Any) -> None:
+def settle_level(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
     """Set the requested level on the measure that "auto" picks for these columns."""
     if method.level:
         settle_measure(selector, method, X, y)
 
 
-def settle_measure(selector: Any, method: Method, X: Any, y: Any) -> None:
+def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
     """Replace "auto" by the measure that it picks for these columns."""
     rule = rule_of(type(selector))
     if getattr(selector, "measure", None) != "auto" or not issubclass(rule, MeasuringRule):

@@ -26,11 +26,11 @@ from tamis.core.params import Nothing, Number, OneOf, check
 from tamis.evaluate.cache import CellCache, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
 from tamis.evaluate.classifiers import check_classifiers
-from tamis.evaluate.compared_methods import Method, parse_methods
-from tamis.evaluate.datasets import DataSet, read_all
+from tamis.evaluate.compared_methods import ComparedMethod, parse_methods
+from tamis.evaluate.datasets import DataSet, read_datasets
 from tamis.evaluate.interim import Line, interim_lines
 from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
-from tamis.evaluate.pool import ClusterPool, Pool, Task
+from tamis.evaluate.pool import CellTask, ClusterPool, Pool
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
 from tamis.evaluate.result_tables import results_of
 from tamis.evaluate.results import Results, check_place
@@ -154,7 +154,7 @@ def compare(
     _check(params, n_jobs)
     if out is not None:
         check_place(out)
-    sets = read_all(data, reading)
+    sets = read_datasets(data, reading)
     folds = {
         one.name: make_folds(
             one.codes,
@@ -213,7 +213,7 @@ def _check(params: dict[str, Any], n_jobs: int | None) -> None:
 def _cells(
     sets: list[DataSet],
     folds: dict[str, list[Fold]],
-    methods: list[Method],
+    methods: list[ComparedMethod],
     random_state: int,
     shares: tuple[float, ...],
 ) -> list[CellState]:
@@ -232,7 +232,7 @@ def _cells(
 
 def _unfinished(
     states: list[CellState], judges: tuple[str, ...], cells: CellCache, caps: Caps, work: Path
-) -> list[Task]:
+) -> list[CellTask]:
     """Look up every cell; return a task for each that is not finished."""
     tasks = []
     for state in states:
@@ -243,7 +243,7 @@ def _unfinished(
     return tasks
 
 
-def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
+def _lay_out(tasks: list[CellTask], sets: list[DataSet], work: Path) -> None:
     """Write the arrays that the tasks need where workers can map them."""
     needed = {task.about.cell.data for task in tasks}
     for one in sets:
@@ -255,7 +255,7 @@ def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
 
 def _run(
     pool: Pool | ClusterPool,
-    tasks: list[Task],
+    tasks: list[CellTask],
     total: int,
     cells: CellCache,
     progress: Progress,
@@ -281,7 +281,7 @@ def _run(
     pool.run(tasks, finished, ended)
 
 
-def _task(state: CellState, select: bool, left: list[str], work: Path) -> Task:
+def _task(state: CellState, select: bool, left: list[str], work: Path) -> CellTask:
     cell = state.cell
     if select:
         state.record = {"selection": None, "scores": {}}
@@ -294,7 +294,7 @@ def _task(state: CellState, select: bool, left: list[str], work: Path) -> Task:
         "kept": None if select else state.kept(),
         "classifiers": left,
     }
-    return Task(state, message)
+    return CellTask(state, message)
 
 
 def _write_fold(fold: Fold, work: Path) -> None:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.markup import cell
 from tamis.core.params import Number, check
-from tamis.evaluate.compared_methods import Method, named_method, parse_methods
+from tamis.evaluate.compared_methods import ComparedMethod, named_method, parse_methods
 from tamis.evaluate.comparison import compare
 from tamis.evaluate.results import Results, put
 from tamis.sources.base import Progress, silent
@@ -212,7 +212,7 @@ def over_thresholds(
 
 def threshold_variants(
     methods: Any, name: str, values: Sequence[float]
-) -> list[tuple[str, float, Method]]:
+) -> list[tuple[str, float, ComparedMethod]]:
     """Return the methods that have a parameter, at each of its values."""
     words = methods.split(",") if isinstance(methods, str) else list(methods)
     if not words or not all(isinstance(word, str) for word in words):

@@ -112,7 +112,7 @@ def _arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
     return {"dense": X}
 
 
-def read_all(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSet]:
+def read_datasets(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSet]:
     """Read the data sets: a path, several, or a mapping of names to paths or arrays.
 
     `reading` holds options of ``tamis.open``. Options that a format does not have are ignored, so
@@ -120,15 +120,15 @@ def read_all(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSe
     """
     reading = reading or {}
     if isinstance(data, Mapping):
-        return [read_one(given, str(name), reading) for name, given in data.items()]
+        return [read_dataset(given, str(name), reading) for name, given in data.items()]
     if is_source(data) or isinstance(data, (str, os.PathLike, DataSet)):
         data = [data]
     if not isinstance(data, Sequence) or not len(data):
         raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
-    return _with_unique_names([read_one(given, None, reading) for given in data])
+    return _with_unique_names([read_dataset(given, None, reading) for given in data])
 
 
-def read_one(
+def read_dataset(
     given: Any, name: str | None = None, reading: Mapping[str, Any] | None = None
 ) -> DataSet:
     """Read one data set."""
@@ -192,7 +192,7 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
     for path in (train, test):
         if not os.path.exists(path):
             raise SourceError(f"{path}: there is no such file or folder (in {train}:{test})")
-    first, second = (read_one(path, None, reading) for path in (train, test))
+    first, second = (read_dataset(path, None, reading) for path in (train, test))
     name = name or _stem(train).removesuffix(".train").removesuffix("_train")
     if not (sp.issparse(first.X) and sp.issparse(second.X)) and (
         first.n_features != second.n_features

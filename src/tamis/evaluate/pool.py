@@ -32,7 +32,7 @@ READY = 600.0
 
 
 @dataclass
-class Task:
+class CellTask:
     """A message for a worker, and the cell it is about."""
 
     about: Any
@@ -55,7 +55,7 @@ class _Process:
             env={**os.environ, **limits}, text=True, encoding="utf-8",
             start_new_session=True,  # Ctrl-C in a terminal goes to this process only
         )  # fmt: skip
-        self.task: Task | None = None
+        self.task: CellTask | None = None
         self.step = ""
         self.since = 0.0
         self._answers = answers
@@ -77,7 +77,7 @@ class _Process:
         self.process.wait()
         self._answers.put((self, {"gone": self.process.returncode}))
 
-    def give(self, task: Task) -> None:
+    def give(self, task: CellTask) -> None:
         self.task = task
         self.begin("ready")
         self.send(task.message)
@@ -110,7 +110,9 @@ class Pool:
         self._answers: queue.Queue[tuple[_Process, dict[str, Any]]] = queue.Queue()
         self._processes: list[_Process] = []
 
-    def run(self, tasks: Iterable[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
+    def run(
+        self, tasks: Iterable[CellTask], finished: Finished, ended: Callable[[Any], None]
+    ) -> None:
         """Do all tasks; call `finished` after each step and `ended` after each cell."""
         waiting = deque(tasks)
         try:
@@ -125,7 +127,9 @@ class Pool:
                 process.end()
             self._processes.clear()
 
-    def _look(self, waiting: deque[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
+    def _look(
+        self, waiting: deque[CellTask], finished: Finished, ended: Callable[[Any], None]
+    ) -> None:
         try:
             process, message = self._answers.get(timeout=LOOK)
         except queue.Empty:
@@ -178,7 +182,7 @@ class Pool:
         self,
         process: _Process,
         record: dict[str, Any],
-        waiting: deque[Task],
+        waiting: deque[CellTask],
         finished: Finished,
         ended: Callable[[Any], None],
     ) -> None:
@@ -194,7 +198,9 @@ class Pool:
         left = [c for c in task.message["classifiers"] if c not in task.done]
         if step != "selection" and left:
             kept = task.message["kept"] or task.about.kept()
-            waiting.appendleft(Task(task.about, task.message | {"classifiers": left, "kept": kept}))
+            waiting.appendleft(
+                CellTask(task.about, task.message | {"classifiers": left, "kept": kept})
+            )
         else:
             ended(task.about)
         place = self._processes.index(process)
@@ -226,7 +232,9 @@ class ClusterPool:
     def __init__(self, cluster: Any, caps: Caps) -> None:
         self._cluster, self._caps = cluster, caps
 
-    def run(self, tasks: Iterable[Task], finished: Finished, ended: Callable[[Any], None]) -> None:
+    def run(
+        self, tasks: Iterable[CellTask], finished: Finished, ended: Callable[[Any], None]
+    ) -> None:
         """Do all tasks; call `finished` after each step and `ended` after each cell."""
         todo = list(tasks)
         if not todo:
@@ -262,7 +270,7 @@ def _run_cell(job: tuple[dict[str, Any], Caps]) -> list[tuple[str, dict[str, Any
     cell = _RemoteCell(message)
     with threads(1):
         Pool(1, caps).run(
-            [Task(cell, message)],
+            [CellTask(cell, message)],
             lambda about, step, record: about.steps.append((step, record)),
             lambda about: None,
         )

@@ -207,9 +207,9 @@ class Results:
 
     def to_markdown(self) -> str:
         """Return the summary as Markdown."""
-        from tamis.evaluate.summary import as_markdown
+        from tamis.evaluate.summary import summary_markdown
 
-        return as_markdown(self)
+        return summary_markdown(self)
 
     def plot_ranks(self, classifier: str | None = None) -> Any:
         """Plot a critical-difference diagram; returns a matplotlib figure."""

@@ -139,7 +139,7 @@ def _right(results: Results, data: str, method: str, judge: str) -> Floats:
 # --- as a page ------------------------------------------------------------------------------------
 
 
-def as_markdown(results: Results) -> str:
+def summary_markdown(results: Results) -> str:
     """Return the summary as Markdown tables."""
     params = results.params
     parts = ["# Comparison of feature selectors\n", _intro(results)]

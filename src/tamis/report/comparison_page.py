@@ -21,7 +21,7 @@ def page_of_results(folder: str | os.PathLike[str]) -> Page:
     return page_of(open_results(folder), folder)
 
 
-def page_so_far(lines: list[Line], command: str) -> Page:
+def interim_page(lines: list[Line], command: str) -> Page:
     """Return the page about a comparison that is still running."""
     finished, folds = sum(line.finished for line in lines), sum(line.folds for line in lines)
     columns = [

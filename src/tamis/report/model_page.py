@@ -25,7 +25,7 @@ def page_of_model(folder: str | os.PathLike[str]) -> Page:
     return _page(model, model.record, size)
 
 
-def page_so_far(model: Any, curve: dict[str, list[float]], command: str) -> Page:
+def training_page(model: Any, curve: dict[str, list[float]], command: str) -> Page:
     """Return the page about a model that is still training."""
     return _page(model, model.record | {"curve": curve, "command": masked(command)}, None)
 
