@@ -23,4 +23,4 @@ def test_a_run_becomes_a_page_in_each_form(tamis, svm, tmp_path):
 def test_what_is_no_folder_of_ours_is_reported(tamis, svm, tmp_path):
     assert tamis("report", "nowhere").one_sentence() == "nowhere: there is no such folder"
     (tmp_path / "other").mkdir()
-    assert "is no folder that tamis wrote" in tamis("report", "other").one_sentence()
+    assert "was not written by tamis" in tamis("report", "other").one_sentence()

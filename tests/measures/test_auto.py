@@ -126,7 +126,7 @@ def test_numbers_that_are_not_whole_are_found_in_any_block():
 
 
 def test_without_any_block_there_is_nothing_to_look_at():
-    assert choose([], CLASSES) == (FisherZ(alpha=0.01), "there is no column to look at")
+    assert choose([], CLASSES) == (FisherZ(alpha=0.01), "there are no columns")
 
 
 def test_measures_are_known_by_name_and_taken_as_they_are():

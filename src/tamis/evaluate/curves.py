@@ -65,7 +65,7 @@ class Curves:
         What x is: the share of features seen, the number of the order, or the level.
     points : pyarrow.Table
         Means over the folds, and their standard deviations; see ``POINTS``.
-    asked : dict
+    params : dict
         The parameters of the comparison.
     """
 

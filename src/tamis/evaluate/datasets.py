@@ -229,7 +229,7 @@ def _folder(path: Path, name: str | None) -> DataSet:
             X = np.load(path / "X.npy", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise SourceError(
-            f"{path} is no folder of data: X.npz or X.npy, y.npy and meta.json are needed ({error})"
+            f"{path} is not a folder of data: it needs X.npz or X.npy, and y.npy ({error})"
         ) from error
     return _checked(name, X, y, _split_of(meta.get("split"), len(y), path), None, "x", 0)
 

@@ -95,7 +95,7 @@ class Results:
         One row per data set, method, fold, classifier and share of features; see ``ROWS``.
     selections : pyarrow.Table
         One row per data set, method, fold and share: what was kept; see ``SELECTIONS``.
-    asked : dict
+    params : dict
         The parameters: data, methods, classifiers, folds, random_state, control, caps, versions.
     computed : int
         Number of cells that were computed; the others were finished before.

@@ -328,15 +328,15 @@ def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
 
 
 def _notes(results: Results, most: int = 20) -> str:
-    told = warnings_of(results)
-    if not told:
+    found = warnings_of(results)
+    if not found:
         return ""
     lines = [
         f"- {cell(data)}, {cell(who)}: {cell(note)} ({count} fold{'s' if count > 1 else ''})"
-        for data, who, note, count in told[:most]
+        for data, who, note, count in found[:most]
     ]
-    if len(told) > most:
-        lines.append(f"- and {len(told) - most} more, in results.parquet and selections.parquet")
+    if len(found) > most:
+        lines.append(f"- and {len(found) - most} more, in results.parquet and selections.parquet")
     return "\n".join(["## Notes\n", *lines]) + "\n"
 
 

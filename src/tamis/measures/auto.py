@@ -132,7 +132,7 @@ def choose(
         all_discrete &= block.kind == "discrete"
         levels += _levels(block, n_columns or block.first + block.width)
     if not levels:
-        return continuous, "there is no column to look at"
+        return continuous, "there are no columns"
     counts, varied = np.array(levels).T
     mean = float(counts @ varied / varied.sum()) if varied.any() else 1.0
     if not all_discrete and mean > most_levels(target.n_rows):

@@ -39,7 +39,7 @@ def interim_page(lines: list[Line], command: str) -> Page:
         f"{finished:,} of {folds:,} folds are finished.",
         [
             Table("So far", columns, rows, note="Means over the finished folds."),
-            Code("What was asked", command),
+            Code("Command", command),
         ],
     )
 
@@ -94,14 +94,14 @@ def _sentence(results: Results, summary: dict[str, Any]) -> str:
 
 
 def _facts(results: Results, summary: dict[str, Any]) -> Section:
-    asked = results.params
+    params = results.params
     return Facts(
         "At a glance",
         [
             ("data sets", f"{len(results.data):,}"),
             ("methods", f"{len(results.methods):,}"),
             ("classifiers", ", ".join(results.classifiers)),
-            ("protocol", str(asked.get("cv", "")) or "official splits"),
+            ("protocol", str(params.get("cv", "")) or "official splits"),
             ("cells without a result", f"{len(summary['problems']):,}"),
         ],
         note="Features are selected inside each training fold; all methods get the same folds.",
@@ -114,7 +114,8 @@ def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | N
         return None
     p = found["iman_davenport"]["p"]
     note = (
-        "Rank 1 is the best accuracy on a data set. Methods joined by a bar cannot be told apart "
+        "Rank 1 is the best accuracy on a data set. Methods joined by a bar do not differ "
+        "significantly "
         f"(Nemenyi, 5 %). All methods alike has p = {p:.3g} (Iman-Davenport)."
         if p is not None
         else "Rank 1 is the best accuracy on a data set."
@@ -242,14 +243,14 @@ def _problems(summary: dict[str, Any]) -> Section | None:
 
 
 def _notes(results: Results) -> Section | None:
-    rows: list[list[Any]] = [[*told] for told in warnings_of(results)]
+    rows: list[list[Any]] = [[*row] for row in warnings_of(results)]
     columns = [Column("data"), Column("who"), Column("warned"), Column("folds", "count")]
     return Table("What methods and classifiers warned of", columns, rows) if rows else None
 
 
 def _again(results: Results) -> Section:
-    asked = results.params
-    lines = [str(asked.get("command") or "(made in Python)"), ""]
-    lines += [f"random_state={asked.get('random_state')}"]
-    lines += [f"{name} {number}" for name, number in asked.get("versions", {}).items()]
+    params = results.params
+    lines = [str(params.get("command") or "(made in Python)"), ""]
+    lines += [f"random_state={params.get('random_state')}"]
+    lines += [f"{name} {number}" for name, number in params.get("versions", {}).items()]
     return Code("How to reproduce", "\n".join(lines))

@@ -33,5 +33,5 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
     if not os.path.exists(path):
         raise SourceError(f"{path}: there is no such folder")
     raise SourceError(
-        f"{path} is no folder that tamis wrote; give one made by tamis select, learn or compare"
+        f"{path} was not written by tamis; give a folder made by tamis select, learn or compare"
     )

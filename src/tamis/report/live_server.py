@@ -133,10 +133,10 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Send the page, the updates, or an error."""
-            asked = live.knows(self.path, self.headers.get("Host"))
-            if asked == "":
+            requested = live.knows(self.path, self.headers.get("Host"))
+            if requested == "":
                 self._answer("text/html; charset=utf-8", live.document())
-            elif asked == "events":
+            elif requested == "events":
                 self._news()
             else:
                 self.send_error(404)

@@ -136,7 +136,7 @@ def _asked(record: dict[str, Any]) -> Section:
     rows += [[what, count] for what, count in record["work"].items()]
     rows += [[f"bad lines: {kind}", count] for kind, count in record.get("bad_lines", {}).items()]
     columns = [Column("what"), Column("value")]
-    return Table("What was asked, and counted work", columns, rows)
+    return Table("Parameters and counted work", columns, rows)
 
 
 def _text(value: Any) -> str:

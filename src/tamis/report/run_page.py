@@ -217,7 +217,7 @@ def _asked(run: Run) -> Section:
         ("target", str(source["target"])),
         ("fingerprint", str(source["fingerprint"])),
     ]
-    return Table("What was asked", [Column("what"), Column("value")], [list(i) for i in items])
+    return Table("Parameters", [Column("what"), Column("value")], [list(i) for i in items])
 
 
 def _costs(run: Run) -> Section:
