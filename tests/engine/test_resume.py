@@ -27,7 +27,7 @@ from tamis.sources.axis import write_store
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
-METHODS = sorted(name for name, kind in BY_METHOD.items() if can_be_saved(kind()))
+METHODS = sorted(name for name, kind in BY_METHOD.items() if can_be_saved(kind().to_selector()))
 
 
 class DiedError(Exception):

@@ -14,10 +14,10 @@ from tamis import SAOLA, MutualInformation, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.encode import BY_NAME, MDLP, EqualFrequency, Missing
+from tamis.engine.loop import SETTLED, SettledProgress
 from tamis.engine.persistent import feeding
 from tamis.engine.persistent.resuming import begin, resume
 from tamis.engine.runs import open_run, save_run
-from tamis.methods.telling import SETTLED, Telling
 from tamis.sources import open_source
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import write_store
@@ -249,7 +249,7 @@ def test_a_feed_that_stops_between_commits_goes_on(tmp_path, monkeypatch):
     expected = tamis.select(data, "saola", y, encode="mdlp", missing="category")
     Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
-    monkeypatch.setattr(Telling, "EVERY", 0.0)
+    monkeypatch.setattr(SettledProgress, "EVERY", 0.0)
     for blocks in (2, 5, 9):
         calls = iter(range(10**6))
 

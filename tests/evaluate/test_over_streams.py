@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis._registry import STREAM_METHODS
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.evaluate import open_curves, over_orders, over_thresholds, over_time
 from tamis.evaluate.cells import select_features
 from tamis.evaluate.compared_methods import named_method
 from tamis.evaluate.curves import POINTS, threshold_variants
 from tamis.evaluate.protocol import make_folds, parse_cv
-from tamis.methods import BY_METHOD
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def flags():
     return X, y
 
 
-STREAMS = [name for name in sorted(BY_METHOD) if named_method(name).streams]
+STREAMS = sorted(STREAM_METHODS)
 
 
 @pytest.mark.parametrize("method", STREAMS)

@@ -31,21 +31,20 @@ MEASURES = [
 ]
 
 
-def lagging(table, cuts, lag):
+def run_lagging(selector, y, table, cuts, lag):
     """Score as workers do: each block knows what was kept when it was given out, `lag` ago."""
-
-    def scoring(selector, source, width, progress, start=0):
-        old = deque([None] * lag)
-        for lo, hi in pairwise(cuts):
-            kept = selector.snapshot()
-            old.append(None if kept is None else pickle.loads(pickle.dumps(kept)))
-            known, block = old.popleft(), ColumnBlock.of(table[:, lo:hi], first=lo)
-            if known is None:
-                yield selector.score(block)
-            else:
-                yield pickle.loads(pickle.dumps(selector.score_knowing(block, known)))
-
-    return scoring
+    old = deque([None] * lag)
+    selector.start(y)
+    for lo, hi in pairwise(cuts):
+        kept = selector.snapshot()
+        old.append(None if kept is None else pickle.loads(pickle.dumps(kept)))
+        known, block = old.popleft(), ColumnBlock.of(table[:, lo:hi], first=lo)
+        if known is None:
+            scored = selector.score(block)
+        else:
+            scored = pickle.loads(pickle.dumps(selector.score_knowing(block, known)))
+        selector.update(scored)
+    selector.finish()
 
 
 def stream(rng, discrete, width=70, rows=60):
@@ -83,8 +82,7 @@ def test_an_older_kept_set_foresees_the_same_log(
     inner = np.unique(rng.integers(1, X.shape[1], rng.integers(0, 30)))
     table = sp.csc_matrix(X) if sparse else X
     with patch.object(MeasuredStream, "look_ahead", ahead):
-        scoring = lagging(table, [0, *inner.tolist(), X.shape[1]], lag)
-        selector.run(MemorySource(table, y), y, scoring)
+        run_lagging(selector, y, table, [0, *inner.tolist(), X.shape[1]], lag)
     assert_same_log(selector.log_, expected.log_, f"lag {lag}")
     assert selector.work_["relevant"] == expected.work_["relevant"]
 

@@ -165,7 +165,7 @@ def live_option(command: F) -> F:
 
 def showing(report: Progress, show: Callable[[], None]) -> Progress:
     """Return a progress callback that also calls `show` between two decisions."""
-    from tamis.methods.telling import SETTLED
+    from tamis.engine.loop import SETTLED
 
     def both(what: str, done: int, total: int | None) -> None:
         report(what, done, total)

@@ -26,7 +26,6 @@ from tamis.engine.encoded import EncodedBlock
 from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of, target_hashes
 from tamis.kernels.threads import thread_count
 from tamis.methods.selector import ColumnSelector
-from tamis.methods.telling import Telling
 from tamis.sources.base import ColumnSource, Progress
 
 if TYPE_CHECKING:
@@ -37,6 +36,27 @@ B = TypeVar("B")
 
 #: How many scored blocks may wait for the rule; each is held in memory.
 AHEAD = 2
+
+
+#: What `SettledProgress` reports.
+SETTLED = "selecting features"
+
+
+class SettledProgress:
+    """Reports how many features have been settled, a few times a second: rules can be slow."""
+
+    EVERY = 0.2
+
+    def __init__(self, progress: Progress, total: int | None) -> None:
+        self._progress, self._total = progress, total
+        self._last = time.monotonic()
+
+    def __call__(self, done: int) -> None:
+        """Report, unless that happened a moment ago."""
+        now = time.monotonic()
+        if now - self._last >= self.EVERY or done == self._total:
+            self._last = now
+            self._progress(SETTLED, done, self._total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +182,11 @@ def advance(
     report : callable
         Told how many columns are done.
     """
-    tell, committed, taken = Telling(progress, total), time.monotonic(), Taken()
+    tell, committed, taken = SettledProgress(progress, total), time.monotonic(), Taken()
     if whole:
         if total is not None:
             selector.log_.reserve(total)
-        selector._tell = tell
+        selector.on_settled = tell
     try:
         with contextlib.closing(scored):
             for columns in scored:
@@ -186,7 +206,7 @@ def advance(
             selector.finish()
     finally:
         if whole:
-            del selector._tell
+            del selector.on_settled
     return taken
 
 

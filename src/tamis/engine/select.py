@@ -19,13 +19,12 @@ from tamis.encode import Encoder, Missing
 from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import Scorer, advance
+from tamis.engine.loop import SETTLED, Scorer, advance
 from tamis.engine.persistent.selection_state import state_for, warn_of_leak
 from tamis.engine.runs import Run
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
-from tamis.methods.telling import SETTLED
 from tamis.sources import open_source
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (

@@ -12,7 +12,7 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -222,17 +222,14 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     stops = [max(1, math.ceil(share * p - 1e-9)) for share in shares]
     seen: dict[int, Ints] = {}
 
-    def watched(
-        selector: Any, source: Any, width: int | None, progress: Any, start: int
-    ) -> Iterator[Any]:
-        """Record what is kept whenever all columns before a stop have been taken."""
-        for lo, hi in pairwise([start, *sorted({*stops, source.n_columns})]):
-            for block in source.columns(width, lo, hi):
-                yield selector.score(block)
-            if hi in stops:
-                seen[hi] = np.asarray(selector.kept_).copy()
-
-    selector.selector_ = selector.to_selector().run(MemorySource(X, y), y, watched)
+    source, live = MemorySource(X, y), selector.to_selector().start(y)
+    live.prepare(source.columns(), source.n_columns)
+    for lo, hi in pairwise([0, *sorted({*stops, p})]):
+        for block in source.columns(None, lo, hi):
+            live.update(live.score(block))
+        seen[hi] = live.kept_
+    live.finish()
+    selector.selector_ = live
     return [np.sort(seen[stop]) for stop in stops]
 
 

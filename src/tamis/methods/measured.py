@@ -363,7 +363,8 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     def _decide(self, arrival: Arrival) -> Decision:
         """Let the rule decide about one feature, and carry it out."""
         decision = self._carry_out(self.rule.decide(arrival, self._kept), arrival)
-        self._tell(arrival.feature + 1)
+        if self.on_settled is not None:
+            self.on_settled(arrival.feature + 1)
         return decision
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:

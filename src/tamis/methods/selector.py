@@ -22,23 +22,7 @@ from tamis.core.errors import InputError, NotStartedError, SourceError
 from tamis.core.names import NameBook
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
-from tamis.methods.telling import Telling, untold
-from tamis.sources.base import ColumnSource, Progress, silent
-
-#: Gives the blocks of a source, so wide, as the selector scores them, in order, with progress:
-#: one after the other here (`in_turn`), ahead in a thread, or on other machines.
-Scoring = Callable[["ColumnSelector", ColumnSource, int | None, Progress, int], Iterable[Any]]
-
-
-def in_turn(
-    selector: ColumnSelector,
-    source: ColumnSource,
-    width: int | None,
-    report: Progress,
-    start: int = 0,
-) -> Iterable[Any]:
-    """Score each block when it is requested."""
-    return map(selector.score, source.columns(width, start, progress=report))
+from tamis.sources.base import ColumnSource
 
 
 class ColumnSelector:
@@ -67,8 +51,8 @@ class ColumnSelector:
     measure_: Any
     measure_reason_: str
 
-    #: Called with the number of features settled, while `run` is under way.
-    _tell: Callable[[int], None] = staticmethod(untold)
+    #: Called with the number of features settled so far; a loop that reports progress sets it.
+    on_settled: Callable[[int], None] | None = None
 
     def __init__(self, rule: Any) -> None:
         self.rule = rule
@@ -157,45 +141,18 @@ class ColumnSelector:
         self._check_started()
         return {"features": self.n_features_in_, **self.rule.work()}
 
-    def run(
-        self,
-        source: ColumnSource,
-        y: Any,
-        scoring: Scoring = in_turn,
-        width: int | None = None,
-        report: Progress = silent,
-    ) -> Self:
-        """Select from a whole source, whose blocks come scored, in order."""
+    def run(self, source: ColumnSource, y: Any, width: int | None = None) -> Self:
+        """Select from a whole source, block after block: the loop that any other must equal."""
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
         self.prepare(source.columns(), source.n_columns)
-        return self.go_on(source, scoring, width, report)
-
-    def go_on(
-        self,
-        source: ColumnSource,
-        scoring: Scoring = in_turn,
-        width: int | None = None,
-        report: Progress = silent,
-        start: int = 0,
-    ) -> Self:
-        """Take the blocks of a source from column `start` on, which come scored, in order."""
-        if source.n_columns is not None:
-            self.log_.reserve(source.n_columns)
-        # What scores is this selector as it is now, which is small: it has seen nothing yet.
-        blocks = scoring(self, source, width, report, start)
-        self._tell = Telling(report, source.n_columns)
-        try:
-            for block in blocks:
-                self.update(block)
-                self._tell(self.n_features_in_)
-            self.finish()
-        finally:
-            del self._tell
+        for block in source.columns(width):
+            self.update(self.score(block))
+        self.finish()
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: it reports no progress."""
-        return {key: value for key, value in vars(self).items() if key != "_tell"}
+        return {key: value for key, value in vars(self).items() if key != "on_settled"}
 
     # --- with workers elsewhere ------------------------------------------------------------
 
