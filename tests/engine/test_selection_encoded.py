@@ -121,7 +121,7 @@ def test_settings_are_plain_json_and_nothing_else_is_made(tmp_path):
     with pytest.raises(ParameterError) as caught:
         Selection.open(tmp_path / "run")
     assert str(caught.value) == (
-        "columns of up to 16 levels were left as they are, and this tamis leaves those of up to "
+        "columns of up to 16 levels were left unchanged, and this tamis leaves those of up to "
         "20; use the tamis that wrote it"
     )
     for spoilt in ({"method": "os.system"}, {"method": "mdlp", "bins": 3}, {"which": "all"}):
