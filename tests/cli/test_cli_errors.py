@@ -143,14 +143,12 @@ def test_a_run_that_is_there_stays(refused, tamis, svm, tmp_path):
         ((0.5, 1.5, 2), ["--measure", "mutual_information"], "needs classes"),
     ],
 )
-def test_targets_that_do_not_fit_leave_the_column_store_only(
-    tamis, tmp_path, labels, options, said
-):
+def test_targets_that_do_not_fit_leave_nothing(tamis, tmp_path, labels, options, said):
     lines = [f"{label} 1:{k % 2} 2:1\n" for k, label in enumerate(labels)]
     (tmp_path / "t.svm").write_text("".join(lines))
     done = tamis("select", "t.svm", "--out", "run", "--quiet", *options)
     assert said in done.one_sentence()
-    assert sorted(os.listdir(tmp_path)) == ["t.svm", "t.svm.cols"]
+    assert sorted(os.listdir(tmp_path)) == ["t.svm"]
 
 
 def test_data_without_a_target_say_where_to_put_one(refused, tamis, tmp_path):

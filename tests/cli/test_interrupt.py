@@ -63,7 +63,9 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     before = contents(tmp_path / "run")
     cache = tmp_path / "big.svm.cols"
     # one column a block: slow enough to be caught in the middle
-    program = start(tmp_path, "select", big, "--out", "run", "--force", "--width", "1")
+    program = start(
+        tmp_path, "select", big, "--out", "run", "--force", "--width", "1", "--memory", "1MB"
+    )
     wait_until(cache.exists, program)
     time.sleep(0.4)
     stopped(program)

@@ -76,4 +76,4 @@ def test_select_leaves_nothing_that_the_next_one_does_not_clear(tamis, svm, tmp_
     kill(tmp_path, when, "select", "t.svm", "--out", "run", "--quiet", "--force")
     assert tamis("why", "run", "20").code == 0
     assert tamis("select", "t.svm", "--out", "other", "--quiet").code == 0
-    assert sorted(os.listdir(tmp_path)) == ["other", "run", "t.svm", "t.svm.cols"]
+    assert sorted(os.listdir(tmp_path)) == ["other", "run", "t.svm"]

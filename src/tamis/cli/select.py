@@ -139,7 +139,10 @@ def _select(options: Options, begun: float) -> Run:
             "them with --groups FILE, or give a folder with one table per group"
         )
     with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
-        columns = to_columns(source, cache, memory=options.memory, progress=report, say=say)
+        on_disk = options.checkpoint is not None or options.cluster is not None
+        columns = to_columns(
+            source, cache, on_disk=on_disk, memory=options.memory, progress=report, say=say
+        )
         if columns.target() is None:
             raise InputError(f"{options.data} has no target, so there is nothing to select for")
         about = {

@@ -1,6 +1,7 @@
 """Change the axis of a source: rows to columns and columns to rows. Nothing else does.
 
-Rows become columns by way of a column store on disk, in bounded memory (`stores/transpose.py`).
+Sparse rows that are small become columns in memory; others by way of a column store on disk, in
+bounded memory (`stores/row_transpose.py`).
 Columns become rows in memory or, where dense columns do not fit, across a mapped column store.
 """
 
@@ -31,7 +32,7 @@ from tamis.sources.base import (
     as_path,
     silent,
 )
-from tamis.sources.matrix import row_blocks
+from tamis.sources.matrix import HeldRows, row_blocks
 from tamis.sources.stores.column_store import ColumnStore
 from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.row_store import RowStore
@@ -44,6 +45,7 @@ def to_columns(
     source: Source,
     store: str | os.PathLike[str] | None = None,
     *,
+    on_disk: bool = False,
     memory: int | None = None,
     progress: Progress = silent,
     say: Callable[[str], object] = lambda sentence: None,
@@ -57,6 +59,8 @@ def to_columns(
     store : str or path, optional
         The column store to write, which is kept. A store that is there already is used again if it
         was made from the same data. Without `store`, a temporary one is removed with the source.
+    on_disk : bool
+        Write the store also where the columns would fit the memory, for other processes to read.
     memory : int, optional
         Bytes to use, about; by default those of the source.
     progress, say : callable
@@ -65,6 +69,8 @@ def to_columns(
     if isinstance(source, ColumnSource):
         return source
     memory = source.memory if memory is None else memory
+    if isinstance(source, RowSource) and source.is_small(memory) and not on_disk:
+        return HeldRows(source, source.load()[0])
     if store is None:
         with ExitStack() as stack:
             folder = stack.enter_context(scratch_folder(source.work_folder()))
@@ -91,8 +97,10 @@ def to_columns(
 @contextmanager
 def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[ColumnSource]:
     """Yield a source of columns; a column store that is made for it is removed at the end."""
-    if isinstance(source, ColumnSource):
-        yield source
+    if isinstance(source, ColumnSource) or (
+        isinstance(source, RowSource) and source.is_small(source.memory)
+    ):
+        yield to_columns(source)
         return
     with scratch_folder(source.work_folder()) as folder:
         yield to_columns(source, folder / "now.cols", progress=progress)

@@ -338,6 +338,10 @@ class RowSource(Source):
         """
         return self if of == 1 else None
 
+    def is_small(self, memory: int) -> bool:
+        """Tell whether all rows, which are sparse, can be read into a fraction of the memory."""
+        return False
+
     def committed(self, mark: str) -> None:
         """Note that the rows up to a mark are safe in a checkpoint and need not come again."""
 

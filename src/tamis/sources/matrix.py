@@ -15,6 +15,7 @@ from tamis.sources.base import (
     ColumnSource,
     Progress,
     RowSource,
+    Wrapper,
     default_width,
 )
 
@@ -48,6 +49,24 @@ class MatrixSource(ColumnSource, RowSource):
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return the matrix and the target."""
         return self._read(), self.target()
+
+
+class HeldRows(Wrapper, MatrixSource):
+    """Sparse rows that fit the memory, by columns and by rows alike; read when first needed."""
+
+    def __init__(self, source: RowSource, matrix: Any = None) -> None:
+        super().__init__(source)
+        self._matrix = matrix
+
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self._read().nnz)
+
+    def _read(self) -> Any:
+        if self._matrix is None:
+            self._matrix = self._source.load()[0]
+        return self._matrix
 
 
 def row_blocks(

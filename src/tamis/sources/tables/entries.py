@@ -14,7 +14,6 @@ import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import Progress, RowSource, Wrapper, silent
-from tamis.sources.matrix import MatrixSource
+from tamis.sources.base import Progress, RowSource, silent
 from tamis.sources.rebatch import rebatch
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
@@ -167,19 +165,3 @@ class EntrySource(RowSource):
             self._twice(int(rows[at]) + first, int(features[at]))
         matrix.eliminate_zeros()
         return matrix
-
-
-class HeldEntries(Wrapper, MatrixSource):
-    """Entries that fit the memory, by columns and by rows alike."""
-
-    @property
-    def stored(self) -> int:
-        """Number of stored values."""
-        return int(self._read().nnz)
-
-    @cached_property
-    def _matrix(self) -> Any:
-        return self._source.load()[0]
-
-    def _read(self) -> Any:
-        return self._matrix

@@ -8,7 +8,8 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.sources.base import MEMORY, Source, as_path
-from tamis.sources.tables.entries import EntrySource, HeldEntries
+from tamis.sources.matrix import HeldRows
+from tamis.sources.tables.entries import EntrySource
 from tamis.sources.tables.long import LongSource
 from tamis.sources.tables.roles import Roles, names_of
 from tamis.sources.tables.table import TableSource
@@ -73,4 +74,4 @@ def open_table(
 
 def _held(source: EntrySource) -> Source:
     """Hold the entries in memory where they fit, to be read by columns too."""
-    return HeldEntries(source) if source.fits() else source
+    return HeldRows(source) if source.fits() else source

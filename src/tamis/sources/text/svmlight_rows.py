@@ -58,6 +58,10 @@ GLANCE = 1 << 18
 #: labels too.
 LOOK = 4_000_000
 
+#: Bytes in memory per byte of text while rows are turned into columns, and how much shorter
+#: compressed text may be.
+_PER_BYTE, _PACKED = 16, 10
+
 #: What else can be done with a damaged file.
 _UP_TO = f"learn from what came before {SKIP}"
 
@@ -346,6 +350,11 @@ class SvmlightSource(RowSource):
         matrix = csr_matrix((values, indices, indptr), shape=(facts.n_rows, n_columns))
         matrix.has_canonical_format = True
         return matrix, self._labels
+
+    def is_small(self, memory: int) -> bool:
+        """Tell whether the text, unpacked, is a small fraction of the memory."""
+        packed = 1 if self._text.compression == "none" else _PACKED
+        return self.rereadable and self._text.size * packed * _PER_BYTE <= memory
 
     def share(self, number: int, of: int) -> RowSource | None:
         """Return lines of about as many bytes as the others have, of a file that is plain text.
