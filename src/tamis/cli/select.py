@@ -139,7 +139,7 @@ def _select(options: Options, begun: float) -> Run:
             "them with --groups FILE, or give a folder with one table per group"
         )
     with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
-        on_disk = options.checkpoint is not None or options.cluster is not None
+        on_disk = options.checkpoint is not None or bool(options.execution["cluster"])
         columns = to_columns(
             source, cache, on_disk=on_disk, memory=options.memory, progress=report, say=say
         )
