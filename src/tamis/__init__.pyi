@@ -20,7 +20,7 @@ from tamis.engine.persistent.selection import Selection as Selection
 from tamis.engine.runs import Run as Run
 from tamis.engine.runs import open_run as open_run
 from tamis.engine.runs import save_run as save_run
-from tamis.engine.select import select as select
+from tamis.engine.selecting import select as select
 from tamis.estimators.batch import CFS as CFS
 from tamis.estimators.batch import FCBF as FCBF
 from tamis.estimators.batch import FGM as FGM

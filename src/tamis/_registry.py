@@ -328,7 +328,7 @@ PUBLIC = {
     "open_run": "tamis.engine.runs:open_run",
     "save_model": "tamis.engine.learning.model:save_model",
     "save_run": "tamis.engine.runs:save_run",
-    "select": "tamis.engine.select:select",
+    "select": "tamis.engine.selecting:select",
     "threads": "tamis.kernels.threads:threads",
     "tune": "tamis.engine.learning.tune:tune",
 }

@@ -234,7 +234,7 @@ def test_what_stops_a_run_prints_no_traceback(tamis, svm, monkeypatch, error, co
     def stop(*_, **__):
         raise error
 
-    monkeypatch.setattr("tamis.engine.select.select", stop)
+    monkeypatch.setattr("tamis.engine.selecting.select", stop)
     done = tamis("select", "t.svm", "--out", "run", "--quiet")
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"tamis: {said}")
@@ -256,7 +256,7 @@ def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
     def bug(*_, **__):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("tamis.engine.select.select", bug)
+    monkeypatch.setattr("tamis.engine.selecting.select", bug)
     with pytest.raises(ZeroDivisionError, match="ours"):
         tamis("select", "t.svm", "--out", "run")
 

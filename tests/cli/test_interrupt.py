@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tamis.engine.runs import save_run
-from tamis.engine.select import select
+from tamis.engine.selecting import select
 from tamis.sources.stores.column_store import ColumnStore
 from waiting import PATIENCE, wait_until
 

@@ -20,7 +20,7 @@ from tamis.core.errors import OutputError
 from tamis.core.files import check_folder
 from tamis.engine import log_tables, runs
 from tamis.engine.runs import open_run, save_run
-from tamis.engine.select import select
+from tamis.engine.selecting import select
 
 FILES = ["events.parquet", "log.parquet", "run.json", "selected.csv"]
 

@@ -16,7 +16,7 @@ import tamis
 from tamis import SAOLA
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine.known_selectors import make_selector
-from tamis.engine.select import select
+from tamis.engine.selecting import select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
 from tamis.methods.measured import MeasuredStream

@@ -39,7 +39,7 @@ from tamis.core.errors import (
 from tamis.core.target import Target
 from tamis.engine.persistent import feeding, selection_state, state_file
 from tamis.engine.seen_columns import equal_to_target
-from tamis.engine.select import select
+from tamis.engine.selecting import select
 from tamis.estimators import estimator_of
 from tamis.kernels.threads import threads
 from tamis.methods.streaming.saola import SAOLARule

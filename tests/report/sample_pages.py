@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis import SAOLA
 from tamis.core.names import Names
-from tamis.engine.select import select
+from tamis.engine.selecting import select
 from tamis.sources.arrays.in_memory import MemorySource
 
 ODD = [

@@ -11,7 +11,7 @@ import pytest
 from tamis import SAOLA
 from tamis.core.decisions import Verdict
 from tamis.core.errors import ParameterError
-from tamis.engine.select import select
+from tamis.engine.selecting import select
 from tamis.measures import MutualInformation
 from tamis.sources.arrays.synthetic import LOT, SparseStream
 from tamis.sources.axis import to_rows

@@ -55,7 +55,7 @@ def _real() -> tuple[Run, str]:
 
     from tamis import SAOLA
     from tamis.core.names import Names
-    from tamis.engine.select import select
+    from tamis.engine.selecting import select
     from tamis.sources import MemorySource
 
     X, y = load_digits(return_X_y=True)
@@ -85,7 +85,7 @@ def _accuracy(X: Any, y: Any, *steps: Any) -> float:
 
 def _generated(columns: int) -> tuple[Run, str]:
     from tamis import SAOLA
-    from tamis.engine.select import select
+    from tamis.engine.selecting import select
     from tamis.measures import MutualInformation
     from tamis.sources.arrays.synthetic import SparseStream
 

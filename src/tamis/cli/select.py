@@ -209,7 +209,7 @@ def _at_once(
 ) -> Run:
     """Select, and write everything at the end."""
     from tamis.engine.runs import save_run
-    from tamis.engine.select import select
+    from tamis.engine.selecting import select
 
     run = _named(select(columns, selector, keep_state=True, **how, **options), name)
     if run.state is not None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import without_secrets
-from tamis.engine.select import versions
+from tamis.engine.selecting import versions
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.scorer import Columns, LinearScorer
 from tamis.methods.online.weights import Floats, Ints, ListedWeights

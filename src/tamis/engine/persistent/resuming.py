@@ -37,7 +37,7 @@ from tamis.engine.persistent.selection import Selection, known_encoding
 from tamis.engine.persistent.selection_state import Given, SelectionState, can_be_saved, state_for
 from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
-from tamis.engine.select import Watch, describe_run, watched
+from tamis.engine.selecting import Watch, describe_run, watched
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.sources import open_source

@@ -45,7 +45,7 @@ from tamis.engine.persistent.selection_state import (
 )
 from tamis.engine.persistent.state_file import Record, last_commit, only_writer
 from tamis.engine.runs import Run
-from tamis.engine.select import describe_run
+from tamis.engine.selecting import describe_run
 from tamis.sources import Source, is_source, open_source
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.axis import temporary_columns
