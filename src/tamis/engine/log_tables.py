@@ -16,7 +16,7 @@ from tamis.core.log_arrays import Mark, arrays_since
 from tamis.core.names import NameBook, Names
 
 #: Features called by number get a name in the log up to this many; beyond, the name is the number
-#: (plus the base in run.json), and tens of millions of words would only fill the disk.
+#: (plus the base in run.json), and tens of millions of strings would only fill the disk.
 NAMED_UP_TO = 5_000_000
 
 #: Rows of the log written at a time.
@@ -56,7 +56,7 @@ def write_log(
 
 
 def _table(log: DecisionLog, lo: int, hi: int, schema: Any) -> Any:
-    """Features lo to hi - 1, with words for verdicts and reasons."""
+    """Return features lo to hi - 1 as a table, with names for verdicts and reasons."""
     table = log.columns(lo, hi)
     verdicts = pa.array([v.name.lower() for v in Verdict])
     reasons = pa.array(list(log.reasons))
@@ -93,7 +93,7 @@ def _numbered(names: NameBook, lo: int, hi: int) -> Any:
 
 
 def numbered_names(names: NameBook, lo: int, hi: int) -> Names:
-    """What features lo to hi - 1 are called where they have no names."""
+    """Return the names of features lo to hi - 1 that came without one."""
     return _packed(pa.chunked_array([_numbered(names, lo, hi)]))
 
 
@@ -150,7 +150,7 @@ def write_events(log: DecisionLog, file: IO[bytes]) -> None:
 
 
 def describe_log(log: DecisionLog) -> dict[str, Any]:
-    """What JSON tells about a log: how features are called, and what its reasons say."""
+    """Return what JSON holds of a log: how features are named, and the sentences of its reasons."""
     return {
         "names": {
             "prefix": log.names.prefix,
@@ -174,10 +174,10 @@ def reasons_from(record: Mapping[str, Any]) -> dict[str, Reason]:
 
 
 def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> DecisionLog:
-    """The log in two files (paths, or files that are open), as `describe_log` told of it."""
+    """Read a log from two files (paths, or open files), as `describe_log` described it."""
     reasons = reasons_from(record)
     file = pq.ParquetFile(log_file)
-    # Names that came later are told elsewhere.
+    # Names that came later are stored elsewhere.
     named = not record["names"]["numbered"] and "name" in file.schema_arrow.names
     wanted = {"reason", "relevance", "level", "value", *(["name"] if named else [])}
     table = file.read([name for name in file.schema_arrow.names if name in wanted])

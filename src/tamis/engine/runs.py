@@ -42,7 +42,7 @@ SELECTED = ("feature", "name", "relevance", "arrival")
 
 @dataclass(repr=False)
 class Run:
-    """What was asked, on what data, what came out, and what it cost. Reports read only this.
+    """One run: parameters, data, decisions and cost. Reports read only this.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Run:
     versions : dict
         tamis, Python and the libraries that computed.
     command, seed : str, int or None
-        How the run was asked for; the seed, for selectors that draw.
+        The command of the run; the seed, for methods that draw at random.
     selector : selector or None
         The fitted selector; None for a run read from a folder.
     state : SelectionState or None
@@ -116,14 +116,14 @@ class Run:
 
 
 def encoded_how(source: dict[str, Any]) -> dict[str, str]:
-    """How columns are encoded, in a word each; nothing where they stay as they are."""
+    """Return the encoder and the policy for missing values, where they are not the defaults."""
     missing = source.get("missing", {"policy": "error"})
     told = {"encode": source.get("encode", ""), "missing": missing["policy"]}
     return {key: str(word) for key, word in told.items() if word not in ("", "error")}
 
 
 def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
-    """What was done to one feature, as the end of a sentence; empty if nothing was.
+    """Return how one feature was encoded, as the end of a sentence; empty if it was not.
 
     >>> encoded_words({"cuts": [2.45, 4.75], "gaps": 3}, {"policy": "category"})
     'its values were cut at 2.45 and 4.75, and 3 missing values are a category of their own'

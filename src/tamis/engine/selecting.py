@@ -61,17 +61,17 @@ def select(
     Parameters
     ----------
     data : path, Source, array, scipy sparse matrix, data frame or Arrow table
-        The features; ``tamis.open`` says what is understood.
+        The features, in any form that ``tamis.open`` reads.
     selector : str, rule or estimator, default="saola"
         The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
         (a copy is fitted).
     y : array-like, optional
         The target, where the data does not bring its own.
     encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
-        Turn columns of numbers into categories, each by itself; columns of words and of few whole
-        numbers stay as they are (`tamis.encode`). Any two columns are then compared as categories.
+        Turn columns of numbers into categories, each independently. Columns of text and of few
+        whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
     missing : {"error", "category", "delete"} or Missing, default="error"
-        What becomes of missing values: one sentence, a category of their own, or left out of each
+        How missing values are handled: an error, a category of their own, or left out of each
         comparison by information measures (pairwise deletion).
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by place or by name, or one label for all. The
@@ -84,14 +84,14 @@ def select(
     n_jobs : int, optional
         Threads that compute; default: all cores. They cannot change the answer either.
     report : callable, optional
-        Called as ``progress(what, done, total)`` while the run goes on.
+        Called as ``progress(what, done, total)`` during the run.
     watch : callable, optional
-        Called a few times a second with a function that gives the run as it stands so far.
+        Called a few times a second with a function that returns the run so far.
     cluster : str or dask.distributed.Client, optional
         Where columns are examined: ``"tcp://host:8786"`` or a client of a running cluster,
         ``"local:2"`` for two processes on this machine. It cannot change the answer.
     command : str, optional
-        How the run was asked for, for the record.
+        The command of the run, for the record.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def watched(progress: Progress, watch: Watch | None, so_far: Callable[[], Run]) 
 
     def both(what: str, done: int, total: int | None) -> None:
         progress(what, done, total)
-        if what == SETTLED:  # told by the thread that decides, between two decisions
+        if what == SETTLED:  # reported by the thread that decides, between two decisions
             watch(so_far)
 
     return both
@@ -182,7 +182,7 @@ def describe_run(
     seconds: dict[str, float] | None = None,
     command: str = "",
 ) -> Run:
-    """What a selector did, for the record."""
+    """Return the run of a selector, for the record."""
     return Run(
         log=log,
         method=chosen.method,

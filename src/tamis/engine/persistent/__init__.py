@@ -1,1 +1,1 @@
-"""Selections that live in a folder and go on when new columns come, days later."""
+"""Selections that are kept in a folder and resume when new columns arrive, days later."""

@@ -1,9 +1,8 @@
-"""Feeding columns to a selection: what is new, what is known, what contradicts, and then the rule.
+"""Feeding columns to a selection: find the new ones, check all of them, then apply the rule.
 
-All columns are looked at before the first one is taken, so that a file that cannot be fed leaves
-nothing behind; and what is taken must be what was looked at. Columns are taken block by block, and
-what was taken is committed about once a second: a process that is killed goes on behind the last
-commit when the same file is fed again.
+All columns are checked before the first one is taken, so a file that cannot be fed changes nothing;
+and the columns taken must be the columns checked. They are taken block by block and committed about
+once a second. After a kill, feeding the same file again resumes after the last commit.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ COMMIT_EVERY = 1.0
 
 @dataclass
 class Fed:
-    """What came of feeding some columns.
+    """The result of feeding some columns.
 
     Attributes
     ----------
@@ -304,7 +303,7 @@ class Feeding:
         self.fed.taken = state.selector.n_features_in_ - first
 
     def _picked(self, take: npt.NDArray[np.bool_]) -> Iterator[Picked]:
-        """What is to be taken of each block, numbered on."""
+        """Yield the new columns of each block, with the next feature numbers."""
         number, at = self.state.selector.n_features_in_, 0
         looked_at = np.concatenate([np.zeros(0, np.uint64), *self.looked_at])
         for block in self._blocks(self.progress):
@@ -327,7 +326,7 @@ class Feeding:
         )
 
     def _line(self, columns: int, *, done: bool) -> dict[str, Any]:
-        """What the history says about it."""
+        """Return the entry for the history."""
         file = {k: v for k, v in self.facts.items() if k in ("size", "mtime_ns")}
         return {
             "action": "feed", "source": self.name, "fingerprint": self.fingerprint,
@@ -362,7 +361,7 @@ def _refuse_doubles(names: list[Names], where: str) -> None:
 def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Indices | None:
     """For each of our rows the row of theirs that has its key; None if they are in order already.
 
-    A key that is missing, unknown or there twice is told in one sentence.
+    A missing, unknown or duplicate key raises a one-sentence error.
     """
     if ours.dtype.kind != theirs.dtype.kind:
         ours, theirs = ours.astype(str), theirs.astype(str)

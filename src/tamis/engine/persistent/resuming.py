@@ -73,7 +73,7 @@ def begin(
     source : ColumnSource
         Columns on disk, at the place that `tamis.open` was given.
     selector : str, rule, estimator or selector
-        What decides (a copy of it): one for feature streams.
+        A method for feature streams (a copy is used).
     reading : dict, optional
         How the source was opened.
     encode, missing
@@ -81,9 +81,9 @@ def begin(
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
     rows : ColumnSource, optional
-        What the columns were made from, which may know more about its rows.
+        The source that the columns were made from, which may know more about its rows.
     name, command, seconds : str, str, dict
-        What the data is called, how the run was asked for, and the time that went before.
+        Name of the data, command of the run, and seconds spent before.
     force : bool
         Replace a run that is there.
     """
@@ -137,7 +137,7 @@ def _asked(source: ColumnSource, reading: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> Record:
-    """What the history says."""
+    """Return an entry for the history."""
     return {
         "action": "select", "source": name, "fingerprint": fingerprint, "columns": columns,
         "taken": columns, "done": done,
@@ -162,7 +162,7 @@ def resume(
     Parameters
     ----------
     folder : path
-        What ``tamis select --checkpoint`` or ``--cluster`` left.
+        A folder that ``tamis select --checkpoint`` or ``--cluster`` began.
     data : path, optional
         Where the data is now: it has moved, or its address has a password, which is not recorded.
     cluster, width, n_jobs, report, watch
@@ -171,7 +171,7 @@ def resume(
     every : float
         Seconds between two commits.
     say : callable, optional
-        Told a sentence about where it goes on.
+        Called with a sentence that says where the run resumes.
     selector : selector or class, optional
         As for `Selection.open`.
     """
@@ -271,7 +271,7 @@ def _groups_again(asked: dict[str, str] | None, folder: Any) -> GroupTable | Non
 
 
 def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise one sentence if a folder holds a run that `resume` would go on with."""
+    """Raise a one-sentence error if a folder holds a run that `resume` would continue."""
     if force or not is_persistent(Path(folder)):
         return
     try:
@@ -286,7 +286,7 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
 
 
 def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, Any]]:
-    """The last line about the selection, and what it was asked for."""
+    """Return the last entry about the selection, and its request."""
     lines = [line for line in history if line["action"] == "select"]
     if not lines or "asked" not in history[0]:
         raise SourceError(

@@ -1,4 +1,4 @@
-"""What a persistent selection says of itself: its log and its history, without its selector.
+"""Reading a persistent selection: its log and its history, without its selector.
 
 Reading this needs no selector, so `tamis why`, `log` and `status` do not wait for the numeric
 libraries.

@@ -66,12 +66,12 @@ class Selection:
     SQLite file, no pickle. Feeding the same columns at once or over a year, in one process or in
     many that were killed half-way, gives the same decisions and the same log, to the bit.
 
-    Columns that have names are known by them: one that comes again with the same values is
+    Columns that have names are identified by them: one that comes again with the same values is
     skipped, one that comes with other values is refused unless it is to replace the old one.
     Columns without names are new arrivals and continue the numbering; the same data as a whole is
     recognised and skipped.
 
-    Make one with `Selection.create` or ``tamis select``, go on with `Selection.open`.
+    Make one with `Selection.create` or ``tamis select``, open it with `Selection.open`.
 
     Attributes
     ----------
@@ -134,12 +134,12 @@ class Selection:
             The name of a method for feature streams, its rule, or its estimator, such as
             ``SAOLA()`` (a copy is used).
         key : array-like, optional
-            A key for each row. Rows of what is fed are then put in order by their keys.
+            A key for each row. Rows of fed data are then reordered by their keys.
         encode, missing
             How columns that are fed become categories, and what missing values in them mean, as for
             `tamis.select`.
         key_name : str, optional
-            The column that holds the keys in what is fed; default: the name of `key`, or "key".
+            The column that holds the keys in fed data; default: the name of `key`, or "key".
         name_prefix, name_base : str, int
             How columns without a name are called.
         force : bool, default=False
@@ -192,7 +192,7 @@ class Selection:
             self._state.exported = 0, 0
             self._state.export()
 
-    # --- going on --------------------------------------------------------------------------
+    # --- feeding ---------------------------------------------------------------------------
 
     def feed(
         self,
@@ -222,7 +222,7 @@ class Selection:
             The keys of the rows, where the columns do not bring them.
         groups : array-like, dict or label, optional
             For `GroupSAOLA`: the group of each column, by place or by name, or one label for all.
-            Columns whose label is that of the group that is open go on with it.
+            Columns with the label of the open group continue it.
         replace : bool, default=False
             A column of a known name with other values replaces the old one, which is withdrawn.
         allow_target : bool, default=False
@@ -295,7 +295,7 @@ class Selection:
 
     @property
     def history(self) -> list[Record]:
-        """What happened, one entry a commit: time, action, and how far the log had grown."""
+        """The history, one entry per commit: time, action, and the length of the log."""
         return list(self._now().history)
 
     def why(self, name: int | str) -> str:
@@ -365,7 +365,7 @@ def source_of(
     facts: dict[str, Any],
     reading: dict[str, Any],
 ) -> tuple[Source, dict[str, Any]]:
-    """Open what is to be fed; the key column of a table is no feature."""
+    """Open the data to be fed; the key column of a table is not a feature."""
     given = None if names is None else Names.of(names)
     if is_source(data):
         return data, facts
@@ -395,7 +395,7 @@ def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
 
 
 def name_of(data: Any) -> str:
-    """What to call what is fed."""
+    """Return a name for the data that is fed."""
     path = data.path if is_source(data) else data
     if not isinstance(path, str | os.PathLike):
         return "the data"

@@ -4,7 +4,7 @@ A file is taken when it is complete: when neither its size nor its time has chan
 looks. Text whose last line has no end may be cut off, so it is left for a while. Hidden names and
 names that programs give to unfinished files are left alone. What was fed, and what could not be, is
 in the history of the selection, written in the same step as the columns; so a watcher that is
-stopped or killed goes on where it was.
+stopped or killed resumes where it was.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Watcher:
         self._before: set[Seen] = set()
 
     def once(self) -> int:
-        """Feed what is complete now; returns how many files were fed or refused."""
+        """Feed the files that are complete now; return how many were fed or refused."""
         self._before = look(self.folder)
         if not self._before:
             return 0

@@ -1,6 +1,6 @@
 """Executors: who scores blocks. This thread, a thread ahead of it, processes, or a cluster.
 
-All are one thing to the loop: a function that gives the scored blocks of a source in order
+To the loop all are the same: a function that returns the scored blocks of a source in order
 (`tamis.engine.loop.Executor`).
 """
 
