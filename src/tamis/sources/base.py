@@ -20,7 +20,7 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.core.params import Number, check
+from tamis.core.params import Nothing, Number, check
 from tamis.core.target import MOST_CLASSES
 
 #: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
@@ -200,11 +200,36 @@ class Source(ABC):
         """Return everything at once: a scipy matrix or an array, and the target."""
 
 
+@dataclass(frozen=True)
+class ColumnRange:
+    """Columns `start` to `stop` - 1 in blocks of `width`, as `ColumnSource.columns` is given."""
+
+    width: int | None
+    start: int
+    stop: int | None
+    progress: Progress
+
+    def end(self, n_columns: int) -> int:
+        """Return the end of the range in a source of so many columns."""
+        return n_columns if self.stop is None else min(self.stop, n_columns)
+
+
+@dataclass(frozen=True)
+class RowRange:
+    """Rows to stream, from one mark to another; see `RowSource.batches`."""
+
+    size: int | None
+    after: str | None
+    stop: str | None
+    bad: BadLines | None
+    progress: Progress
+
+
 class ColumnSource(Source):
     """Data that come by columns.
 
     Besides the description it has one method to implement: `read`, which returns any range of
-    columns as one block; or `columns`, where blocks only come one after the other.
+    columns as one block; or `blocks`, where blocks only come one after the other.
 
     Attributes
     ----------
@@ -241,14 +266,17 @@ class ColumnSource(Source):
 
         By default all columns, in blocks that fit well in memory.
         """
-        if width is not None:
-            check("columns", "width", width, Number(1, integer=True))
+        check("columns", "width", width, (Number(1, integer=True), Nothing()))
+        return self.blocks(ColumnRange(width, start, stop, progress))
+
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
+        """Stream a range of columns; `columns` describes it."""
         total = self.n_columns or 0
-        last, step = total if stop is None else min(stop, total), width or self.usual_width
-        for lo in range(start, last, step):
+        last, step = wanted.end(total), wanted.width or self.usual_width
+        for lo in range(wanted.start, last, step):
             hi = min(lo + step, last)
             yield self.read(lo, hi)
-            progress("reading columns", hi, total)
+            wanted.progress("reading columns", hi, total)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything at once: a CSC matrix or an array in Fortran order, and the target."""
@@ -258,8 +286,8 @@ class ColumnSource(Source):
 class RowSource(Source):
     """Data that come by rows.
 
-    Besides the description it has one method to implement: `rows`; or `batches`, where reading can
-    resume from a mark or bad lines can be skipped.
+    Besides the description it has one method to implement: `rows`; or `read_batches`, where reading
+    can resume from a mark or bad lines can be skipped.
 
     Attributes
     ----------
@@ -293,11 +321,14 @@ class RowSource(Source):
         blocks: begin after the one and end with the other. With `bad`, lines that cannot be read
         are counted there and skipped.
         """
-        if size is not None:
-            check("batches", "size", size, Number(1, integer=True))
-        if after is not None or stop is not None:
+        check("batches", "size", size, (Number(1, integer=True), Nothing()))
+        return self.read_batches(RowRange(size, after, stop, bad, progress))
+
+    def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
+        """Stream a range of rows; `batches` describes it."""
+        if wanted.after is not None or wanted.stop is not None:
             raise ParameterError(f"{self.name} has no marks to resume from; read all of it")
-        for block in self.rows(size, progress):
+        for block in self.rows(wanted.size, wanted.progress):
             yield replace(block, place=RowPlace(f"{self.name}, row", block.first))
 
     def all_rows(self, memory: int = MEMORY, progress: Progress = silent) -> Iterator[RowBlock]:
@@ -433,15 +464,10 @@ class ColumnWrapper(Wrapper, ColumnSource):
     def change(self, block: ColumnBlock) -> ColumnBlock:
         """Return a block of the other source as it is to be seen."""
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the changed blocks."""
-        return map(self.change, self._source.columns(width, start, stop, progress))
+        r = wanted
+        return map(self.change, self._source.columns(r.width, r.start, r.stop, r.progress))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.params import Nothing, Number, check
-from tamis.sources.base import ColumnSource, Progress, default_width, silent
+from tamis.core.params import Number, check
+from tamis.sources.base import ColumnRange, ColumnSource, default_width
 
 #: Columns drawn together; part of what defines a stream, never to be changed.
 LOT = 4096
@@ -84,17 +84,10 @@ class SparseStream(ColumnSource):
         """Return the classes, 0 and 1."""
         return self._y
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the columns; nothing is kept."""
-        check("columns", "width", width, (Number(1, integer=True), Nothing()))
-        last = self.n_columns if stop is None else min(stop, self.n_columns)
-        step, first = width or self.usual_width, start
+        start, last = wanted.start, wanted.end(self.n_columns)
+        step, first = wanted.width or self.usual_width, start
         waiting: list[Compressed] = []
         have = 0
         for lot in range(start - start % LOT, last, LOT):
@@ -107,7 +100,7 @@ class SparseStream(ColumnSource):
                 yield ColumnBlock(first, self.n_rows, whole.part(0, width_now))
                 first, have = first + width_now, have - width_now
                 waiting = [whole.part(width_now, len(whole))]
-                progress("reading columns", first, self.n_columns)
+                wanted.progress("reading columns", first, self.n_columns)
 
     @property
     def usual_width(self) -> int:

@@ -38,13 +38,11 @@ from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.base import (
     MEMORY,
-    BadLines,
-    Progress,
     RowPlace,
+    RowRange,
     RowSource,
     as_path,
     default_width,
-    silent,
 )
 from tamis.sources.rebatch import Piece, rebatch
 from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
@@ -128,20 +126,12 @@ class RowStore(StoreFolder, RowSource):
         with open(os.path.join(self.path, "names.bin"), "rb") as file:
             return Names(file.read(), np.array(self._part("names_offsets.npy")))
 
-    def batches(
-        self,
-        size: int | None = None,
-        after: str | None = None,
-        stop: str | None = None,
-        bad: BadLines | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[RowBlock]:
+    def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, by default as they are stored, of some 130,000 entries.
 
         A mark is the number of rows before it.
         """
-        if size is not None:
-            check("batches", "size", size, Number(1, integer=True))
+        size, after, stop = wanted.size, wanted.after, wanted.stop
         first = self._range[0] if after is None else self._row_of(after)
         last = self._range[1] if stop is None else self._row_of(stop)
         dense = self._stored is None
@@ -153,7 +143,7 @@ class RowStore(StoreFolder, RowSource):
                 end = first + len(values)
                 place = RowPlace(f"{self.name}, row", first)
                 yield RowBlock(first, self.n_columns, values, y, str(end), place)
-                progress("reading rows", end, self.n_rows)
+                wanted.progress("reading rows", end, self.n_rows)
                 first = end
 
     def share(self, number: int, of: int) -> RowSource | None:

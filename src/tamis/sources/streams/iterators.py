@@ -20,10 +20,11 @@ from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows
 from tamis.sources.base import (
     MEMORY,
-    BadLines,
+    ColumnRange,
     ColumnSource,
     Progress,
     RowPlace,
+    RowRange,
     RowSource,
     Source,
     different_labels,
@@ -175,17 +176,9 @@ class ColumnBlocks(_Blocks, ColumnSource):
         """Number of rows."""
         return int(self._first.n_rows)
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the blocks, cut where they are wider than `width`."""
-        if width is not None:
-            check("columns", "width", width, Number(1, integer=True))
-        first = 0
+        first, start = 0, wanted.start
         for block in self._blocks():
             if not isinstance(block, ColumnBlock):
                 raise InputError(_ROWS_AMONG_COLUMNS)
@@ -194,14 +187,14 @@ class ColumnBlocks(_Blocks, ColumnSource):
                     f"a block of {block.n_rows} rows came after blocks of {self.n_rows}; "
                     "give columns of the same rows"
                 )
-            step = width or max(1, block.width)
-            end = block.width if stop is None else min(block.width, stop - first)
+            step = wanted.width or max(1, block.width)
+            end = min(block.width, wanted.end(first + block.width) - first)
             for lo in range(max(start - first, 0), end, step):
                 hi = min(lo + step, end)
                 yield replace(block.part(lo, hi).without_zeros(), first=first + lo)
-                progress("reading columns", first + hi, None)
+                wanted.progress("reading columns", first + hi, None)
             first += block.width
-            if stop is not None and first >= stop:
+            if wanted.stop is not None and first >= wanted.stop:
                 return
         self._known = (self.n_rows, first)
 
@@ -310,20 +303,13 @@ class RowStream(RowSource):
         """Return nothing: what has been read cannot be read again."""
         return ""
 
-    def batches(
-        self,
-        size: int | None = None,
-        after: str | None = None,
-        stop: str | None = None,
-        bad: BadLines | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[RowBlock]:
+    def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream the blocks unchanged."""
         done = 0
         while (block := self._next()) is not None:
             yield replace(block, place=RowPlace("row", done))
             done += block.height
-            progress("reading rows", done, None)
+            wanted.progress("reading rows", done, None)
 
     def classes(self, progress: Progress = silent) -> None:
         """Return None: labels are not known before the rows are read."""

@@ -21,8 +21,15 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, BadLines, Progress, RowPlace, RowSource, joined_rows, silent
+from tamis.sources.base import (
+    MEMORY,
+    Progress,
+    RowPlace,
+    RowRange,
+    RowSource,
+    joined_rows,
+    silent,
+)
 from tamis.sources.matrix import whole_numbers
 from tamis.sources.streams.redis_stream import Entry, Stream, id_key
 from tamis.sources.text.svmlight_chunks import parse_chunk
@@ -119,27 +126,19 @@ class RedisSource(RowSource):
             self._width = width if self._width is None else self._width
         return self._y
 
-    def batches(
-        self,
-        size: int | None = None,
-        after: str | None = None,
-        stop: str | None = None,
-        bad: BadLines | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[RowBlock]:
+    def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream the entries after a mark through the group; they stay pending until committed.
 
         Ends when no entry has come for `wait` seconds.
         """
-        size = self._checked(size)
         self._waiting.clear()
-        self._stream.go_to(after)
+        self._stream.go_to(wanted.after)
         first = 0
-        while entries := self._stream.next(size):
+        while entries := self._stream.next(wanted.size or _BLOCK):
             self._waiting.extend(entry.id for entry in entries)
             yield self._block(entries, first)
             first += len(entries)
-            progress("reading rows", first, None)
+            wanted.progress("reading rows", first, None)
 
     def all_rows(self, memory: int = MEMORY, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream the entries that were there, and acknowledge nothing."""
@@ -184,11 +183,6 @@ class RedisSource(RowSource):
         for entries in self._stream.between("-", self._end, _BLOCK):
             digest.update(repr([(entry.id, entry.fields) for entry in entries]).encode())
         return digest.hexdigest()
-
-    def _checked(self, size: int | None) -> int:
-        if size is not None:
-            check("batches", "size", size, Number(1, integer=True))
-        return size or _BLOCK
 
     def _block(self, entries: list[Entry], first: int) -> RowBlock:
         """Return entries as rows, by way of svmlight text and its parser."""

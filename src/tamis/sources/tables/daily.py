@@ -15,7 +15,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, ColumnSource, Progress, as_path, silent
+from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path
 from tamis.sources.tables.categories import as_words
 from tamis.sources.tables.roles import Roles, name_one, no_such
 from tamis.sources.tables.table import TableSource, key_values
@@ -119,26 +119,20 @@ class DailySource(ColumnSource):
                 self._y = y
         return self._y
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream blocks of at most `width` columns, file after file."""
         before, total = 0, self.n_columns
-        last = total if stop is None else min(stop, total)
+        last = wanted.end(total)
         for part, in_order in zip(self._parts, self._in_order, strict=True):
-            lo, hi = max(start - before, 0), min(last - before, part.n_columns)
+            lo, hi = max(wanted.start - before, 0), min(last - before, part.n_columns)
             if lo < hi:
                 order = None if in_order else self._order(part)
-                for block in part.columns(width, lo, hi):
+                for block in part.columns(wanted.width, lo, hi):
                     values = np.asarray(block.values)
                     values = values if order is None else np.asfortranarray(values[order])
                     first = before + block.first
                     yield replace(block, first=first, values=values, group=part.label)
-                    progress("reading columns", first + block.width, total)
+                    wanted.progress("reading columns", first + block.width, total)
             before += part.n_columns
 
     def details(self) -> dict[str, Any]:

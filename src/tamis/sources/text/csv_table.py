@@ -18,6 +18,7 @@ from tamis.core.params import Number, check
 from tamis.sources.axis import to_columns
 from tamis.sources.base import (
     MEMORY,
+    ColumnRange,
     ColumnSource,
     Progress,
     RowSource,
@@ -297,16 +298,10 @@ class CsvSource(CsvRows, ColumnSource):
 
     axis = "columns"
 
-    def columns(
-        self,
-        width: int | None = None,
-        start: int = 0,
-        stop: int | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[ColumnBlock]:
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream blocks of `width` columns."""
-        self._learn(progress)
-        return self._by_columns.columns(width, start, stop, progress)
+        self._learn(wanted.progress)
+        return self._by_columns.blocks(wanted)
 
     @cached_property
     def _by_columns(self) -> ColumnSource:

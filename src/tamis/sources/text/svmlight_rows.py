@@ -30,6 +30,7 @@ from tamis.sources.base import (
     MEMORY,
     BadLines,
     Progress,
+    RowRange,
     RowSource,
     as_classes,
     as_path,
@@ -249,31 +250,22 @@ class SvmlightSource(RowSource):
 
     # --- rows ------------------------------------------------------------------------------------
 
-    def batches(
-        self,
-        size: int | None = None,
-        after: str | None = None,
-        stop: str | None = None,
-        bad: BadLines | None = None,
-        progress: Progress = silent,
-    ) -> Iterator[RowBlock]:
+    def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; by default a block per chunk of text, with a mark.
 
         A mark is the byte, line and row after the block.
         """
-        if size is None:
-            yield from self._chunk_rows(after, stop, bad, progress)
+        if wanted.size is None:
+            yield from self._chunk_rows(wanted)
             return
-        check("batches", "size", size, Number(1, integer=True))
         first = 0
-        chunks = ((b.y, b.values) for b in self._chunk_rows(after, stop, bad, progress))
-        for y, rows in rebatch(chunks, size):  # type: ignore[arg-type]  # all are compressed
+        chunks = ((b.y, b.values) for b in self._chunk_rows(wanted))
+        for y, rows in rebatch(chunks, wanted.size):  # type: ignore[arg-type]  # all are compressed
             yield RowBlock(first, self.n_columns if self._known else None, rows, y)
             first += len(rows)
 
-    def _chunk_rows(
-        self, after: str | None, stop: str | None, bad: BadLines | None, progress: Progress
-    ) -> Iterator[RowBlock]:
+    def _chunk_rows(self, wanted: RowRange) -> Iterator[RowBlock]:
+        after, stop, bad = wanted.after, wanted.stop, wanted.bad
         reuse_freed()
         byte, line, row = (self._range[0], 0, 0) if after is None else map(int, after.split())
         texts = self._texts(byte, self._range[1] if stop is None else int(stop.split()[0]))
@@ -303,7 +295,7 @@ class SvmlightSource(RowSource):
                 byte += len(chunk.text) + (self._text.skipped if byte == 0 else 0)
                 first, row = row, row + len(rows)
                 line += int(chunk.found[kernel.LINES])
-                progress("reading rows", self._text.done, total)
+                wanted.progress("reading rows", self._text.done, total)
                 mark = f"{byte} {line} {row}" if is_marked else None
                 yield RowBlock(first, n_columns, values, chunk.labels, mark, place)
         except DamageError as error:
