@@ -20,7 +20,7 @@ from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import SETTLED, Scorer, advance
-from tamis.engine.persistent.selection_state import state_for, warn_of_leak
+from tamis.engine.persistent.selection_state import as_keys, state_for, warn_of_leak
 from tamis.engine.runs import Run
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
@@ -115,6 +115,8 @@ def select(
     encoding = encoding_of(encode, missing)
     reason = "" if encoding is None else encoding.prepare(chosen, target)
     state = state_for(chosen, source, target, encoding) if keep_state else None
+    if state is None and (named := source.keys()) is not None:
+        as_keys(named[1], target.n_rows, named[0])  # duplicate or missing keys: a broken table
 
     def so_far() -> Run:
         """Return the run as it is now; the fingerprint of the data is left for the end."""
