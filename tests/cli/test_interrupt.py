@@ -16,6 +16,9 @@ from tamis.engine.selecting import select
 from tamis.sources.stores.column_store import ColumnStore
 from waiting import PATIENCE, wait_until
 
+#: Too little to hold the columns of the file in memory.
+ON_DISK = ("--memory", "200MB")
+
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory):
@@ -47,7 +50,7 @@ def stopped(program):
 
 
 def test_ctrl_c_while_rows_are_turned_into_columns_leaves_nothing(big, tmp_path):
-    program = start(tmp_path, "select", big, "--out", "run")
+    program = start(tmp_path, "select", big, "--out", "run", *ON_DISK)
     wait_until(lambda: any(name.startswith(".big") for name in os.listdir(tmp_path)), program)
     stopped(program)
     assert os.listdir(tmp_path) == []
@@ -63,9 +66,7 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     before = contents(tmp_path / "run")
     cache = tmp_path / "big.svm.cols"
     # one column a block: slow enough to be caught in the middle
-    program = start(
-        tmp_path, "select", big, "--out", "run", "--force", "--width", "1", "--memory", "1MB"
-    )
+    program = start(tmp_path, "select", big, "--out", "run", "--force", "--width", "1", *ON_DISK)
     wait_until(cache.exists, program)
     time.sleep(0.4)
     stopped(program)

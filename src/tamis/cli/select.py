@@ -139,10 +139,9 @@ def _select(options: Options, begun: float) -> Run:
             "them with --groups FILE, or give a folder with one table per group"
         )
     with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
-        on_disk = options.checkpoint is not None or bool(options.execution["cluster"])
-        columns = to_columns(
-            source, cache, on_disk=on_disk, memory=options.memory, progress=report, say=say
-        )
+        by_others = options.checkpoint is not None or bool(options.execution["cluster"])
+        store = cache if by_others or not source.is_small(options.memory) else None
+        columns = to_columns(source, store, memory=options.memory, progress=report, say=say)
         if columns.target() is None:
             raise InputError(f"{options.data} has no target, so there is nothing to select for")
         about = {

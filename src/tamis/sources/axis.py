@@ -45,7 +45,6 @@ def to_columns(
     source: Source,
     store: str | os.PathLike[str] | None = None,
     *,
-    on_disk: bool = False,
     memory: int | None = None,
     progress: Progress = silent,
     say: Callable[[str], object] = lambda sentence: None,
@@ -58,9 +57,8 @@ def to_columns(
         Where the data come from.
     store : str or path, optional
         The column store to write, which is kept. A store that is there already is used again if it
-        was made from the same data. Without `store`, a temporary one is removed with the source.
-    on_disk : bool
-        Write the store also where the columns would fit the memory, for other processes to read.
+        was made from the same data. Without `store`, small data is held in memory, and for other
+        data a temporary store is removed with the source.
     memory : int, optional
         Bytes to use, about; by default those of the source.
     progress, say : callable
@@ -69,9 +67,10 @@ def to_columns(
     if isinstance(source, ColumnSource):
         return source
     memory = source.memory if memory is None else memory
-    if isinstance(source, RowSource) and source.is_small(memory) and not on_disk:
-        return HeldRows(source, source.load()[0])
     if store is None:
+        held = _held(source, memory)
+        if held is not None:
+            return held
         with ExitStack() as stack:
             folder = stack.enter_context(scratch_folder(source.work_folder()))
             made = write_store(folder / "now.cols", source, memory=memory, progress=progress)
@@ -94,13 +93,21 @@ def to_columns(
     return made
 
 
+def _held(source: Source, memory: int) -> HeldRows | None:
+    """Return rows that are few and sparse in memory; None where they need a store on disk."""
+    if not source.is_small(memory) or not isinstance(source, RowSource):
+        return None
+    matrix = source.load()[0]
+    counters = 16 * matrix.shape[1]  # a short file can number its features up to billions
+    return HeldRows(source, matrix) if 4 * counters <= memory else None
+
+
 @contextmanager
 def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[ColumnSource]:
     """Yield a source of columns; a column store that is made for it is removed at the end."""
-    if isinstance(source, ColumnSource) or (
-        isinstance(source, RowSource) and source.is_small(source.memory)
-    ):
-        yield to_columns(source)
+    at_hand = source if isinstance(source, ColumnSource) else _held(source, source.memory)
+    if at_hand is not None:
+        yield at_hand
         return
     with scratch_folder(source.work_folder()) as folder:
         yield to_columns(source, folder / "now.cols", progress=progress)

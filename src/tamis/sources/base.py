@@ -174,6 +174,10 @@ class Source(ABC):
         called = self.path or self.label
         raise SourceError(f"{called} is not a store, so it has no checksums to verify")
 
+    def is_small(self, memory: int) -> bool:
+        """Tell whether sparse rows can be read and turned into columns in part of the memory."""
+        return False
+
     def work_folder(self) -> str:
         """Return a folder for temporary files: `work`, that of the data, or the current one."""
         if self.work is not None:
@@ -368,10 +372,6 @@ class RowSource(Source):
         Where they are cut depends on the data and on `of`, on nothing else.
         """
         return self if of == 1 else None
-
-    def is_small(self, memory: int) -> bool:
-        """Tell whether all rows, which are sparse, can be read into a fraction of the memory."""
-        return False
 
     def committed(self, mark: str) -> None:
         """Note that the rows up to a mark are safe in a checkpoint and need not come again."""
