@@ -18,7 +18,9 @@ import tamis
 from tamis.checks.data import assert_same_log, cases
 from tamis.core.errors import ClusterError, ParameterError
 from tamis.core.names import Names
+from tamis.core.target import Target
 from tamis.encode.binning import EqualWidthEncoder
+from tamis.engine.loop import Scorer
 from tamis.engine.workers import cluster as engine_cluster
 from tamis.engine.workers import ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
@@ -224,7 +226,8 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     assert max(task.last - task.first for task in cut) == BLOCKS * narrow
     selector = tamis.SAOLA().to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
-    assert len(cut[2].score(selector, wide)) == BLOCKS
+    scorer = Scorer(selector, Target.of(wide.target()))
+    assert len(cut[2].score(scorer, wide)) == BLOCKS
     there = tamis.select(wide, "saola", cluster=client)
     assert_same_log(there.log, expected.log, "several blocks a task")
     monkeypatch.setattr(ranges, "ROUND", 100)
