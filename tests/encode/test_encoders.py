@@ -226,3 +226,13 @@ def test_encoders_from_text():
 )
 def test_sklearn_encoder(estimator, check):
     check(estimator)
+
+
+def test_select_refuses_a_transformer_whose_methods_it_would_not_call():
+    class Mine(MDLP):
+        def transform(self, X):
+            return np.zeros(X.shape)
+
+    y = np.arange(60) % 2
+    with pytest.raises(ParameterError, match=r"Mine derives from a transformer.*MDLPEncoder"):
+        tamis.select(np.random.default_rng(0).normal(size=(60, 3)), "saola", y, encode=Mine())

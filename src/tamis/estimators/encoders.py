@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.encode.binning import EqualFrequencyEncoder, EqualWidthEncoder, KMeansBinsEncoder
 from tamis.encode.encoder import Encoder, Floats
@@ -38,7 +38,15 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             cls.__doc__ = cls.encoder.__doc__
 
     def to_encoder(self) -> Encoder:
-        """Return a new encoder with these parameters."""
+        """Return a new encoder with these parameters, for `tamis.select(..., encode=)`."""
+        if "encoder" not in vars(type(self)):
+            raise ParameterError(
+                f"{type(self).__name__} derives from a transformer of scikit-learn, whose methods "
+                f"tamis.select does not call; derive from {self.encoder.__name__}"
+            )
+        return self._encoder()
+
+    def _encoder(self) -> Encoder:
         return self.encoder(**self.get_params(deep=False))
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -61,7 +69,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         else:
             X = validate_data(self, X, ensure_all_finite=False, **options)
         target = Target.of(y) if self.encoder.supervised else None
-        self._cuts = self.to_encoder().find(ColumnBlock.of(X), target, self._name_of)
+        self._cuts = self._encoder().find(ColumnBlock.of(X), target, self._name_of)
         self.cuts_ = [self._cuts.of(j) for j in range(X.shape[1])]
         return self
 
@@ -71,7 +79,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         X = validate_data(
             self, X, reset=False, accept_sparse="csc", dtype=np.float64, ensure_all_finite=False
         )
-        block, encoder = ColumnBlock.of(X), self.to_encoder()
+        block, encoder = ColumnBlock.of(X), self._encoder()
         encoder.refuse_bad_values(block, self._name_of)
         v = encoder.apply(block, self._cuts).values
         if isinstance(v, Compressed):
