@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import RowBlock
+from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import OutputError, SourceError
 from tamis.core.files import scratch_folder, scratch_for
 from tamis.core.names import Names
@@ -32,7 +32,7 @@ from tamis.sources.base import (
     as_path,
     silent,
 )
-from tamis.sources.matrix import HeldRows, row_blocks
+from tamis.sources.matrix import HeldColumns, row_blocks, transposed, whole_numbers
 from tamis.sources.stores.column_store import ColumnStore
 from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.row_store import RowStore
@@ -68,7 +68,7 @@ def to_columns(
         return source
     memory = source.memory if memory is None else memory
     if store is None:
-        held = _held(source, memory)
+        held = _held(source, memory, progress)
         if held is not None:
             return held
         with ExitStack() as stack:
@@ -93,19 +93,30 @@ def to_columns(
     return made
 
 
-def _held(source: Source, memory: int) -> HeldRows | None:
-    """Return rows that are few and sparse in memory; None where they need a store on disk."""
+def _held(source: Source, memory: int, progress: Progress) -> HeldColumns | None:
+    """Turn rows that are few and sparse into columns in memory; None: they need a store."""
     if not source.is_small(memory) or not isinstance(source, RowSource):
         return None
-    matrix = source.load()[0]
-    counters = 16 * matrix.shape[1]  # a short file can number its features up to billions
-    return HeldRows(source, matrix) if 4 * counters <= memory else None
+    blocks = list(source.all_rows(memory, progress))
+    width, base = source.n_columns or 0, source.first_number
+    if not blocks or 64 * width > memory:  # a short file can number its features up to billions
+        return None
+    parts: list[Any] = [block.values for block in blocks]
+    ends = np.concatenate([np.diff(part.indptr) for part in parts]).cumsum()
+    rows = Compressed(
+        np.concatenate([[0], ends]),
+        np.concatenate([part.indices for part in parts]) - base,
+        np.concatenate([part.data for part in parts]),
+    )
+    labels = [block.y for block in blocks if block.y is not None]
+    y = whole_numbers(np.concatenate(labels)) if labels else None
+    return HeldColumns(source, transposed(rows, width), y)
 
 
 @contextmanager
 def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[ColumnSource]:
     """Yield a source of columns; a column store that is made for it is removed at the end."""
-    at_hand = source if isinstance(source, ColumnSource) else _held(source, source.memory)
+    at_hand = source if isinstance(source, ColumnSource) else _held(source, source.memory, progress)
     if at_hand is not None:
         yield at_hand
         return

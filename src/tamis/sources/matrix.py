@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
+from tamis.kernels.counting_sort import begin_columns, count_places, scatter_entries
 from tamis.sources.base import (
     ColumnSource,
     Progress,
@@ -54,19 +55,53 @@ class MatrixSource(ColumnSource, RowSource):
 class HeldRows(Wrapper, MatrixSource):
     """Sparse rows that fit the memory, by columns and by rows alike; read when first needed."""
 
-    def __init__(self, source: RowSource, matrix: Any = None) -> None:
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return int(self._matrix.nnz)
+
+    @cached_property
+    def _matrix(self) -> Any:
+        return self._source.load()[0]
+
+    def _read(self) -> Any:
+        return self._matrix
+
+
+class HeldColumns(Wrapper, ColumnSource):
+    """Columns in memory that a source of rows was turned into."""
+
+    def __init__(self, source: RowSource, columns: Compressed, y: npt.NDArray[Any] | None) -> None:
         super().__init__(source)
-        self._matrix = matrix
+        self._columns, self._y = columns, y
 
     @property
     def stored(self) -> int:
         """Number of stored values."""
-        return int(self._read().nnz)
+        return len(self._columns.data)
 
-    def _read(self) -> Any:
-        if self._matrix is None:
-            self._matrix = self._source.load()[0]
-        return self._matrix
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target that came with the rows."""
+        return self._y
+
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Return columns lo to hi - 1."""
+        return ColumnBlock(lo, self.n_rows, self._columns.part(lo, hi).without_zeros())
+
+
+def transposed(rows: Compressed, width: int) -> Compressed:
+    """Return the columns of sparse rows; rows are sorted inside each column."""
+    slots = np.empty(width, np.int64)
+    counts = np.zeros(width, np.int64)
+    count_places(rows.indices, counts)
+    total = int(begin_columns(counts, slots))
+    indptr = np.append(slots, total)
+    columns = Compressed(indptr, np.empty(total, np.int32), np.empty(total))
+    scatter_entries(
+        rows.indptr[:-1].copy(), rows.indptr[1:], rows.indices, 0, rows.data, 0, width, slots,
+        columns.indices, columns.data,
+    )  # fmt: skip
+    return columns
 
 
 def row_blocks(
