@@ -8,7 +8,6 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.core.decisions import DecisionLog, Reason, Verdict
@@ -18,6 +17,9 @@ from tamis.core.names import NameBook, Names
 #: Features called by number get a name in the log up to this many; beyond, the name is the number
 #: (plus the base in run.json), and tens of millions of strings would only fill the disk.
 NAMED_UP_TO = 5_000_000
+
+#: So few names are made in Python: importing `pyarrow.compute` takes longer.
+FEW = 10_000
 
 #: Rows of the log written at a time.
 CHUNK = 1_000_000
@@ -84,6 +86,11 @@ def _names(names: NameBook, lo: int, hi: int) -> Any:
 
 
 def _numbered(names: NameBook, lo: int, hi: int) -> Any:
+    if hi - lo <= FEW:
+        prefix, base = _plain(names.prefix), names.base
+        return pa.array([f"{prefix}{i + base}" for i in range(lo, hi)], pa.large_string())
+    import pyarrow.compute as pc
+
     numbers = pc.cast(pa.array(np.arange(lo, hi) + names.base), pa.large_string())
     return pc.binary_join_element_wise(
         pa.scalar(_plain(names.prefix), pa.large_string()),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import jit
+from tamis.kernels._jit import inline, jit
 from tamis.kernels.levels import (
     FEW_LEVELS,
     code_by_sorting,
@@ -49,6 +49,15 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
     return np.rint(g * unit).astype(np.int64), unit
 
 
+@inline
+def _class_entropy(table, class_counts, n):
+    """Return n times the entropy of the classes; a loop, because numba's `sum` is slow to load."""
+    total = table[n]
+    for c in range(len(class_counts)):
+        total -= table[class_counts[c]]
+    return total
+
+
 @jit
 def relevance_compressed(
     indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi,
@@ -60,7 +69,7 @@ def relevance_compressed(
     knows gets minus their number, for the caller to look up, and ``many[0]`` is set.
     """
     n, n_classes = len(y), len(class_counts)
-    class_entropy = table[n] - table[class_counts].sum()
+    class_entropy = _class_entropy(table, class_counts, n)
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
     # always two classes. The result then depends on two small numbers only, and is cached.
@@ -116,7 +125,7 @@ def relevance_dense(
 ):
     """Do as `relevance_compressed`, for the columns of a dense block."""
     rows, values = np.empty(len(y), np.int32), np.empty(len(y), np.float64)
-    class_entropy = table[len(y)] - table[class_counts].sum()
+    class_entropy = _class_entropy(table, class_counts, len(y))
     n_classes = len(class_counts)
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     for j in range(lo, hi):
