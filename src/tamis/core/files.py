@@ -172,7 +172,15 @@ class Partial:
                 self._lock = _lock(self.path)  # None: another process took it for a dead one's
         except OSError as error:
             raise OutputError(f"{self.target} cannot be written ({reason(error)})") from error
+        except BaseException:  # Ctrl-C before `with` would remove it
+            self.discard()
+            raise
         return self
+
+    def discard(self) -> None:
+        """Remove what was made, where nothing is going to be written."""
+        if self.path != self.target:
+            _remove(self.path)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None

@@ -29,7 +29,11 @@ class FolderWriter:
         self._partial = Partial(Path(self.path), folder=True)
 
     def __enter__(self) -> Self:
-        self.folder = str(self._partial.__enter__().path)
+        try:
+            self.folder = str(self._partial.__enter__().path)
+        except BaseException:  # Ctrl-C may come when the folder has just been made
+            self._partial.discard()
+            raise
         return self
 
     def __exit__(
@@ -38,8 +42,10 @@ class FolderWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._close()
-        self._partial.__exit__(kind, error, trace)
+        try:
+            self._close()
+        finally:
+            self._partial.__exit__(kind, error, trace)
 
     def _close(self) -> None:
         """Close the files that are still open."""
