@@ -136,7 +136,7 @@ class ModelRule(Rule):
     """A rule for feature streams that decides by what a column would add to its model.
 
     Subclasses say how a run of columns is taken, up to the first that the model meets (`take`), and
-    list in `saved` what a later session needs besides the kept columns (`keep_again`).
+    list in `saved` what a later process needs besides the kept columns (`keep_again`).
     """
 
     @property

@@ -25,7 +25,7 @@ class Rule(Parameters):
     blocks (`to_selector`). Its docstring is the documentation of the method.
 
     Numbers that a rule counts or fits while it runs are attributes that end in an underscore; those
-    that a later session needs are listed in `saved`. The docstring of a rule need not repeat the
+    that a later process needs are listed in `saved`. The docstring of a rule need not repeat the
     parameters and attributes that its bases document.
 
     Attributes
