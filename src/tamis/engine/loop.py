@@ -179,8 +179,8 @@ def advance(
         Columns in the source, where that is known.
     whole : bool
         These are all columns of a run: settle what waits for the last one.
-    report : callable
-        Told how many columns are done.
+    progress : callable
+        Called with the number of columns done.
     """
     tell, committed, taken = SettledProgress(progress, total), time.monotonic(), Taken()
     if whole:

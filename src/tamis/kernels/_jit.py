@@ -7,7 +7,7 @@
 
 Compiled code is loaded without numba's refresh, which imports the implementations of everything
 that a kernel may call and took a third of the time of a short command. Compiled code needs none of
-them, and the compiler refreshes by itself. Set ``TAMIS_NUMBA_REFRESH=1`` to load as numba does.
+them, and the compiler still refreshes. Set ``TAMIS_NUMBA_REFRESH=1`` to load as numba does.
 """
 
 from __future__ import annotations

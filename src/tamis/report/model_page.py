@@ -46,7 +46,7 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
         _churn(record),
         _sizes(record),
         _kept(model),
-        _asked(record),
+        _requested(record),
         Code("How to reproduce", _again(record)),
     ]
     title = f"tamis: {record['method']}{' on ' + name if name else ''}"
@@ -129,7 +129,7 @@ def _kept(model: Any) -> Section:
     return Table("Kept features by confidence", columns, rows, note=note)
 
 
-def _asked(record: dict[str, Any]) -> Section:
+def _requested(record: dict[str, Any]) -> Section:
     rows: list[list[Any]] = [["method", record["method"]]]
     rows += [[key, _text(value)] for key, value in record["parameters"].items()]
     rows += [["classes", _text(record["classes"]["values"])]]

@@ -52,7 +52,7 @@ def page_of_run(run: Run, folder: str = "") -> Page:
         _growth(log),
         _strengths(log),
         _explorer(run, folder),
-        _asked(run),
+        _requested(run),
         _costs(run),
         _again(run),
     ]
@@ -206,7 +206,7 @@ def _number(value: float) -> float:
     return float(np.format_float_positional(value, 5, fractional=False)) if value else 0.0
 
 
-def _asked(run: Run) -> Section:
+def _requested(run: Run) -> Section:
     items = [("method", run.method), *((k, str(v)) for k, v in run.parameters.items())]
     if run.measure:
         items += [("measure in use", run.measure), ("because", run.measure_reason)]

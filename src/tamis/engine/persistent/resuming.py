@@ -106,7 +106,7 @@ def begin(
     if rows is not None:
         state.know_rows(rows)
     info = source.info()
-    asked = _asked(source, reading or {})
+    asked = _requested(source, reading or {})
     if groups is not None:
         refuse_groups(selector)
         grouped(source, groups)  # which says what is wrong with them
@@ -123,7 +123,7 @@ def begin(
         state.export()
 
 
-def _asked(source: ColumnSource, reading: dict[str, Any]) -> dict[str, Any]:
+def _requested(source: ColumnSource, reading: dict[str, Any]) -> dict[str, Any]:
     """Where the columns are, so that another process finds them from wherever it is started."""
     path = source.path
     if path is None:

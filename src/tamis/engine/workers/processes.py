@@ -68,7 +68,7 @@ class _Crew:
 
     def __init__(self, count: int, told: bytes = b"", folder: Path | None = None) -> None:
         self._count, self._told, self._folder = count, told, folder
-        self._asked: list[_Answer] = []
+        self._requested: list[_Answer] = []
         self._losses = 0
         self._begin()
 
@@ -82,7 +82,7 @@ class _Crew:
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Submit a task and return its future result."""
         answer = _Answer(self, call, what)
-        self._asked.append(answer)
+        self._requested.append(answer)
         self.ask(answer)
         return answer
 
@@ -109,12 +109,12 @@ class _Crew:
             ) from error
         self._pool.shutdown(cancel_futures=True)
         self._begin()
-        for answer in self._asked:
+        for answer in self._requested:
             self.ask(answer)
 
     def forget(self, answer: _Answer, *, came: bool) -> None:
         """Note that a result was taken, or is not needed any more."""
-        self._asked.remove(answer)
+        self._requested.remove(answer)
         self._losses = 0 if came else self._losses
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Rows on disk to columns on disk, in bounded memory.
 
 Rows are gathered until they fill their share of the memory, then sorted by column and, if more rows
-follow, set aside on disk as one *run* (`_sparse_runs.py`). Afterwards ranges of columns are read
+follow, set aside on disk as one *run* (`sparse_runs.py`). Afterwards ranges of columns are read
 from all runs, so each entry is written once and read once on its way, and data that fit the memory
 never touch the disk before the store itself. The runs live in the folder of the store in the making
 and go with it.
