@@ -7,6 +7,7 @@ the few columns that the rule must meet.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import importlib.metadata
@@ -87,13 +88,17 @@ class _Answer:
 
     def result(self) -> Any:
         """Wait for it, and look now and then whether anybody still works."""
+        # Begun once and looked at: a gather that is given up may cancel the next one, too.
+        coming = asyncio.run_coroutine_threadsafe(
+            self._client.gather(self._future, asynchronous=True), self._client.loop.asyncio_loop
+        )
         idle: float | None = None
         while True:
             try:
-                return self._future.result(timeout=LOOK)
+                return coming.result(timeout=LOOK)
             except TimeoutError:
-                if self._future.done():  # just now, or with a timeout of its own
-                    return self._future.result()
+                if coming.done():  # just now, or with a timeout of its own
+                    return coming.result()
             states = _states(self._client)
             if "running" in states:
                 idle = None
