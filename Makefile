@@ -4,6 +4,7 @@
 # make test-browser  look at the reports in headless Chromium, which it installs (Debian)
 # make check  ruff, mypy strict, import-linter, doctests
 # make bench  speed against peers, in one run
+# make reference  write docs/reference.md from the docstrings
 # make reproduce  the papers' experiments on the data beside the project, into docs/reproduction.md
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ DRIVER := $(VENV)/.driver
 MINUTES ?= 10
 TESTS ?= tests
 
-.PHONY: demo test test-slow soak test-browser check bench reproduce format clean
+.PHONY: demo test test-slow soak test-browser check bench reference reproduce format clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("tamis needs Python 3.11 to 3.13; run make PYTHON=/path/to/python3.12") if not (3, 11) <= sys.version_info < (3, 14) else None'
@@ -53,6 +54,9 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --doctest-modules -q -p no:cacheprovider src/tamis
+
+reference: $(READY)
+	$(BIN)/python docs/reference.py
 
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --group bench

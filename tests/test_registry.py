@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -104,3 +105,14 @@ def test_the_readme_has_the_tables_of_methods_and_learners():
         f"| `{entry.class_name}` | `{entry.name}` | {entry.help} | {entry.reference} |"
         for entry in (*METHODS.values(), *LEARNERS.values())
     ]
+
+
+def test_the_reference_says_what_the_registry_and_the_docstrings_say():
+    """If this fails, `make reference` writes the page anew."""
+    path = ROOT.parents[1] / "docs" / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    assert reference.PAGE.read_text() == reference.page()
+    titles = [line[4:] for line in reference.page().splitlines() if line.startswith("### ")]
+    assert sorted(titles) == sorted(PUBLIC)

@@ -83,7 +83,7 @@ def select(
         Columns in a block. A prefetch: it cannot change the answer.
     n_jobs : int, optional
         Threads that compute; default: all cores. They cannot change the answer either.
-    report : callable, optional
+    progress : callable, optional
         Called as ``progress(what, done, total)`` during the run.
     watch : callable, optional
         Called a few times a second with a function that returns the run so far.

@@ -1,0 +1,105 @@
+"""Write docs/reference.md: every public name of tamis, from its registry and its docstrings.
+
+Run it with `make reference`; a test compares the page with what this would write.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tamis
+from tamis import _registry as registry
+
+PAGE = Path(__file__).with_name("reference.md")
+OPENING = """# Reference
+
+Every public name of `tamis`. The page is written from the docstrings by `make reference`; in
+Python, `help(tamis.SAOLA)` shows the same text with examples. Which method to take is in
+[choose a method](choose-a-method.md).
+"""
+SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+SHOWN = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "References")
+
+
+def groups() -> dict[str, list[str]]:
+    """Return the titles of the page and the public names below each, from the registry."""
+    titles = {"streaming": "Feature streams", "batch": "Batch methods", "online": "Online learners"}
+    found: dict[str, list[str]] = {"Functions": [n for n in registry.PUBLIC if n.islower()]}
+    for entry in (*registry.METHODS.values(), *registry.LEARNERS.values()):
+        found.setdefault(titles[entry.role], []).append(entry.class_name)
+    found["Measures"] = [where.partition(":")[2] for where in registry.MEASURES.values()]
+    named = {name for names in found.values() for name in names}
+    found["Results and errors"] = [name for name in registry.PUBLIC if name not in named]
+    return found
+
+
+def signature(name: str, thing: Any) -> str:
+    """Return how something is called, with defaults and without types."""
+    called = inspect.signature(thing)
+    bare = [p.replace(annotation=p.empty) for p in called.parameters.values()]
+    shown = str(called.replace(parameters=bare, return_annotation=called.empty))
+    for pattern, plain in (
+        (r"<function (\w+) at 0x\w+>", r"\1"),
+        (r"(\w+)\([^()]*<.*?>.*\)(?=,)", r"\1()"),
+        ("<factory>", "{}"),
+    ):
+        shown = re.sub(pattern, plain, shown)
+    return f"tamis.{name}{shown}"
+
+
+def entries(text: str) -> Iterator[str]:
+    """Yield the entries of a numpydoc section as items of a list."""
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        head, _, body = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        told = " ".join(body.split())
+        yield f"- `{names}`{f' ({kind})' if kind else ''}{f': {told}' if told else ''}"
+
+
+def methods(kind: type) -> Iterator[str]:
+    """Yield the public methods and properties of a class, each with its first line."""
+    for name, member in sorted(vars(kind).items()):
+        text = (
+            inspect.getdoc(member)
+            if callable(getattr(kind, name)) or inspect.isdatadescriptor(member)
+            else ""
+        )
+        if text and not name.startswith("_"):
+            first = text.split("\n\n")[0]
+            yield f"- `{name}`: " + " ".join(first.split()).replace("``", "`")
+
+
+def described(name: str) -> Iterator[str]:
+    """Yield the lines about one public name."""
+    thing = getattr(tamis, name)
+    text, *sections = SECTION.split(inspect.getdoc(thing) or "")
+    yield f"### {name}\n"
+    if not (inspect.isclass(thing) and issubclass(thing, Exception)):
+        yield f"```text\n{signature(name, thing)}\n```\n"
+    yield text.partition(">>>")[0].strip().replace("``", "`") + "\n"
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if title in SHOWN:
+            yield f"**{title}**\n"
+            plain = title in ("Notes", "References")
+            yield (body.strip() if plain else "\n".join(entries(body))).replace("``", "`") + "\n"
+    if name in ("DecisionLog", "Run", "Selection"):
+        yield "**Methods and properties**\n"
+        yield "\n".join(methods(thing)) + "\n"
+
+
+def page() -> str:
+    """Return the whole page."""
+    lines = [OPENING]
+    for title, names in groups().items():
+        lines.append(f"## {title}\n")
+        for name in names:
+            lines += described(name)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
