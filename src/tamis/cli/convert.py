@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import Size, open_data, quiet_option, source_options
+from tamis.cli.options import Size, quiet_option, source_options
 from tamis.cli.output import progress
 from tamis.core.sentences import counted
 
@@ -42,9 +42,10 @@ def command(
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
       tamis convert clicks.svm.zst clicks.rows
     """  # noqa: D301  (click wants the backspace itself)
+    from tamis.sources import open_source
     from tamis.sources.axis import write_rows, write_store
 
-    source = open_data(data, reading, memory)
+    source = open_source(data, memory=memory, **reading)
     with progress(quiet) as report:
         if os.path.normpath(store).endswith(".rows"):
             made: Source = write_rows(store, source, progress=report, force=force)

@@ -9,6 +9,7 @@ import click
 
 from tamis.cli.options import (
     execution_options,
+    feeding_options,
     groups_option,
     own_class_option,
     quiet_option,
@@ -21,14 +22,7 @@ from tamis.core.sentences import counted
 @click.command("feed")
 @click.argument("run", type=click.Path())
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
-@click.option(
-    "--replace", is_flag=True,
-    help="Let a column replace the earlier one of the same name.",
-)  # fmt: skip
-@click.option(
-    "--allow-target", is_flag=True,
-    help="Accept a column that equals the target in every row.",
-)  # fmt: skip
+@feeding_options
 @click.option("--no-wait", is_flag=True, help="Do not wait if another process is feeding RUN.")
 @own_class_option
 @groups_option
@@ -39,8 +33,7 @@ from tamis.core.sentences import counted
 def command(
     run: str,
     files: tuple[str, ...],
-    replace: bool,
-    allow_target: bool,
+    feeding: dict[str, Any],
     no_wait: bool,
     own_class: Any,
     groups: str | None,
@@ -75,16 +68,16 @@ def command(
     selection = Selection.open(run, own_class)
     table = None if groups is None else read_groups(groups)
     with contextlib.ExitStack() as stack:
-        if execution["n_jobs"] is not None:
-            stack.enter_context(threads(execution["n_jobs"]))
+        if "n_jobs" in execution:
+            stack.enter_context(threads(execution.pop("n_jobs")))
         report = stack.enter_context(progress(quiet))
         page = stack.enter_context(followed(live, f"tamis: {run}"))
         if page is not None:
             report = showing(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
             fed = selection.feed(
-                file, groups=table, replace=replace, allow_target=allow_target, wait=not no_wait,
-                width=execution["width"], progress=report, say=messages(quiet), **reading,
+                file, groups=table, wait=not no_wait, progress=report, say=messages(quiet),
+                **feeding, **execution, **reading,
             )  # fmt: skip
             if not quiet:
                 click.echo(one_line(str(fed)))

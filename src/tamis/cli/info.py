@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import json_option, open_data, source_options
+from tamis.cli.options import json_option, source_options
 from tamis.cli.output import one_line
 from tamis.core.files import kind_of
 
@@ -42,7 +42,9 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
 
 
 def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, Any]:
-    source = open_data(data, reading)
+    from tamis.sources import open_source
+
+    source = open_source(data, **reading)
     if verify:
         source.verify()
     facts = source.info().record()

@@ -60,24 +60,22 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-@click.version_option(__version__, prog_name="tamis")
-@click.pass_context
-def cli(ctx: click.Context) -> None:
-    """Pick the features worth keeping from data that keeps growing.
+cli = click.version_option(__version__, prog_name="tamis")(
+    LazyGroup(
+        "tamis",
+        subcommand_metavar="[COMMAND] [ARGS]...",
+        no_args_is_help=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="""Pick the features worth keeping from data that keeps growing.
 
-    \b
-    A first run:
-      tamis select data.svm --method saola --out run/
-      tamis why run/ 17
-      cat run/selected.csv
-    """  # noqa: D301  (click wants the backspace itself)
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        \b
+        A first run:
+          tamis select data.svm --method saola --out run/
+          tamis why run/ 17
+          cat run/selected.csv
+        """,
+    )
+)
 
 
 def run() -> None:
@@ -91,7 +89,7 @@ def run() -> None:
         sys.meta_path.insert(0, _NoPandas())
     try:
         # Not cli.main(), which has exit codes of its own.
-        with cli.make_context("tamis", sys.argv[1:]) as ctx:
+        with cli.make_context("tamis", sys.argv[1:] or ["--help"]) as ctx:
             cli.invoke(ctx)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)

@@ -3,65 +3,100 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from tamis._registry import ENCODERS, MEASURES, METHODS
 from tamis.cli.options import (
     COMMIT_EVERY,
-    MethodOptions,
     Size,
-    data_name,
-    encode_options,
-    encoding_lines,
     execution_options,
     groups_option,
-    method_options,
-    open_data,
     quiet_option,
     source_options,
 )
 from tamis.cli.output import followed, live_option, messages, one_line, progress, typed_command
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.files import check_folder
+from tamis.core.method_names import parameters, split_method
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
-    from tamis.engine.groups import GroupTable
     from tamis.engine.runs import Run
     from tamis.methods import ColumnSelector
     from tamis.report.live_server import LivePage
-    from tamis.sources import ColumnSource, Source
 
 
-@dataclass
-class Options:
-    """The options of the command; those that belong together are one."""
+class MethodName(click.ParamType):  # type: ignore[type-arg]
+    """A method: ``saola``, ``saola:bound=max`` or ``package.module:Class``."""
 
-    data: str
-    out: str
-    method: MethodOptions
-    encoding: dict[str, Any]
-    groups: str | None
-    reading: dict[str, Any]
-    memory: int
-    execution: dict[str, Any]
-    checkpoint: float | None
-    force: bool
-    quiet: bool
-    live: bool
+    name = "method"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse a name that is not known; a class is imported later, when it is needed."""
+        try:
+            where, _ = split_method(str(value))
+        except ParameterError as error:
+            self.fail(str(error), param, ctx)
+        if ":" not in where and where not in METHODS:
+            known = f"{', '.join(sorted(METHODS))}, or package.module:Class"
+            self.fail(f"{where!r} is not known; give one of {known}", param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return the names that begin with what was typed."""
+        return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
 
 
 @click.command("select")
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
-@method_options
-@encode_options
+@click.option(
+    "--method", default="saola", show_default=True, type=MethodName(), metavar="METHOD",
+    help=f"One of {', '.join(sorted(METHODS))}, or package.module:Class of your own. Parameters "
+    "may follow after colons, as in saola:bound=max.",
+)  # fmt: skip
+@click.option(
+    "--measure", default="auto", show_default=True, type=click.Choice(["auto", *MEASURES]),
+    help="The measure that scores features. auto picks one from the data and reports it.",
+)  # fmt: skip
+@click.option("--alpha", type=float, help="Significance level of the measure's test.")
+@click.option(
+    "--threshold", type=float,
+    help="Instead of a test: scores above this are relevant (the papers use 0).",
+)  # fmt: skip
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE",
+    help="A parameter of the method, e.g. --param bound=max. May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--encode", type=click.Choice(ENCODERS),
+    help="Bin each numeric column separately. mdlp cuts where the class changes; text, and "
+    "columns with few distinct whole numbers, are left unchanged.",
+)  # fmt: skip
+@click.option(
+    "--bins", type=int, help="Number of bins, for --encode other than mdlp. Default: 5."
+)  # fmt: skip
+@click.option(
+    "--missing", default="error", show_default=True,
+    type=click.Choice(["error", "category", "delete"]),
+    help="Missing values: raise an error, make them a category, or leave them out of each "
+    "comparison (information measures).",
+)  # fmt: skip
+@click.option(
+    "--missing-value", type=float, metavar="NUMBER",
+    help="A number that also means missing, e.g. -9, or 0 if zeros are not measurements.",
+)  # fmt: skip
 @groups_option
 @source_options
 @click.option(
@@ -104,59 +139,69 @@ def command(**given: Any) -> None:
       tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
       tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
     """  # noqa: D301  (click wants the backspace itself)
-    options = Options(**given)
+    options = SimpleNamespace(**given)
     run = _select(options, time.perf_counter())
     if not options.quiet:
         for line in summary(run, options.out):
             click.echo(one_line(line))
 
 
-def _select(options: Options, begun: float) -> Run:
+def _select(options: Any, begun: float) -> Run:
     """Check everything that can be wrong before the data are read, then select."""
+    from tamis.engine.persistent.selection_state import can_be_saved
+    from tamis.engine.runs import save_run
+    from tamis.engine.selecting import select
+    from tamis.sources import open_source
     from tamis.sources.axis import to_columns
     from tamis.sources.base import refuse_without_target
 
-    out, say = options.out, messages(options.quiet)
-    _refuse_unfinished(out, options.force)
-    check_folder(out, "run", force=options.force)
-    selector, encode = options.method.selector()
-    if encode is not None:
-        from tamis.encode import resolve
+    data, out, say = options.data, options.out, messages(options.quiet)
+    if os.path.lexists(out):
+        from tamis.engine.persistent.resuming import refuse_unfinished
 
-        options.encoding["encode"] = resolve(encode)
-    groups = _groups(options.groups)
-    source = open_data(options.data, options.reading, options.memory)
+        refuse_unfinished(out, force=options.force)
+    check_folder(out, "run", force=options.force)
+    selector, about = _method(options)
+    source = open_source(data, memory=options.memory, **options.reading)
     refuse_without_target(source)
-    name = data_name(options.data, source)
+    name = os.path.basename(os.path.normpath(data))
+    if "://" in data:
+        name = re.sub(r"[^\w.-]+", "_", source.label)
     cache = Path(os.path.abspath(out)).parent / f"{name}.cols"
     if os.path.abspath(out) == str(cache):
-        raise ParameterError(
-            f"--out {out} is where the columns of {options.data} go; choose another name"
-        )
-    if selector.takes_groups and groups is None and source.format != "daily":
+        raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
+    if selector.takes_groups and about["groups"] is None and source.format != "daily":
         say(
             f"{name} has no groups, so all its columns are one group, as with --method saola; name "
             "them with --groups FILE, or give a folder with one table per group"
         )
     with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
-        by_others = options.checkpoint is not None or bool(options.execution["cluster"])
-        store = cache if by_others or not source.is_small(options.memory) else None
+        every, on_cluster = options.checkpoint, "cluster" in options.execution
+        in_memory = every is None and not on_cluster and source.is_small(options.memory)
+        store = None if in_memory else cache
         columns = to_columns(source, store, memory=options.memory, progress=report, say=say)
         if columns.target() is None:
-            raise InputError(f"{options.data} has no target, so there is nothing to select for")
-        about = {
-            "name": name, "rows": source, "command": typed_command(), "force": options.force,
-            "seconds": {"columns": time.perf_counter() - begun}, "groups": groups,
-            **options.encoding,
-        }  # fmt: skip
-        how = {**options.execution, "progress": report, "watch": _watch(page, name, out)}
-        every = _commits_every(options, selector, columns)
+            raise InputError(f"{data} has no target, so there is nothing to select for")
+        seconds = {"columns": time.perf_counter() - begun}
+        about["command"] = typed_command()
+        how = {**options.execution, "progress": report}
+        if page is not None:
+            how["watch"] = _watch(page, name, out)
+        if every is None and on_cluster and can_be_saved(selector) and columns.path is not None:
+            every = COMMIT_EVERY
         if every is None:
-            run = _at_once(out, columns, selector, how, **about)
+            run = select(columns, selector, keep_state=True, **how, **about)
+            run.source["name"] = name
+            if run.state is not None:
+                run.state.know_rows(source)  # a column store does not hold their names
+            run.seconds = {**seconds, **run.seconds}
+            save_run(run, out, force=options.force)
         else:
             from tamis.engine.persistent.resuming import begin, resume
 
-            begin(out, columns, selector, options.reading if columns is source else {}, **about)
+            reading = options.reading if columns is source else {}
+            about |= {"name": name, "rows": source, "seconds": seconds, "force": options.force}
+            begin(out, columns, selector, reading, **about)
             run = resume(out, every=every, selector=type(selector.rule), **how)
         if page is not None:
             from tamis.report.run_page import page_of_run
@@ -165,84 +210,80 @@ def _select(options: Options, begun: float) -> Run:
     return run
 
 
-def _refuse_unfinished(out: str, force: bool) -> None:
-    if os.path.lexists(out) and not force:
-        from tamis.engine.persistent.resuming import refuse_unfinished
-
-        refuse_unfinished(out)
-
-
-def _groups(path: str | None) -> GroupTable | None:
-    if path is None:
-        return None
+def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
+    """Return the selector, and how it encodes and groups columns."""
+    from tamis.encode import BY_NAME, Missing
     from tamis.engine.groups import read_groups
+    from tamis.engine.known_selectors import parse_method, refuse_two_levels
+    from tamis.measures import MutualInformation
+    from tamis.methods import Rule
 
-    return read_groups(path)
+    encode, missing = options.encode, options.missing
+    if options.bins is not None:
+        if encode in (None, "mdlp"):
+            raise ParameterError("--bins is for --encode equal-width, equal-frequency or kmeans")
+        encode = BY_NAME[encode](bins=options.bins)  # type: ignore[call-arg]
+        encode.check_params()
+    if options.missing_value is not None:
+        missing = Missing(missing, options.missing_value)
+    more = parameters(options.params)
+    if options.threshold is not None:
+        more.setdefault("threshold", options.threshold)
+    if options.alpha is not None:
+        more["alpha"] = options.alpha
+    if options.measure != "auto":
+        more["measure"] = options.measure
+    found = parse_method(options.method, more)
+    if not issubclass(found.kind, Rule):
+        raise ParameterError(
+            f"{found.name} is not a Rule of tamis.methods, so tamis select cannot run it; "
+            "tamis compare takes any class with fit(X, y)"
+        )
+    refuse_two_levels({"alpha": found.params.get("alpha"), **found.level})
+    if "alpha" in found.level:
+        raise ParameterError("this method has no parameter alpha; give a measure that has one")
+    if found.level:
+        found.params["measure"] = MutualInformation(**found.level)
+    groups = None if options.groups is None else read_groups(options.groups)
+    about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
+    return found.kind(**found.params).to_selector(), about
 
 
-def _watch(
-    page: LivePage | None, name: str, out: str
-) -> Callable[[Callable[[], Run]], None] | None:
+def _watch(page: LivePage, name: str, out: str) -> Callable[[Callable[[], Run]], None]:
     """Return a function that shows the run so far on a page."""
-    if page is None:
-        return None
     from tamis.report.run_page import page_of_run
 
     def watch(so_far: Callable[[], Run]) -> None:
-        page.offer(lambda: page_of_run(_named(so_far(), name), out))
+        def make() -> Any:
+            run = so_far()
+            run.source["name"] = name
+            return page_of_run(run, out)
+
+        page.offer(make)
 
     return watch
-
-
-def _at_once(
-    out: str,
-    columns: ColumnSource,
-    selector: ColumnSelector,
-    how: dict[str, Any],
-    *,
-    name: str,
-    rows: Source,
-    seconds: dict[str, float],
-    force: bool,
-    **options: Any,
-) -> Run:
-    """Select, and write everything at the end."""
-    from tamis.engine.runs import save_run
-    from tamis.engine.selecting import select
-
-    run = _named(select(columns, selector, keep_state=True, **how, **options), name)
-    if run.state is not None:
-        run.state.know_rows(rows)  # a column store does not hold their names
-    run.seconds = {**seconds, **run.seconds}
-    save_run(run, out, force=force)
-    return run
-
-
-def _commits_every(
-    options: Options, selector: ColumnSelector, columns: ColumnSource
-) -> float | None:
-    """Return the seconds between commits; None if all is written at the end."""
-    if options.checkpoint is not None or options.execution["cluster"] is None:
-        return options.checkpoint
-    from tamis.engine.persistent.selection_state import can_be_saved
-
-    return COMMIT_EVERY if can_be_saved(selector) and columns.path is not None else None
-
-
-def _named(run: Run, name: str) -> Run:
-    run.source["name"] = name
-    return run
 
 
 def summary(run: Run, out: str) -> list[str]:
     """Return the lines that are printed at the end."""
     counts, source, seconds = run.log.counts(), run.source, sum(run.seconds.values())
     dropped = ", ".join(f"{n:,} {word}" for word, n in counts.items() if word != "kept" and n)
-    return [
+    lines = [
         f"{run.method} kept {counts['kept']:,} of {counted(len(run.log), 'feature')} "
-        f"({dropped or 'none dropped'}) on {counted(source['n_rows'], 'row')} in {seconds:.1f} s",
-        *([f"measure: {run.measure}, because {run.measure_reason}"] if run.measure else []),
-        *encoding_lines(source),
-        f"wrote {Path(out) / 'selected.csv'}; ask about any feature with: "
-        f"tamis why {shlex.quote(out)} FEATURE",
+        f"({dropped or 'none dropped'}) on {counted(source['n_rows'], 'row')} in {seconds:.1f} s"
     ]
+    if run.measure:
+        lines.append(f"measure: {run.measure}, because {run.measure_reason}")
+    if source.get("encode"):
+        lines.append(f"encode: {source['encode']}")
+    missing = source.get("missing", {"policy": "error"})
+    if missing["policy"] != "error":
+        owner = "its" if missing["gaps"] == 1 else "their"
+        became = {"category": f"a category of {owner} own", "delete": "left out of each comparison"}
+        lines.append(
+            f"missing: {counted(missing['gaps'], 'value')} in "
+            f"{counted(missing['columns'], 'column')}, {became[missing['policy']]}"
+        )
+    wrote, quoted = Path(out) / "selected.csv", shlex.quote(out)
+    lines.append(f"wrote {wrote}; ask about any feature with: tamis why {quoted} FEATURE")
+    return lines

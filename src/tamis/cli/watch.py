@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import own_class_option, quiet_option, source_options
+from tamis.cli.options import feeding_options, own_class_option, quiet_option, source_options
 from tamis.cli.output import one_line
 
 
@@ -18,14 +18,7 @@ from tamis.cli.output import one_line
     "--settle", default=2.0, show_default=True, type=click.FloatRange(min=0),
     help="Seconds without a change before a file is fed.",
 )  # fmt: skip
-@click.option(
-    "--replace", is_flag=True,
-    help="Let a column replace the earlier one of the same name.",
-)  # fmt: skip
-@click.option(
-    "--allow-target", is_flag=True,
-    help="Accept a column that equals the target in every row.",
-)  # fmt: skip
+@feeding_options
 @own_class_option
 @source_options
 @quiet_option
@@ -34,8 +27,7 @@ def command(
     incoming: str,
     once: bool,
     settle: float,
-    replace: bool,
-    allow_target: bool,
+    feeding: dict[str, Any],
     own_class: Any,
     reading: dict[str, Any],
     quiet: bool,
@@ -61,8 +53,7 @@ def command(
             click.echo(one_line(sentence))
 
     watcher = Watcher(
-        Selection.open(run, own_class), incoming, settle=settle, replace=replace,
-        allow_target=allow_target, say=say, **reading,
+        Selection.open(run, own_class), incoming, settle=settle, say=say, **feeding, **reading,
     )  # fmt: skip
     if once:
         watcher.once()
