@@ -23,6 +23,7 @@ $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m compileall -q src  # pip does this for what it installs, not for what it links
 	touch $(READY)
 
 demo: $(READY)
