@@ -284,11 +284,11 @@ FORMATS = _by_name((
     ),
     Format("csv", "tamis.sources.text.csv_table:open_csv", (".csv", ".tsv")),
     Format(
-        "parquet", "tamis.sources.tables.open_table:open_parquet", (".parquet", ".pq"),
+        "parquet", "tamis.sources.tables.table:open_parquet", (".parquet", ".pq"),
         at_address=True,
     ),
     Format(
-        "arrow", "tamis.sources.tables.open_table:open_arrow",
+        "arrow", "tamis.sources.tables.table:open_arrow",
         (".arrow", ".feather", ".ipc", ".arrows"),
     ),
     Format("daily", "tamis.sources.tables.daily:DailySource"),

@@ -12,8 +12,7 @@ from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.sources.base import ColumnSource
-from tamis.sources.tables.categories import as_words, coded, sorted_words
-from tamis.sources.tables.roles import row_labels
+from tamis.sources.tables.table_columns import as_words, coded, row_labels, sorted_words
 
 
 def is_frame(data: Any) -> bool:

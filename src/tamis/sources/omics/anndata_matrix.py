@@ -30,7 +30,7 @@ from tamis.sources.base import (
     seen_as,
 )
 from tamis.sources.omics import anndata_file as file
-from tamis.sources.tables.roles import name_one
+from tamis.sources.tables.table_columns import name_one
 from tamis.sources.text_files import TextFile
 
 

@@ -16,9 +16,8 @@ from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path
-from tamis.sources.tables.categories import as_words
-from tamis.sources.tables.roles import Roles, name_one, no_such
-from tamis.sources.tables.table import TableSource, key_values
+from tamis.sources.tables.table import TableSource
+from tamis.sources.tables.table_columns import Roles, as_words, key_values, name_one, no_such
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 
 _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
@@ -71,7 +70,7 @@ class DailySource(ColumnSource):
                 "with key= (--key)"
             )
         self.target_name = target
-        self._key, self._roles = key, Roles.of(target, key, ignore, categorical)
+        self._key, self._roles = key, Roles(target, key, ignore, categorical)
         self._parts = [self._part(file) for file in _files(self.path)]
         self._check_names()
         self._keys = _keys(self._parts[0]._file, key)
@@ -142,7 +141,7 @@ class DailySource(ColumnSource):
 
     def fingerprint(self) -> str:
         """Return a short hash of every file and of the roles of columns."""
-        digest = hashlib.blake2b(repr(self._roles.options()).encode(), digest_size=8)
+        digest = hashlib.blake2b(repr(self._roles.options).encode(), digest_size=8)
         for part in self._parts:
             digest.update(f"{part.label} {part.fingerprint()}\n".encode())
         return digest.hexdigest()

@@ -17,7 +17,7 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
 from tamis.sources.tables.database import IN_MEMORY, ask, connected, one_sentence
-from tamis.sources.tables.roles import name_one
+from tamis.sources.tables.table_columns import name_one
 from tamis.sources.text_files import TextFile
 
 

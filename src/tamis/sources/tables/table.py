@@ -1,31 +1,48 @@
-"""TableSource: a table of named columns, read a few columns at a time; one is the target."""
+"""Parquet and Arrow files: columns as they are, a column of lists, or a line for each value."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from typing import Any, Literal
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import SourceError
+from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.sources.base import ColumnSource, Progress, RowSource, default_width
-from tamis.sources.tables.categories import as_words, coded, floats, sorted_words
-from tamis.sources.tables.roles import Roles, name_one, row_labels
-from tamis.sources.tables.table_files import TableFile
+from tamis.sources.base import (
+    MEMORY,
+    ColumnSource,
+    Progress,
+    RowSource,
+    Source,
+    as_path,
+    default_width,
+)
+from tamis.sources.tables.table_columns import (
+    Roles,
+    as_words,
+    coded,
+    floats,
+    key_values,
+    kind_of,
+    name_one,
+    row_labels,
+    sorted_words,
+    target_values,
+)
+from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile, of_height
 
-Floats = npt.NDArray[np.float64]
 #: How many usual blocks of rows are read at a time.
 _HIGHER = 8
-#: Whole numbers beyond this cannot be told apart as floats.
-_EXACT = 2**53
 
 
 class TableSource(ColumnSource, RowSource):
-    """Columns of a table in a file.
+    """Columns of a table in a file, read a few at a time; one is the target.
 
     Numbers and truth values are features as they are; words and categories are coded by the
     sorted list of all words of the column, so that the codes do not depend on how the file is cut
@@ -37,34 +54,36 @@ class TableSource(ColumnSource, RowSource):
         Where the columns are.
     roles : Roles
         Which columns are not features, and which numbers are categories.
+    y : array, optional
+        A target that is not a column of the table.
     """
 
     portable = True
 
     path: str
+    n_rows: int = 0
+    n_columns: int = 0
 
-    def __init__(self, file: TableFile, roles: Roles) -> None:
+    def __init__(self, file: TableFile, roles: Roles, y: npt.NDArray[Any] | None = None) -> None:
+        import pyarrow as pa
+
         self.path, self.format = file.path, file.format  # type: ignore[misc]
-        self._file, self._roles = file, roles
+        self._file, self._roles, self._y = file, roles, y
         self.target_name = roles.target
         self._row_labels = row_labels(file.schema.names, file.schema.metadata)
         self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
+        self.n_rows, self.n_columns = file.n_rows, len(self._features)
         self._names = Names.of(self._features)
-        self._is_words = np.zeros(len(self._features), dtype=np.bool_)
+        self._is_words = np.zeros(self.n_columns, dtype=np.bool_)
         for j, name in enumerate(self._features):
-            self._is_words[j] = self._kind(name) == "words"
+            kind, is_category = file.schema.field(name).type, name in roles.categorical
+            if pa.types.is_dictionary(kind):
+                kind, is_category = kind.value_type, True
+            known = kind_of(kind)
+            if known == "other" and not pa.types.is_null(kind):
+                raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
+            self._is_words[j] = is_category or known == "text"
         self._words: dict[str, Any] = {}
-        self._y: npt.NDArray[Any] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._file.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of features."""
-        return len(self._features)
 
     def names(self) -> Names:
         """Return names of the features."""
@@ -82,10 +101,6 @@ class TableSource(ColumnSource, RowSource):
             self._y = target_values(self._file.read([self._roles.target]).column(0))
         return self._y
 
-    def give_target(self, y: npt.NDArray[Any] | None) -> None:
-        """Take a target that is not a column of the table."""
-        self._y = y
-
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
         """Return name and values of the column that names the rows, if one was given."""
         key = self._roles.key
@@ -95,14 +110,20 @@ class TableSource(ColumnSource, RowSource):
         """Read columns lo to hi - 1, without others."""
         table = self._file.read(self._features[lo:hi])
         values = np.empty((self.n_rows, hi - lo), order="F")
-        words = np.zeros(hi - lo, dtype=np.bool_)
+        is_text = np.zeros(hi - lo, dtype=np.bool_)
         for j, name in enumerate(self._features[lo:hi]):
-            values[:, j], words[j] = self._whole(table, name, lo + j)
-        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), is_text=words)
+            column = table.column(name)
+            if self._is_words[lo + j]:
+                text = as_words(column)
+                words = sorted_words(text)
+                values[:, j], is_text[j] = coded(text, words), len(words) > 2
+            else:
+                values[:, j] = floats(column, f"{self.path}: column {name!r}")
+        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), is_text=is_text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to it; a target from elsewhere goes along."""
-        return _again, (type(self), self._file, self._roles, self._y)
+        """Pickle the way to it; the target goes along."""
+        return type(self), (self._file, self._roles, self._y)
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows; words need a pass over their columns first."""
@@ -112,7 +133,11 @@ class TableSource(ColumnSource, RowSource):
         for table in of_height(self._file.batches(self._features, step), step):
             values = np.empty((table.num_rows, self.n_columns))
             for j, name in enumerate(self._features):
-                values[:, j] = self._part(table.column(name), name, j)
+                column = table.column(name)
+                if self._is_words[j]:
+                    values[:, j] = coded(as_words(column), self._words_of(name))
+                else:
+                    values[:, j] = floats(column, f"{self.path}: column {name!r}")
             done += len(values)
             target = None if y is None else y[done - len(values) : done]
             yield RowBlock(done - len(values), self.n_columns, values, target)
@@ -120,13 +145,13 @@ class TableSource(ColumnSource, RowSource):
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
-        details = self._file.details() | {"columns_of_words": int(self._is_words.sum())}
+        details = self._file.details | {"columns_of_words": int(self._is_words.sum())}
         return details | self._roles.passed_over(self._row_labels)
 
     def fingerprint(self) -> str:
         """Return a short hash of the file and of the roles of its columns."""
-        digest = hashlib.blake2b(self._file.fingerprint().encode(), digest_size=8)
-        digest.update(repr(self._roles.options()).encode())
+        digest = hashlib.blake2b(self._file.content.fingerprint().encode(), digest_size=8)
+        digest.update(repr(self._roles.options).encode())
         return digest.hexdigest()
 
     def words(self) -> npt.NDArray[np.bool_]:
@@ -136,91 +161,11 @@ class TableSource(ColumnSource, RowSource):
             found[j] = len(self._words_of(self._features[j])) > 2
         return found
 
-    def _kind(self, name: str) -> Literal["number", "words"]:
-        """Return how a column is turned into numbers, or one sentence if it cannot be."""
-        import pyarrow as pa
-
-        kind, types = self._file.schema.field(name).type, pa.types
-        if types.is_dictionary(kind):
-            kind, is_words = kind.value_type, True
-        else:
-            is_words = name in self._roles.categorical
-        numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-        if numeric or types.is_boolean(kind) or types.is_null(kind):
-            return "words" if is_words else "number"
-        texts = (types.is_string, types.is_large_string, types.is_string_view)
-        if any(is_text(kind) for is_text in texts):
-            return "words"
-        raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
-
-    def _whole(self, table: Any, name: str, place: int) -> tuple[Floats, bool]:
-        """Return a whole column as numbers, and whether it is codes of three or more words."""
-        column = table.column(name)
-        if not self._is_words[place]:
-            return self._part(column, name, place), False
-        text = as_words(column)
-        words = self._words.get(name)
-        words = sorted_words(text) if words is None else words
-        return coded(text, words), len(words) > 2
-
-    def _part(self, column: Any, name: str, place: int) -> Floats:
-        """Return some rows of a column as numbers."""
-        if self._is_words[place]:
-            return coded(as_words(column), self._words_of(name))
-        if str(column.type) in ("int64", "uint64"):
-            refuse_rounding(column, f"{self.path}: column {name!r}")
-        return floats(column)
-
     def _words_of(self, name: str) -> Any:
         """Return the sorted words of a column, read once."""
         if name not in self._words:
             self._words[name] = sorted_words(as_words(self._file.read([name]).column(0)))
         return self._words[name]
-
-
-def _again(
-    kind: type[TableSource], file: TableFile, roles: Roles, y: npt.NDArray[Any] | None
-) -> TableSource:
-    source = kind(file, roles)
-    source.give_target(y)
-    return source
-
-
-def target_values(column: Any) -> npt.NDArray[Any]:
-    """Return a target as an array: numbers, truth values, or words; a gap stays one."""
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        is_number = pa.types.is_primitive(kind.value_type)
-        column = column.cast(kind.value_type) if is_number else as_words(column)
-        kind = column.type
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return floats(column)
-    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    if found.dtype == object and column.null_count == 0 and not pa.types.is_boolean(kind):
-        found = found.astype(str)  # fixed length, as everywhere else
-    return found
-
-
-def key_values(column: Any) -> npt.NDArray[Any]:
-    """Return keys of rows as an array of numbers or words."""
-    if column.null_count:
-        raise SourceError("a row has no key; give every row one, or leave it out")
-    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return found.astype(str) if found.dtype == object else found
-
-
-def refuse_rounding(column: Any, what: str) -> None:
-    """Raise one sentence for whole numbers that floats cannot tell apart."""
-    import pyarrow.compute as pc
-
-    least, most = pc.min_max(column).as_py().values()
-    if least is not None and max(most, -least) > _EXACT:
-        raise SourceError(
-            f"{what} holds whole numbers beyond 2^53, which cannot be told apart as floats; leave "
-            "it out with ignore= (--ignore), or name it in categorical= (--categorical)"
-        )
 
 
 def _no_feature(name: str, kind: Any) -> str:
@@ -237,21 +182,61 @@ def _no_feature(name: str, kind: Any) -> str:
     )
 
 
-def of_height(batches: Iterator[Any], size: int | None) -> Iterator[Any]:
-    """Yield record batches of any height as tables of `size` rows; None leaves them as they are."""
-    import pyarrow as pa
+def open_table(
+    kind: Callable[[str], TableFile],
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    tokens: str | None = None,
+    long: Any = None,
+    y: Any = None,
+    memory: int = MEMORY,
+    work: str | os.PathLike[str] | None = None,
+    **roles: Any,
+) -> Source:
+    """Open a table in one of its three forms.
 
-    if size is None:
-        yield from batches
-        return
-    held: list[Any] = []
-    height = 0
-    for batch in batches:
-        held.append(batch)
-        height += batch.num_rows
-        while height >= size:
-            table = pa.Table.from_batches(held)
-            yield table.slice(0, size)
-            held, height = table.slice(size).to_batches(), height - size
-    if height:
-        yield pa.Table.from_batches(held)
+    Parameters
+    ----------
+    kind : {ParquetTable, ArrowTable}
+        What opens the file.
+    path : str or path
+        The file.
+    target : str, optional
+        Name of the column to predict.
+    tokens : str, optional
+        A column of lists: each different element is a feature, its count in a row the value.
+        Other columns than this and the target are not read.
+    long : two or three names, optional
+        The columns row, feature and value of a table with one line for each value that is not 0;
+        without the third, every value is 1. A text such as "row,feature,value" will do.
+    y : array or path, optional
+        With `long`: the target by row number, or an .npy file that holds it.
+    memory, work : int, str or path
+        With `tokens` or `long`: bytes to use, about, and a folder for what needs more.
+    key, ignore, categorical
+        Names of columns, as `Roles` takes them: the one that names the rows; those that are not
+        features; those whose numbers are names of categories.
+    """
+    file, given = kind(as_path(path)), Roles(target, **roles)
+    if tokens is not None and long is not None:
+        raise ParameterError("tokens= and long= are two forms of a table; give one of them")
+    if long is None and y is not None:
+        raise ParameterError("y= goes with long=; name the column to predict with target=")
+    if long is None and tokens is None:
+        return TableSource(file, given)
+    from tamis.sources.matrix import HeldRows
+    from tamis.sources.tables.sparse_table import EntrySource, LongSource, TokenSource
+
+    source: EntrySource
+    if tokens is not None:
+        source = TokenSource(file, tokens, target, memory=memory, work=work)
+    else:
+        columns = tuple(long.split(",") if isinstance(long, str) else long)
+        source = LongSource(file, columns, target, y=y, memory=memory, work=work)
+    # Entries that fit are held in memory, to be read by columns too.
+    return HeldRows(source) if source.fits() else source
+
+
+open_parquet = partial(open_table, ParquetTable)
+open_arrow = partial(open_table, ArrowTable)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -27,24 +26,24 @@ class TableFile(Protocol):
         Names and types of the columns.
     n_rows : int
         Number of rows.
+    content : TextFile or AddressedFile
+        The bytes of the file, which give its fingerprint; None for a table in memory.
+    details : dict
+        What else `tamis info` says about it.
     """
 
     format: str
     path: str
     schema: Any
     n_rows: int
+    content: Any
+    details: dict[str, Any]
 
     def read(self, names: Sequence[str]) -> Any:
         """Return all rows of some columns, as an Arrow table."""
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Yield record batches of at most `size` rows with some columns, in order."""
-
-    def fingerprint(self) -> str:
-        """Return a short hash of what it holds."""
-
-    def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` says about it."""
 
 
 @contextmanager
@@ -83,31 +82,29 @@ class ParquetTable:
     format = "parquet"
 
     def __init__(self, path: str) -> None:
-        import pyarrow.parquet as pq
-
         self.path = path
         # Both say in one sentence if it is not there.
-        self._bytes = AddressedFile(path) if is_address(path) else TextFile(path)
-        with _damage_as_one_sentence(path, "a Parquet file"), pq.ParquetFile(self._place()) as file:
-            self.schema, self.n_rows = file.schema_arrow, int(file.metadata.num_rows)
-            self._groups = int(file.metadata.num_row_groups)
-            self._metadata = file.metadata
-        self._file: Any = None
+        self.content: Any = AddressedFile(path) if is_address(path) else TextFile(path)
+        with _damage_as_one_sentence(path, "a Parquet file"):
+            self._file = self._open(None)
         self._lock = threading.Lock()
+        self.schema, metadata = self._file.schema_arrow, self._file.metadata
+        self.n_rows = int(metadata.num_rows)
+        self.details = {"bytes": self.content.size, "row_groups": int(metadata.num_row_groups)}
         if len(self.schema) > MOST_COLUMNS:
             raise SourceError(f"{path}: {_too_wide(len(self.schema))}")
 
     def read(self, names: Sequence[str]) -> Any:
         """Return all rows of some columns, as an Arrow table; nothing else is read."""
         with _damage_as_one_sentence(self.path, "a Parquet file"), self._lock:
-            self._file = self._file or self._open()  # a wide file takes a second to open
             table = self._file.read(columns=list(names), use_threads=len(names) > 1)
             table.validate(full=True)  # words of a damaged file may be no text
             return table
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Yield record batches of at most `size` rows, row group after row group."""
-        with _damage_as_one_sentence(self.path, "a Parquet file"), self._open() as file:
+        known = self._file.metadata  # a wide file takes a second to read them
+        with _damage_as_one_sentence(self.path, "a Parquet file"), self._open(known) as file:
             for batch in file.iter_batches(size, columns=list(names), use_threads=False):
                 batch.validate(full=True)
                 yield batch
@@ -116,26 +113,15 @@ class ParquetTable:
         """Pickle the way to the file, not the open file."""
         return type(self), (from_here(self.path),)
 
-    def _place(self) -> Any:
-        """Return what Arrow opens: a path, or a file that fetches the requested bytes."""
-        return self._bytes.open() if isinstance(self._bytes, AddressedFile) else self.path
-
-    def _open(self) -> Any:
+    def _open(self, metadata: Any) -> Any:
         import pyarrow.parquet as pq
 
+        far = is_address(self.path)
         # Few writers store checksums of pages; where they are, they cost little to compare.
         return pq.ParquetFile(
-            self._place(), metadata=self._metadata, page_checksum_verification=True,
-            pre_buffer=is_address(self.path),
+            self.content.open() if far else self.path, metadata=metadata,
+            page_checksum_verification=True, pre_buffer=far,
         )  # fmt: skip
-
-    def fingerprint(self) -> str:
-        """Return a short hash of the bytes of the file."""
-        return self._bytes.fingerprint()
-
-    def details(self) -> dict[str, Any]:
-        """Return bytes and row groups."""
-        return {"bytes": self._bytes.size, "row_groups": self._groups}
 
 
 class ArrowTable:
@@ -146,8 +132,8 @@ class ArrowTable:
     def __init__(self, path: str) -> None:
         import pyarrow as pa
 
-        self.path = path
-        self._bytes = TextFile(path)
+        self.path, self.content = path, TextFile(path)
+        self.details = {"bytes": self.content.size}
         with open(path, "rb") as raw:
             head = raw.read(6)
         if head.startswith(b"FEA1"):
@@ -156,76 +142,63 @@ class ArrowTable:
                 "again with pyarrow.feather.write_feather"
             )
         self._is_file = head == b"ARROW1"
-        with _damage_as_one_sentence(path, "an Arrow file"):
-            with pa.memory_map(path) as raw, self._open(raw) as reader:
-                self.schema = reader.schema
-            with pa.memory_map(path) as raw, self._open(raw, self.schema.names[:1]) as reader:
-                self.n_rows = sum(batch.num_rows for batch in self._each(reader))
+        self._reader = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
+        with (
+            _damage_as_one_sentence(path, "an Arrow file"),
+            pa.memory_map(path) as mapped,
+            self._reader(mapped) as reader,
+        ):
+            self.schema = reader.schema
+        self.n_rows = sum(batch.num_rows for batch in self._each(self.schema.names[:1]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to the file."""
-        return type(self), (os.path.abspath(self.path),)
+        return type(self), (from_here(self.path),)
 
-    def _open(self, raw: Any, names: Sequence[str] | None = None) -> Any:
-        """Open the mapped file; only the fields of the named columns are decompressed."""
+    def _each(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield every batch, only its fields of the named columns decompressed.
+
+        Its lengths and offsets are checked: Arrow believes what a file says.
+        """
         import pyarrow as pa
 
-        fields = None
-        if names is not None:
-            indices = {name: i for i, name in enumerate(self.schema.names)}
-            fields = sorted(indices[name] for name in names)
-        options = pa.ipc.IpcReadOptions(included_fields=fields)
-        opener = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
-        return opener(raw, options=options)
-
-    def _each(self, reader: Any) -> Iterator[Any]:
-        """Yield every batch, its lengths and offsets checked: Arrow believes what a file says."""
-        indices = range(reader.num_record_batches) if self._is_file else None
-        for batch in reader if indices is None else map(reader.get_batch, indices):
-            batch.validate(full=True)
-            yield batch
+        indices = {name: i for i, name in enumerate(self.schema.names)}
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(indices[name] for name in names))
+        with (
+            _damage_as_one_sentence(self.path, "an Arrow file"),
+            pa.memory_map(self.path) as mapped,
+            self._reader(mapped, options=options) as reader,
+        ):
+            numbers = range(reader.num_record_batches) if self._is_file else None
+            for batch in reader if numbers is None else map(reader.get_batch, numbers):
+                batch.validate(full=True)
+                yield batch
 
     def read(self, names: Sequence[str]) -> Any:
         """Return all rows of some columns, as an Arrow table that shares memory with the file."""
         import pyarrow as pa
 
-        with (
-            _damage_as_one_sentence(self.path, "an Arrow file"),
-            pa.memory_map(self.path) as raw,
-            self._open(raw, names) as reader,
-        ):
-            batches = list(self._each(reader))
-            return pa.Table.from_batches(batches, schema=reader.schema).select(list(names))
+        batches = list(self._each(names))
+        table = pa.Table.from_batches(batches) if batches else self.schema.empty_table()
+        return table.select(list(names))
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Yield record batches of at most `size` rows with some columns, in order."""
-        import pyarrow as pa
-
-        with (
-            _damage_as_one_sentence(self.path, "an Arrow file"),
-            pa.memory_map(self.path) as raw,
-            self._open(raw, names) as reader,
-        ):
-            for batch in self._each(reader):
-                picked = batch.select(list(names))
-                for lo in range(0, picked.num_rows, size):
-                    yield picked.slice(lo, size)
-
-    def fingerprint(self) -> str:
-        """Return a short hash of the bytes of the file."""
-        return self._bytes.fingerprint()
-
-    def details(self) -> dict[str, Any]:
-        """Return bytes of the file."""
-        return {"bytes": self._bytes.size}
+        for batch in self._each(names):
+            picked = batch.select(list(names))
+            for lo in range(0, picked.num_rows, size):
+                yield picked.slice(lo, size)
 
 
 class MemoryTable:
-    """An Arrow table in memory that was read from a file."""
+    """An Arrow table in memory that was read from a file; whoever holds it knows that file."""
+
+    content = None
 
     def __init__(self, table: Any, path: str, format: str) -> None:
         self.path, self.format = path, format
         self.schema, self.n_rows = table.schema, int(table.num_rows)
+        self.details = {"bytes": int(table.nbytes)}
         self._table = table
 
     def read(self, names: Sequence[str]) -> Any:
@@ -236,10 +209,22 @@ class MemoryTable:
         """Yield record batches of at most `size` rows with some columns, in order."""
         yield from self.read(names).to_batches(max_chunksize=size)
 
-    def fingerprint(self) -> str:
-        """Return nothing: whoever holds the table knows where it came from."""
-        return ""
 
-    def details(self) -> dict[str, Any]:
-        """Return bytes in memory."""
-        return {"bytes": int(self._table.nbytes)}
+def of_height(batches: Iterable[Any], size: int | None) -> Iterator[Any]:
+    """Yield record batches of any height as tables of `size` rows; None leaves them as they are."""
+    import pyarrow as pa
+
+    if size is None:
+        yield from batches
+        return
+    held: list[Any] = []
+    height = 0
+    for batch in batches:
+        held.append(batch)
+        height += batch.num_rows
+        while height >= size:
+            table = pa.Table.from_batches(held)
+            yield table.slice(0, size)
+            held, height = table.slice(size).to_batches(), height - size
+    if height:
+        yield pa.Table.from_batches(held)

@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
-from tamis.sources.tables.categories import as_words, sorted_words
+from tamis.sources.tables.table_columns import as_words, kind_of, sorted_words
 
 
 class Vocabulary:
     """Whole numbers in their order, or words by code point, gathered batch by batch.
 
-    `rising` says whether the values came in order so far, none smaller than the one before.
+    `values` are an array of numbers, or an Arrow array of words. `rising` says whether they came in
+    order so far, none smaller than the one before.
     """
 
     def __init__(self, where: str, kind: Any) -> None:
@@ -25,15 +26,14 @@ class Vocabulary:
             kind = kind.value_type
         self._where = where
         self.is_numbers = pa.types.is_integer(kind)
-        texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-        if not self.is_numbers and not any(is_text(kind) for is_text in texts):
+        if not self.is_numbers and kind_of(kind) != "text":
             raise SourceError(f"{where} is of type {kind}; give whole numbers or words")
-        self._values = self._of(pa.array([], kind))
+        self.values = self._of(pa.array([], kind))
         self._last: Any = None
         self.rising = True
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.values)
 
     def add(self, column: Any) -> None:
         """Take in the values of some lines."""
@@ -53,9 +53,9 @@ class Vocabulary:
         self.rising &= not falls and (self._last is None or first >= self._last)
         self._last = last
         if self.is_numbers:
-            self._values = np.union1d(self._values, values)
+            self.values = np.union1d(self.values, values)
         else:
-            self._values = sorted_words(pa.concat_arrays([self._values, pc.unique(values)]))
+            self.values = sorted_words(pa.concat_arrays([self.values, pc.unique(values)]))
 
     def codes(self, column: Any) -> npt.NDArray[np.int64]:
         """Return the place of each value."""
@@ -63,18 +63,18 @@ class Vocabulary:
 
         values = self._of(column)
         if self.is_numbers:
-            indices: npt.NDArray[Any] = np.searchsorted(self._values, values)
+            indices: npt.NDArray[Any] = np.searchsorted(self.values, values)
         else:
-            indices = pc.index_in(values, value_set=self._values).to_numpy(zero_copy_only=False)
+            indices = pc.index_in(values, value_set=self.values).to_numpy(zero_copy_only=False)
         return indices.astype(np.int64)
 
     def names(self) -> Names:
         """Return the values as names, packed without a Python object for each."""
         import pyarrow as pa
 
-        words = self._values
+        words = self.values
         if self.is_numbers:
-            words = pa.array(self._values).cast(pa.large_string())
+            words = pa.array(self.values).cast(pa.large_string())
         offsets = np.frombuffer(words.buffers()[1], np.int64, len(words) + 1, words.offset * 8)
         data = words.buffers()[2]
         first, last = int(offsets[0]), int(offsets[-1])
@@ -82,15 +82,7 @@ class Vocabulary:
 
     def name(self, place: int) -> str:
         """Return one value as a text."""
-        return str(self._values[place])
-
-    def last_number(self) -> int:
-        """Return the largest whole number, -1 where there is none."""
-        return int(self._values[-1]) if len(self._values) else -1
-
-    def first_number(self) -> int:
-        """Return the smallest whole number, 0 where there is none."""
-        return int(self._values[0]) if len(self._values) else 0
+        return str(self.values[place])
 
     def _of(self, column: Any) -> Any:
         import pyarrow as pa

@@ -27,10 +27,18 @@ from tamis.sources.base import (
     silent,
 )
 from tamis.sources.matrix import whole_numbers
-from tamis.sources.tables.categories import coded, floats, sorted_words
-from tamis.sources.tables.roles import Roles, name_one, names_of, row_labels
-from tamis.sources.tables.table import TableSource, key_values, of_height, refuse_rounding
-from tamis.sources.tables.table_files import MemoryTable
+from tamis.sources.tables.table import TableSource
+from tamis.sources.tables.table_columns import (
+    Roles,
+    coded,
+    floats,
+    key_values,
+    name_one,
+    refuse_rounding,
+    row_labels,
+    sorted_words,
+)
+from tamis.sources.tables.table_files import MemoryTable, of_height
 from tamis.sources.text.csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
 
 #: A word that is a number; a column of which half are is no column of words.
@@ -94,10 +102,11 @@ class CsvRows(RowSource):
         if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
             raise ParameterError(f"delimiter={delimiter!r} is not one plain character")
         self.memory, self.work = memory, work
-        self._text = CsvText(self.path, delimiter, header, names_of(na), longest_line)
-        self._roles = Roles.of(target, key, ignore, categorical)
+        gaps = (na,) if isinstance(na, str) else tuple(na)
+        self._text = CsvText(self.path, delimiter, header, gaps, longest_line)
+        self._roles = Roles(target, key, ignore, categorical)
         self.target_name = target
-        self._how = repr((self._roles.options(), delimiter, header, names_of(na)))
+        self._how = repr((self._roles.options, delimiter, header, gaps))
         self._row_labels = row_labels(self._text.names)
         names = self._text.names
         self._features = self._roles.features(self._where(), names, self._row_labels)
@@ -273,8 +282,7 @@ class CsvRows(RowSource):
         """Keep a small file as a table in memory."""
         file = MemoryTable(table.select(self._features), self.path, self.format)
         requested = tuple(n for n in self._roles.categorical if n in self._features)
-        self._held = TableSource(file, Roles(categorical=requested))
-        self._held.give_target(self._y)
+        self._held = TableSource(file, Roles(categorical=requested), self._y)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:
         """Raise one sentence for numbers with something else among them."""

@@ -1,0 +1,235 @@
+"""The columns of a table: what each is for, and its values as numbers.
+
+A column of words is coded by the sorted list of the words it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import SourceError
+
+Floats = npt.NDArray[np.float64]
+#: Names that a sentence lists before it says "and more".
+_LISTED = 5
+#: What pandas calls the labels of its rows when they have no name and are written as a column.
+_ROW_LABELS = re.compile(r"__index_level_\d+__")
+#: Whole numbers beyond this cannot be told apart as floats.
+_EXACT = 2**53
+
+
+class Roles:
+    """Columns by name, as the user gives them.
+
+    Parameters
+    ----------
+    target, key : str, optional
+        The column to predict, and the one that names the rows; neither is a feature.
+    ignore : str or collection of str
+        Columns that are not features.
+    categorical : str or collection of str
+        Columns of numbers that are names of categories.
+
+    Attributes
+    ----------
+    aside : set of str
+        Every column that is not a feature.
+    options : dict
+        The roles that were given, for the record of a store made from the table.
+    """
+
+    def __init__(
+        self,
+        target: str | None = None,
+        key: str | None = None,
+        ignore: str | Iterable[str] = (),
+        categorical: str | Iterable[str] = (),
+    ) -> None:
+        self.target, self.key = target, key
+        self.ignore, self.categorical = (
+            (given,) if isinstance(given, str) else tuple(given) for given in (ignore, categorical)
+        )
+        self.aside = {name for name in (target, key, *self.ignore) if name is not None}
+        lists = {"ignore": list(self.ignore), "categorical": list(self.categorical)}
+        self.options = {k: v for k, v in ({"target": target, "key": key} | lists).items() if v}
+
+    def passed_over(self, row_labels: Iterable[str]) -> dict[str, str]:
+        """Return what `tamis info` says about row labels that are not used."""
+        used = self.aside | set(self.categorical)
+        unused = [repr(name) for name in row_labels if name not in used]
+        return {"row_labels_passed_over": ", ".join(unused)} if unused else {}
+
+    def features(
+        self, where: str, names: Sequence[str], row_labels: Collection[str] = ()
+    ) -> list[str]:
+        """Return names of the features in order, or one sentence about a name that does not fit.
+
+        Columns of row labels are features only where `categorical` names them.
+        """
+        counts = Counter(names)
+        if len(counts) < len(names):
+            twice = next(name for name, count in counts.items() if count > 1)
+            raise SourceError(f"{where} has two columns named {twice!r}; rename one of them")
+        requested = [("target", self.target), ("key", self.key)]
+        requested += [("ignore", name) for name in self.ignore]
+        requested += [("categorical", name) for name in self.categorical]
+        for role, name in requested:
+            if name is not None and name not in counts:
+                raise SourceError(no_such(where, role, name, names))
+        aside = self.aside | (set(row_labels) - set(self.categorical))
+        found = [n for n in names if n not in aside]
+        if not found:
+            raise SourceError(f"{where} has no column left that could be a feature; it has "
+                              f"{listed(names) or 'none at all'}")  # fmt: skip
+        return found
+
+
+def row_labels(names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None) -> list[str]:
+    """Return columns that hold labels of rows: the index of a pandas table, or the row names of R.
+
+    They are told by what pandas says in the metadata of an Arrow schema, by the name that pandas
+    gives an index without one, or by no name at all, first in a line of names.
+    """
+    try:
+        in_metadata = json.loads((metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    except (ValueError, AttributeError):  # written by who knows what; the names tell enough
+        in_metadata = []
+    in_metadata = in_metadata if isinstance(in_metadata, list) else []
+    labels = {name for name in in_metadata if isinstance(name, str)}  # a range is a dict: no column
+    if names and not names[0]:
+        labels.add("")
+    return [n for n in names if n in labels or _ROW_LABELS.fullmatch(n)]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names, quoted."""
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(repr(name) for name in names[:_LISTED]) + more
+
+
+def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
+    """Say that a column is not there, and which are."""
+    close = [other for other in names if other.strip().lower() == name.strip().lower()]
+    hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
+    return f"{where} has no column {name!r}, which {role} names; {hint}"
+
+
+def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
+    """Say how a target is named, and which columns could be one."""
+    what = "the column to predict" if table == "it" else f"a column of {table}"
+    example = f"tamis.open({os.path.basename(path)!r}, target=...)"
+    there = listed(names) or "none"
+    if len(names) > _LISTED:  # where most tables have it
+        there += f", the last {names[-1]!r}"
+    return f"name {what} with --target, in Python {example}; {table} has {there}"
+
+
+def kind_of(kind: Any) -> Literal["number", "text", "other"]:
+    """Tell what values of an Arrow type are; truth values are numbers."""
+    import pyarrow as pa
+
+    types = pa.types
+    numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    if any(is_number(kind) for is_number in numbers):
+        return "number"
+    texts = (types.is_string, types.is_large_string, types.is_string_view)
+    return "text" if any(is_text(kind) for is_text in texts) else "other"
+
+
+def as_words(column: Any) -> Any:
+    """Return an Arrow column as plain text, whatever its values are."""
+    import pyarrow as pa
+
+    text = pa.large_string()
+    if not pa.types.is_dictionary(column.type):
+        return column if column.type == text else column.cast(text)
+    # Arrow cannot cast every dictionary; picking from the words works for all of them.
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return pa.chunked_array(
+        [chunk.dictionary.cast(text).take(chunk.indices) for chunk in chunks], text
+    ).combine_chunks()
+
+
+def sorted_words(column: Any) -> Any:
+    """The different words of a text column by code point, as an Arrow array; gaps are no words."""
+    import pyarrow.compute as pc
+
+    words = pc.drop_null(pc.unique(column))
+    return words.take(pc.sort_indices(words))
+
+
+def coded(column: Any, words: Any) -> Floats:
+    """Return the index of each word in the sorted list, NaN for a missing one.
+
+    >>> import pyarrow as pa
+    >>> text = pa.array(["red", "blue", None, "red"], pa.large_string())
+    >>> coded(text, sorted_words(text)).tolist()
+    [1.0, 0.0, nan, 1.0]
+    """
+    import pyarrow.compute as pc
+
+    return floats(pc.index_in(column, value_set=words))
+
+
+def floats(column: Any, what: str | None = None) -> Floats:
+    """Return an Arrow column of numbers or truth values as float64, NaN for a gap.
+
+    With `what`, the name of the column in a sentence, whole numbers that floats cannot hold are
+    refused.
+    """
+    import pyarrow as pa
+
+    if what is not None and str(column.type) in ("int64", "uint64"):
+        refuse_rounding(column, what)
+    if column.type != pa.float64():
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.uint8())
+        column = column.cast(pa.float64(), safe=False)
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    found: Floats = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def refuse_rounding(column: Any, what: str) -> None:
+    """Raise one sentence for whole numbers that floats cannot tell apart."""
+    import pyarrow.compute as pc
+
+    least, most = pc.min_max(column).as_py().values()
+    if least is not None and max(most, -least) > _EXACT:
+        raise SourceError(
+            f"{what} holds whole numbers beyond 2^53, which cannot be told apart as floats; leave "
+            "it out with ignore= (--ignore), or name it in categorical= (--categorical)"
+        )
+
+
+def target_values(column: Any) -> npt.NDArray[Any]:
+    """Return a target as an array: numbers, truth values, or words; a gap stays one."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        is_number = pa.types.is_primitive(kind.value_type)
+        column = column.cast(kind.value_type) if is_number else as_words(column)
+        kind = column.type
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return floats(column)
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if found.dtype == object and column.null_count == 0 and not pa.types.is_boolean(kind):
+        found = found.astype(str)  # fixed length, as everywhere else
+    return found
+
+
+def key_values(column: Any) -> npt.NDArray[Any]:
+    """Return keys of rows as an array of numbers or words."""
+    if column.null_count:
+        raise SourceError("a row has no key; give every row one, or leave it out")
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found.astype(str) if found.dtype == object else found
