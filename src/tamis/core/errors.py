@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, ModuleType
 
 from tamis.core.masking import masked
@@ -67,6 +69,22 @@ def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:
     while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == "tamis":
         frame, level = frame.f_back, level + 1
     warnings.warn(masked(sentence), kind, stacklevel=level)
+
+
+@contextmanager
+def one_sentence(
+    what: str, remedy: str, kinds: tuple[type[Exception], ...] = (Exception,)
+) -> Iterator[None]:
+    """Turn errors that a library raises into a SourceError: what (the library's words); remedy."""
+    try:
+        yield
+    except TamisError:
+        raise
+    except kinds as error:
+        said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        said = said.split("LINE 1:")[0]  # behind this, DuckDB repeats the query
+        said = " ".join(said.split()).rstrip(".") or type(error).__name__
+        raise SourceError(f"{what} ({said}); {remedy}") from error
 
 
 def need(module: str, *, extra: str, what_for: str) -> ModuleType:

@@ -35,13 +35,7 @@ class TargetBeside:
         """Return the target, or None if there is none."""
         if self._values is None and self._y is not None:
             y = load_y(as_path(self._y)) if isinstance(self._y, (str, os.PathLike)) else self._y
-            y = np.asarray(y)
-            if y.shape != (self._n_rows,):
-                raise SourceError(
-                    f"y has shape {y.shape} and {self._path} has {self._n_rows} rows; "
-                    "give one target value for each row"
-                )
-            self._values = y
+            self._values = one_for_each_row(y, self._path, self._n_rows)
         return self._values
 
     def missing(self) -> str | None:
@@ -63,6 +57,17 @@ class TargetBeside:
         digest.update(str(y.dtype).encode())
         digest.update(np.ascontiguousarray(y.astype(str) if y.dtype == object else y).tobytes())
         return digest.hexdigest()
+
+
+def one_for_each_row(y: Any, path: str, n_rows: int) -> npt.NDArray[Any]:
+    """Return a target as an array, or one sentence if it does not have a value for each row."""
+    y = np.asarray(y)
+    if y.shape != (n_rows,):
+        raise SourceError(
+            f"y has shape {y.shape} and {path} has {n_rows} rows; "
+            "give one target value for each row"
+        )
+    return y
 
 
 def load_y(path: str) -> npt.NDArray[Any]:

@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import SourceError, TamisError, need
+from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import ColumnSource, Progress, RowSource, as_path
 from tamis.sources.omics.phenotypes import phenotype, read_phenotypes
+from tamis.sources.target_file import one_for_each_row
 from tamis.sources.text_files import TextFile
 
 #: Bytes of genotypes that one pass over the file holds when rows are wanted.
@@ -51,6 +53,8 @@ class PlinkSource(ColumnSource, RowSource):
     format: ClassVar[str] = "plink"
 
     path: str
+    n_rows: int = 0
+    n_columns: int = 0
 
     def __init__(
         self, path: str | os.PathLike[str], y: Any = None, target: str | None = None
@@ -58,26 +62,22 @@ class PlinkSource(ColumnSource, RowSource):
         self.path = as_path(path)
         stem = os.path.splitext(self.path)[0]
         self._parts = [TextFile(path) for path in (self.path, stem + ".bim", stem + ".fam")]
-        self._major = _major(self.path)
+        with open(self.path, "rb") as file:
+            head = file.read(_HEAD)
+        if len(head) < _HEAD or head[:2] != b"\x6c\x1b":
+            raise SourceError(
+                f"{self.path} is not a PLINK 1 .bed file: it begins with other bytes; "
+                "write it with plink --make-bed"
+            )
         self._library = need("bed_reader", extra="plink", what_for="reading a PLINK .bed file")
-        with _one_sentence(self.path), self._opened() as bed:
-            self._shape = (int(bed.iid_count), int(bed.sid_count))
-            self._check_size()
+        with self._one_sentence(), self._opened(None, None) as bed:
+            self.n_rows, self.n_columns = int(bed.iid_count), int(bed.sid_count)
+            self._check_size(is_transposed=head[2] == _INDIVIDUAL_MAJOR)
             self._names = Names.of(_called(bed))
             self._individuals = np.char.add(np.char.add(bed.fid, "\t"), bed.iid)
             self._in_fam = np.asarray(bed.pheno)
         self._given, self._column = y, target
         self._y: npt.NDArray[Any] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of individuals."""
-        return self._shape[0]
-
-    @property
-    def n_columns(self) -> int:
-        """Number of SNPs."""
-        return self._shape[1]
 
     def names(self) -> Names:
         """Return names of the SNPs."""
@@ -91,13 +91,18 @@ class PlinkSource(ColumnSource, RowSource):
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given, or the phenotype in the .fam file; None if nobody has one."""
-        if self._y is None:
-            self._y = self._find_target()
+        if self._y is None and self._given is None:
+            self._y = phenotype(self._in_fam, self._parts[2].path)
+        elif self._y is None:
+            y = self._given
+            if isinstance(y, (str, os.PathLike)):
+                y = read_phenotypes(as_path(y), self._individuals, self._column)
+            self._y = None if y is None else one_for_each_row(y, self.path, self.n_rows)
         return self._y
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return SNPs lo to hi - 1."""
-        with self._opened(*self._shape) as bed:
+        with self._opened(self.n_rows, self.n_columns) as bed:
             calls = self._calls(bed, np.s_[:, lo:hi], "float64")
         return ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
 
@@ -107,20 +112,19 @@ class PlinkSource(ColumnSource, RowSource):
         held = np.empty((0, self.n_columns), dtype=np.int8)
         first = end = 0
         per_pass = max(1, _PASS // max(1, self.n_columns))
-        with self._opened(*self._shape) as bed:
+        with self._opened(self.n_rows, self.n_columns) as bed:
             for lo, hi in self._row_ranges(size):
                 if hi > end:
                     first, end = lo, min(self.n_rows, max(hi, lo + per_pass))
                     held = self._calls(bed, np.s_[first:end, :], "int8")
                 part = held[lo - first : hi - first]
-                calls = np.where(part == _NO_CALL, np.nan, part.astype(np.float64))
-                values = np.ascontiguousarray(calls)
+                values = np.ascontiguousarray(np.where(part == _NO_CALL, np.nan, part))
                 yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
                 progress("reading rows across columns", hi, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Return everything at once: an array in Fortran order, and the target."""
-        with self._opened(*self._shape) as bed:
+        with self._opened(self.n_rows, self.n_columns) as bed:
             return self._calls(bed, None, "float64"), self.target()
 
     def details(self) -> dict[str, Any]:
@@ -137,20 +141,22 @@ class PlinkSource(ColumnSource, RowSource):
             digest.update(np.ascontiguousarray(y.astype(str)).tobytes())
         return digest.hexdigest()
 
-    def _opened(self, n_rows: int | None = None, n_columns: int | None = None) -> Any:
+    def _opened(self, n_rows: int | None, n_columns: int | None) -> Any:
         """Open the files; with the shape given, the .bim and .fam files are not read again."""
-        return self._library.open_bed(
-            self.path, n_rows, n_columns, num_threads=thread_count()
-        )  # fmt: skip
+        return self._library.open_bed(self.path, n_rows, n_columns, num_threads=thread_count())
+
+    def _one_sentence(self) -> AbstractContextManager[None]:
+        what = f"{self.path} and the .bim and .fam files beside it cannot be read"
+        return one_sentence(what, "write them again")
 
     def _calls(self, bed: Any, index: Any, dtype: str) -> npt.NDArray[Any]:
-        with _one_sentence(self.path):
+        with self._one_sentence():
             return np.asarray(bed.read(index, dtype=dtype, order="F"))
 
-    def _check_size(self) -> None:
+    def _check_size(self, *, is_transposed: bool) -> None:
         """Compare the length of the .bed file with the counts of the other two."""
-        inner, outer = self._shape
-        if self._major == _INDIVIDUAL_MAJOR:
+        inner, outer = self.n_rows, self.n_columns
+        if is_transposed:
             inner, outer = outer, inner
         wanted = _HEAD + (inner + 3) // 4 * outer
         if self._parts[0].size != wanted:
@@ -160,59 +166,13 @@ class PlinkSource(ColumnSource, RowSource):
                 "cut off or belongs to others"
             )
 
-    def _find_target(self) -> npt.NDArray[Any] | None:
-        fam = os.path.splitext(self.path)[0] + ".fam"
-        if self._given is None:
-            return phenotype(self._in_fam, fam)
-        if isinstance(self._given, (str, os.PathLike)):
-            path = as_path(self._given)
-            y = read_phenotypes(path, self._individuals, self._column)
-        else:
-            y = np.asarray(self._given)
-        if y is not None and y.shape != (self.n_rows,):
-            raise SourceError(
-                f"y has shape {y.shape} and {self.path} has {self.n_rows} rows; "
-                "give one target value for each row"
-            )
-        return y
-
-
-def _major(path: str) -> int:
-    """The byte that tells what follows what in a .bed file; refuses files of another kind."""
-    with open(path, "rb") as file:
-        head = file.read(_HEAD)
-    if len(head) < _HEAD or head[:2] != b"\x6c\x1b":
-        raise SourceError(
-            f"{path} is not a PLINK 1 .bed file: it begins with other bytes; "
-            "write it with plink --make-bed"
-        )
-    return head[2]
-
 
 def _called(bed: Any) -> npt.NDArray[Any]:
     """Return the ids of SNPs, and chromosome:position for those without one."""
     ids = np.asarray(bed.sid).astype(np.str_)
     nameless = ids == "."
     if nameless.any():
-        indices = np.char.add(np.char.add(np.asarray(bed.chromosome).astype(np.str_), ":"),
-                             np.asarray(bed.bp_position).astype(np.str_))  # fmt: skip
+        chromosomes = np.char.add(np.asarray(bed.chromosome).astype(np.str_), ":")
+        indices = np.char.add(chromosomes, np.asarray(bed.bp_position).astype(np.str_))
         ids = np.where(nameless, indices, ids)
     return ids
-
-
-class _one_sentence:  # noqa: N801 - used as a with statement
-    """Turn what bed-reader raises into one sentence."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, TamisError):
-            said = " ".join(str(error).split()).rstrip(".")
-            raise SourceError(
-                f"{self.path} and the .bim and .fam files beside it cannot be read ({said}); "
-                "write them again"
-            ) from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tamis.core.errors import DataWarning, SourceError, TamisError, need
+from tamis.core.errors import DataWarning, SourceError, TamisError, need, one_sentence
 from tamis.core.masking import MASK, masked
 
 #: Ids acknowledged or asked for at a time.
@@ -139,18 +139,9 @@ class Stream:
             for lo in range(0, len(ids), _MANY):
                 self.client.xack(self.name, self.group, *ids[lo : lo + _MANY])
 
-    @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
-        try:
-            yield
-        except TamisError:
-            raise
-        except self._error as error:
-            said = str(error).rstrip(".")
-            raise SourceError(
-                f"the stream {self.name!r} on {self.where} cannot be read ({said}); check the "
-                "server and the name"
-            ) from error
+    def _one_sentence(self) -> AbstractContextManager[None]:
+        what = f"the stream {self.name!r} on {self.where} cannot be read"
+        return one_sentence(what, "check the server and the name", (self._error,))
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:

@@ -1,24 +1,41 @@
-"""SqlSource: the rows that a query gives, from DuckDB, SQLite or any DB-API connection."""
+"""SqlSource: the rows that a query gives, from DuckDB, SQLite or any DB-API connection.
+
+DuckDB answers with Arrow batches that never become Python objects, all others row by row.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
-from typing import Any, ClassVar
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import RowBlock
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
-from tamis.sources.tables.database import IN_MEMORY, ask, connected, one_sentence
-from tamis.sources.tables.table_columns import name_one
+from tamis.sources.base import (
+    MEMORY,
+    Progress,
+    RowSource,
+    as_path,
+    default_width,
+    joined_rows,
+)
+from tamis.sources.tables.table_columns import kind_of, name_one
+from tamis.sources.tables.table_files import of_height
 from tamis.sources.text_files import TextFile
+
+IN_MEMORY = ":memory:"
+_SQLITE = b"SQLite format 3\0"
 
 
 class SqlSource(RowSource):
@@ -53,6 +70,8 @@ class SqlSource(RowSource):
     """
 
     format: ClassVar[str] = "sql"
+    n_rows: int = 0
+    n_columns: int = 0
 
     def __init__(
         self,
@@ -75,38 +94,38 @@ class SqlSource(RowSource):
         self._where = database if isinstance(database, str) else "this connection"
         if not query or not query.strip(" ;\n\t"):
             raise SourceError(f"{self._where} is a database; say what to read from it with query=")
-        self.query, self._column = query.strip(" ;\n\t"), target
-        self.target_name = target
-        with connected(database, self._library) as connection:
+        self.query, self.target_name = query.strip(" ;\n\t"), target
+        with self._connected() as connection:
             # First inside another SELECT, where nothing but a SELECT can stand.
-            count = ask(connection, f"select count(*) from ({self.query}\n) as q", self._where)
-            self._all = ask(connection, self.query, self._where).names
-            with one_sentence(self._where):
-                self._n_rows = int(next(iter(count.blocks(1)))[0][0])
-        self._check_names()
+            count = self._ask(connection, f"select count(*) from ({self.query}\n) as q")
+            self._all = self._ask(connection, self.query).names
+            with self._one_sentence():
+                self.n_rows = int(next(count.blocks(1))[0][0])
+        twice = [name for name in self._all if self._all.count(name) > 1]
+        if twice:
+            raise SourceError(
+                f"the query on {self._where} gives two columns called {twice[0]!r}; name one of "
+                "them anew with AS"
+            )
+        if target is not None and target not in self._all:
+            raise SourceError(
+                f"the query on {self._where} gives no column {target!r}; its columns are "
+                f"{', '.join(self._all)}"
+            )
+        self.n_columns = len(self._all) - (target is not None)
         self._y: npt.NDArray[Any] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of the answer."""
-        return self._n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, without the target."""
-        return len(self._all) - (self._column is not None)
 
     def names(self) -> Names:
         """Return names of the columns, without the target."""
-        return Names.of(name for name in self._all if name != self._column)
+        return Names.of(name for name in self._all if name != self.target_name)
 
     def missing_target(self) -> str | None:
         """Return how to give a target, if none was given."""
-        return None if self._column is not None else name_one(self._where, self._all)
+        return None if self.target_name is not None else name_one(self._where, self._all)
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target; the first time the query is sent for it."""
-        if self._column is not None and self._y is None:
+        if self.target_name is not None and self._y is None:
             labels = [np.asarray(block.y) for block in self.batches()]
             self._y = np.concatenate(labels) if labels else np.zeros(0)
         return self._y
@@ -114,11 +133,11 @@ class SqlSource(RowSource):
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, in the order of the answer."""
         step = size or default_width(self.n_columns, max(1, self.n_rows), None)
-        at = self._all.index(self._column) if self._column is not None else None
+        at = self._all.index(self.target_name) if self.target_name is not None else None
         first = 0
-        with connected(self._database, self._library) as connection:
-            answer = ask(connection, self.query, self._where)
-            with one_sentence(self._where):
+        with self._connected() as connection:
+            answer = self._ask(connection, self.query)
+            with self._one_sentence():
                 for block in answer.blocks(step):
                     y = None if at is None else self._labels(block.pop(at), first)
                     values = self._numbers(block, first)
@@ -129,11 +148,9 @@ class SqlSource(RowSource):
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Return everything at once: an array, and the target."""
         blocks = list(self.batches())
-        if not blocks:
-            return np.zeros((0, self.n_columns)), self.target()
-        if self._column is not None:
+        if self.target_name is not None and blocks:
             self._y = np.concatenate([np.asarray(block.y) for block in blocks])
-        return np.concatenate([np.asarray(block.values) for block in blocks]), self._y
+        return joined_rows(blocks, self.n_columns), self.target()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
@@ -141,7 +158,7 @@ class SqlSource(RowSource):
 
     def fingerprint(self) -> str:
         """Return a short hash of the database file, or of the answer without one, and the query."""
-        digest = hashlib.blake2b(f"{self.query!r} {self._column!r}".encode(), digest_size=8)
+        digest = hashlib.blake2b(f"{self.query!r} {self.target_name!r}".encode(), digest_size=8)
         if self.path is not None:
             digest.update(TextFile(self.path).fingerprint().encode())
             return digest.hexdigest()
@@ -150,19 +167,42 @@ class SqlSource(RowSource):
             digest.update(repr(None if block.y is None else block.y.tolist()).encode())
         return digest.hexdigest()
 
-    def _check_names(self) -> None:
-        there = ", ".join(self._all)
-        twice = [name for name in self._all if self._all.count(name) > 1]
-        if twice:
-            raise SourceError(
-                f"the query on {self._where} gives two columns called {twice[0]!r}; name one of "
-                "them anew with AS"
-            )
-        if self._column is not None and self._column not in self._all:
-            raise SourceError(
-                f"the query on {self._where} gives no column {self._column!r}; its columns are "
-                f"{there}"
-            )
+    def _connected(self) -> AbstractContextManager[Any]:
+        """Give the connection given, or a new one that only reads and is closed afterwards."""
+        path, library = self._database, self._library
+        if not isinstance(path, str):
+            return nullcontext(path)
+        if path != IN_MEMORY:
+            TextFile(path)  # says in one sentence if it is not there
+            with open(path, "rb") as file:
+                found = "sqlite" if file.read(len(_SQLITE)) == _SQLITE else "duckdb"
+            library = library or found
+        if library == "sqlite":
+            address = f"{Path(os.path.abspath(path)).as_uri()}?mode=ro"
+            return closing(sqlite3.connect(address, uri=True))
+        duckdb = need("duckdb", extra="duckdb", what_for="a query on a DuckDB database")
+        with self._one_sentence():
+            return closing(duckdb.connect(path, read_only=path != IN_MEMORY))
+
+    def _one_sentence(self) -> AbstractContextManager[None]:
+        """Turn what a database raises, of whatever class, into one sentence."""
+        return one_sentence(f"the query on {self._where} failed", "check it")
+
+    def _ask(self, connection: Any, query: str) -> _Answer:
+        """Send a query."""
+        with self._one_sentence():
+            if type(connection).__module__.partition(".")[0].lstrip("_") == "duckdb":
+                relation = connection.sql(query)
+                if relation is not None:
+                    names = [str(name) for name in relation.columns]
+                    return _Answer(names, partial(_arrow_blocks, relation))
+            else:
+                cursor = connection.cursor()
+                cursor.execute(query)
+                if cursor.description is not None:
+                    names = [str(column[0]) for column in cursor.description]
+                    return _Answer(names, partial(_row_blocks, cursor))
+        raise SourceError(f"the query on {self._where} gives no rows; begin it with SELECT")
 
     def _numbers(self, columns: list[npt.NDArray[Any]], first: int) -> npt.NDArray[np.float64]:
         height = len(columns[0]) if columns else 0
@@ -184,8 +224,8 @@ class SqlSource(RowSource):
         gaps = np.asarray(labels == None) if is_text else np.isnan(labels)  # noqa: E711
         if np.any(gaps):
             raise SourceError(
-                f"the target {self._column!r} of the query on {self._where} is NULL in row "
-                f"{first + int(np.argmax(gaps)) + 1}; add WHERE {self._column} IS NOT NULL"
+                f"the target {self.target_name!r} of the query on {self._where} is NULL in row "
+                f"{first + int(np.argmax(gaps)) + 1}; add WHERE {self.target_name} IS NOT NULL"
             )
         return labels.astype(np.str_) if is_text else labels
 
@@ -199,3 +239,48 @@ def _of_url(url: str) -> tuple[str, str, dict[str, str]]:
         )
     path = as_path(unquote(parts.path.removeprefix("/"))) or IN_MEMORY
     return parts.scheme, path, dict(parse_qsl(parts.query, keep_blank_values=True))
+
+
+class _Answer(NamedTuple):
+    """Names of the columns, and a function of a number of rows: blocks as lists of columns.
+
+    A gap is NaN in numbers and None elsewhere.
+    """
+
+    names: list[str]
+    blocks: Callable[[int], Iterator[list[npt.NDArray[Any]]]]
+
+
+def _arrow_blocks(relation: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:
+    """Stream DuckDB's answer: numbers as int64 or float64, all else as objects."""
+    import pyarrow as pa
+
+    stream = getattr(relation, "to_arrow_reader", None)
+    for table in of_height((stream or relation.fetch_arrow_reader)(size), size):
+        block = []
+        for column in table.columns:
+            is_number = kind_of(column.type) == "number"
+            if is_number and (column.null_count or pa.types.is_decimal(column.type)):
+                column = column.cast(pa.float64())
+            dtype = np.float64 if pa.types.is_floating(column.type) else np.int64
+            array = column.to_numpy(zero_copy_only=False)
+            block.append(array.astype(dtype if is_number else object, copy=False))
+        yield block
+
+
+def _row_blocks(cursor: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:
+    """Stream the answer of any other database: numbers where all are, else objects."""
+    while rows := cursor.fetchmany(size):
+        yield [_array(values) for values in zip(*rows, strict=True)]
+
+
+def _array(values: tuple[Any, ...]) -> npt.NDArray[Any]:
+    """Return values of one column: numbers where all are, with NaN for gaps, else objects."""
+    array = np.array(values, dtype=object)
+    kinds = set(map(type, values))
+    if str in kinds or bytes in kinds:
+        return array
+    try:
+        return array.astype(np.float64 if kinds - {int, bool} else np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return array
