@@ -61,13 +61,13 @@ class TargetBeside:
 
 def one_for_each_row(y: Any, path: str, n_rows: int) -> npt.NDArray[Any]:
     """Return a target as an array, or one sentence if it does not have a value for each row."""
-    y = np.asarray(y)
-    if y.shape != (n_rows,):
+    values = np.asarray(y)
+    if values.shape != (n_rows,):
         raise SourceError(
-            f"y has shape {y.shape} and {path} has {n_rows} rows; "
+            f"y has shape {values.shape} and {path} has {n_rows} rows; "
             "give one target value for each row"
         )
-    return y
+    return values
 
 
 def load_y(path: str) -> npt.NDArray[Any]:

@@ -266,7 +266,8 @@ class LongSource(EntrySource):
         if len(columns) not in (2, 3):
             raise SourceError(f"{file.path}: long= names the columns row, feature and value")
         self._columns = tuple(columns)
-        self._row, self._feature, self._value = (*columns, None)[:3]
+        self._row, self._feature = columns[:2]
+        self._value = columns[2] if len(columns) == 3 else None
         named = {"row": self._row, "feature": self._feature, "value": self._value}
         super().__init__(file, target, memory, work, **named)
         if y is not None and target is not None:
