@@ -26,7 +26,7 @@ from tamis.sources.stores import row_writer
 from tamis.sources.stores.row_blocks import VALUE_WIDTH, WIDTH
 from tamis.sources.stores.row_store import RowStore
 from tamis.sources.stores.row_writer import RowWriter
-from tamis.sources.stores.store_files import HEADER
+from tamis.sources.stores.store_folder import HEADER
 
 
 def compressed(rows):

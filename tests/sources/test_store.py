@@ -21,7 +21,7 @@ from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.axis import to_rows, write_store
 from tamis.sources.stores.column_store import ColumnStore
 from tamis.sources.stores.column_writer import StoreWriter
-from tamis.sources.stores.store_files import HEADER, npy_header
+from tamis.sources.stores.store_folder import HEADER, npy_header
 
 
 def write(path, matrix, y=None, *, cuts=(), names=None, force=False, **more):

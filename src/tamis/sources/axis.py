@@ -38,7 +38,7 @@ from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.row_store import RowStore
 from tamis.sources.stores.row_transpose import transpose
 from tamis.sources.stores.row_writer import RowWriter
-from tamis.sources.stores.store_files import META
+from tamis.sources.stores.store_folder import META
 
 
 def to_columns(

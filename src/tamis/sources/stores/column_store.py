@@ -15,7 +15,7 @@ meta.json               shape, layout, what is known about the values, where the
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
 
-Written by `tamis.sources.stores.row_transpose.write_store`; no file needs pickle.
+Written by `tamis.sources.axis.write_store`; no file needs pickle.
 """
 
 from __future__ import annotations
@@ -28,16 +28,9 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import SourceError
-from tamis.core.names import Names
 from tamis.sources.addresses import from_here
 from tamis.sources.base import ColumnSource, as_path
-from tamis.sources.stores.column_writer import FORMAT, VERSION
 from tamis.sources.stores.store_folder import StoreFolder
-
-_KEYS = frozenset({
-    "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
-    "stored_zeros", "name_prefix", "name_base", "source", "files",
-})  # fmt: skip
 
 
 class ColumnStore(StoreFolder, ColumnSource):
@@ -58,40 +51,18 @@ class ColumnStore(StoreFolder, ColumnSource):
     path: str
     portable = True
     KIND: ClassVar[str] = "column store"
-    STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
-    KEYS: ClassVar[frozenset[str]] = _KEYS
+    STORED_AS: ClassVar[tuple[str, int]] = ("tamis-columns", 1)
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._open_folder(as_path(path))
-        self.name_prefix = str(self.meta["name_prefix"])
-        self.name_base = int(self.meta["name_base"])
-        self._stored: int | None = self.meta["stored"]
-        if self._stored is not None:
+        if self.stored is not None:
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
-            if ends != (0, self._stored):
+            if ends != (0, self.stored):
                 raise SourceError(f"{self.path} is damaged: pointers.npy does not fit; rebuild it")
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.meta["n_rows"])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return int(self.meta["n_columns"])
-
-    def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
-        return None if "y.npy" in self.meta["files"] else "convert it again from data that has one"
-
-    def target(self) -> npt.NDArray[Any] | None:
-        """Return the target stored with the data, or None."""
-        return np.array(self._part("y.npy")) if "y.npy" in self.meta["files"] else None
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read columns lo to hi - 1, without those before them."""
-        words = self._part("words.npy", lo, hi) if "words.npy" in self.meta["files"] else None
+        words = self._part("words.npy", lo, hi) if self._has("words.npy") else None
         values, names = self._values(lo, hi), self._names(lo, hi)
         block = ColumnBlock(lo, self.n_rows, values, names, is_text=words)
         return block.without_zeros() if self.meta["stored_zeros"] else block
@@ -116,20 +87,8 @@ class ColumnStore(StoreFolder, ColumnSource):
         matrix.has_canonical_format = True
         return matrix, self.target()
 
-    @property
-    def stored(self) -> int | None:
-        """Number of stored values."""
-        return self._stored
-
-    def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
-        keys = ("values", "integer_values", "lowest", "highest", "stored_zeros", "source")
-        details = {key: self.meta[key] for key in keys}
-        details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
-        return details
-
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
-        if self._stored is None:
+        if self.stored is None:
             return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)
         indptr = np.array(self._part("pointers.npy", lo, hi + 1))
         first, last = int(indptr[0]), int(indptr[-1])
@@ -138,10 +97,3 @@ class ColumnStore(StoreFolder, ColumnSource):
         else:
             values = self._part("values.npy", first, last).astype(np.float64, copy=False)
         return Compressed(indptr - first, self._part("places.npy", first, last), values)
-
-    def _names(self, lo: int, hi: int) -> Names | None:
-        if "names.bin" not in self.meta["files"]:
-            return None
-        offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
-        text = self._at("names.bin").read(int(offsets[0]), int(offsets[-1]))
-        return Names(text, offsets - offsets[0])

@@ -83,7 +83,7 @@ def read_block(
     begin, n = int(indptr[0]), int(indptr[-1] - indptr[0])
     indptr -= begin
     at, width = line[FIRST_GAP], line[WIDTH]
-    far_at = at + _padded(n * width)
+    far_at = at + n * width + -(n * width) % 8
     end = far_at + 16 * line[FAR]
     # A damaged length must be found before memory for it is asked for.
     if n < 0 or end > files.length("gaps.npy"):
@@ -110,10 +110,6 @@ def _values(files: OpenFiles, line: list[int], n: int) -> npt.NDArray[np.float64
     # Numbers that are float64 already are read to where they stay.
     read = files.read("values.npy", at, at + n * width, scratch=width < 8).view(dtype)
     return read.astype(np.float64, copy=False)
-
-
-def _padded(size: int) -> int:
-    return size + -size % 8
 
 
 def _narrowest(entries: int, beyond: list[int]) -> tuple[int, int]:

@@ -4,7 +4,7 @@
 file                    holds
 ======================  ========================================================================
 pointers.npy            int64, rows + 1: where each row begins among the entries
-blocks.npy              int64, a line for each block of whole rows (`_row_blocks.py`)
+blocks.npy              int64, a line for each block of whole rows (`row_blocks.py`)
 gaps.npy                bytes: the feature numbers of the rows as gaps (`kernels/row_codes.py`),
                         block after block
 values.npy              bytes: the values, block after block, each block in the narrowest type that
@@ -16,7 +16,7 @@ meta.json               shape, layout, what is known about the values, where the
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
 
-Written by `tamis.sources.stores.row_writer.write_rows`; no file needs pickle. Feature numbers are
+Written by `tamis.sources.axis.write_rows`; no file needs pickle. Feature numbers are
 those of the file that the rows came from: the first column has the number `first_number` of
 meta.json.
 """
@@ -48,8 +48,6 @@ from tamis.sources.rebatch import Piece, rebatch
 from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
 from tamis.sources.stores.store_folder import OpenFiles, StoreFolder
 
-FORMAT, VERSION = "tamis-rows", 2
-
 
 class RowStore(StoreFolder, RowSource):
     """A row store on disk.
@@ -74,11 +72,8 @@ class RowStore(StoreFolder, RowSource):
     path: str
     EXTENSIONS: ClassVar[tuple[str, ...]] = (".rows",)
     KIND: ClassVar[str] = "row store"
-    STORED_AS: ClassVar[tuple[str, int]] = (FORMAT, VERSION)
-    KEYS: ClassVar[frozenset[str]] = frozenset({
-        "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
-        "stored_zeros", "missing", "name_prefix", "name_base", "first_number", "source", "files",
-    })  # fmt: skip
+    STORED_AS: ClassVar[tuple[str, int]] = ("tamis-rows", 2)
+    KEYS: ClassVar[frozenset[str]] = StoreFolder.KEYS | {"missing", "first_number"}
 
     def __init__(
         self,
@@ -91,40 +86,16 @@ class RowStore(StoreFolder, RowSource):
         self.memory, self.work = memory, work
         self._open_folder(as_path(path))
         #: The first row to read, and the first not to read.
-        self._range = 0, int(self.meta["n_rows"])
-        self.name_prefix = str(self.meta["name_prefix"])
-        self.name_base = int(self.meta["name_base"])
-        self._stored: int | None = self.meta["stored"]
-        if self._stored is not None:
+        self._range = 0, self.n_rows
+        if self.stored is not None:
             self._blocks = np.array(self._part("blocks.npy"))
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
-            if ends != (0, self._stored) or not lines_fit(self._blocks, self.n_rows):
+            if ends != (0, self.stored) or not lines_fit(self._blocks, self.n_rows):
                 raise SourceError(f"{self.path} is damaged: its blocks do not fit; rebuild it")
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.meta["n_rows"])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return int(self.meta["n_columns"])
-
-    def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
-        return None if self._has("y.npy") else "convert it again from data that has one"
-
-    def target(self) -> npt.NDArray[Any] | None:
-        """Return the target stored with the data, or None."""
-        return np.array(self._part("y.npy")) if self._has("y.npy") else None
 
     def names(self) -> Names | None:
         """Return names of all columns, if they have any."""
-        if not self._has("names.bin"):
-            return None
-        with open(os.path.join(self.path, "names.bin"), "rb") as file:
-            return Names(file.read(), np.array(self._part("names_offsets.npy")))
+        return self._names(0, self.n_columns)
 
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, by default as they are stored, of some 130,000 entries.
@@ -134,7 +105,7 @@ class RowStore(StoreFolder, RowSource):
         size, after, stop = wanted.size, wanted.after, wanted.stop
         first = self._range[0] if after is None else self._row_of(after)
         last = self._range[1] if stop is None else self._row_of(stop)
-        dense = self._stored is None
+        dense = self.stored is None
         read: Generator[Any] = (
             self._dense(first, last, size) if dense else self._decoded(first, last)
         )
@@ -154,13 +125,13 @@ class RowStore(StoreFolder, RowSource):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything at once: a CSR matrix, or an array in C order; and the target."""
-        if self._stored is None:
+        if self.stored is None:
             return self._part("dense.npy").astype(np.float64), self.target()
         from scipy.sparse import csr_matrix
 
-        fits = max(self.n_columns, self._stored) < 2**31
-        indices = np.empty(self._stored, np.int32 if fits else np.int64)
-        values, at = np.empty(self._stored), 0
+        fits = max(self.n_columns, self.stored) < 2**31
+        indices = np.empty(self.stored, np.int32 if fits else np.int64)
+        values, at = np.empty(self.stored), 0
         for _, rows in self._decoded(0, self.n_rows):
             end = at + len(rows.indices)
             indices[at:end], values[at:end], at = rows.indices, rows.data, end
@@ -168,26 +139,6 @@ class RowStore(StoreFolder, RowSource):
         matrix = csr_matrix((values, indices, indptr), shape=(self.n_rows, self.n_columns))
         matrix.has_canonical_format = True
         return matrix, self.target()
-
-    @property
-    def stored(self) -> int | None:
-        """Number of stored values."""
-        return self._stored
-
-    def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
-        keys = (
-            "values",
-            "integer_values",
-            "lowest",
-            "highest",
-            "stored_zeros",
-            "missing",
-            "source",
-        )
-        details = {key: self.meta[key] for key in keys}
-        details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
-        return details
 
     # --- small steps ---------------------------------------------------------------------------
 
@@ -226,6 +177,3 @@ class RowStore(StoreFolder, RowSource):
             part = slice(lo, min(lo + step, last))
             y = self._part("y.npy", part.start, part.stop) if self._has("y.npy") else None
             yield y, self._part("dense.npy", part.start, part.stop).astype(np.float64, copy=False)
-
-    def _has(self, name: str) -> bool:
-        return name in self.meta["files"]

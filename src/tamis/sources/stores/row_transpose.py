@@ -13,6 +13,7 @@ fit half of the budget (250 million columns in the default of 2 GB).
 from __future__ import annotations
 
 import os
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,16 @@ def transpose(
     """Give all rows of a source to the writer as columns; return their number and the target."""
     runs: SparseRuns | DenseRuns | None = None
     labels: list[npt.NDArray[Any]] = []
-    for block in source.all_rows(memory, progress):
+    with TemporaryDirectory(dir=writer.folder) as folder:
+        for block in source.all_rows(memory, progress):
+            if runs is None:
+                runs = (SparseRuns if block.is_sparse else DenseRuns)(folder, memory)
+            runs.add(block.values)
+            if block.y is not None:
+                labels.append(block.y)
         if runs is None:
-            runs = (SparseRuns if block.is_sparse else DenseRuns)(writer.folder, memory)
-        runs.add(block.values)
-        if block.y is not None:
-            labels.append(block.y)
-    if runs is None:
-        raise SourceError(f"the {source.format} source holds no rows; give at least one")
-    runs.write(writer, source.first_number, source.n_columns, progress)
+            raise SourceError(f"the {source.format} source holds no rows; give at least one")
+        runs.write(writer, source.first_number, source.n_columns, progress)
     names = source.names()
     if names is not None:
         writer.append_names(names)
@@ -104,5 +106,3 @@ class DenseRuns:
                     row += height
                 writer.append_dense(columns)
             progress("turning rows into columns", hi, width)
-        for path, _ in self._runs:
-            os.remove(path)

@@ -1,8 +1,7 @@
-"""RowWriter: rows to a row store, block after block; memory holds a block or two, never all."""
+"""RowWriter: rows to a row store, block after block; memory holds a block or two, and targets."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,10 +13,10 @@ from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
 from tamis.sources.matrix import whole_numbers
 from tamis.sources.rebatch import Piece, join
-from tamis.sources.stores.folder_writer import FolderWriter
 from tamis.sources.stores.row_blocks import LINE, VALUES, write_block
-from tamis.sources.stores.row_store import FORMAT, VERSION
-from tamis.sources.stores.store_files import Seen, Values
+from tamis.sources.stores.row_store import RowStore
+from tamis.sources.stores.store_files import FolderWriter, Seen, Values
+from tamis.sources.stores.store_folder import StoreFolder
 
 #: A block has about so many entries: its numbers fit a processor's cache, and a learner has
 #: something to do before it asks for the next.
@@ -27,43 +26,51 @@ ENTRIES = 1 << 17
 class RowWriter(FolderWriter):
     """Takes rows in order and commits them as one store; used as a context manager."""
 
-    KIND: ClassVar[str] = "row store"
+    STORE: ClassVar[type[StoreFolder]] = RowStore
 
     def __init__(self, path: str, *, force: bool = False) -> None:
         super().__init__(path, force=force)
-        self.n_rows = self.stored = 0
+        self.n_rows = self.stored = self._n_blocks = 0
         self._highest = -1
         self._width: int | None = None  # of dense rows
         self._held: list[Piece] = []
         self._dense: Values | None = None
         self._seen = Seen()  # of sparse rows
         self._widest = 0  # bytes of a value
-        self._labels: _Labels | None = None
-
-    def _close(self) -> None:
-        super()._close()
-        if self._dense is not None and self._dense.file is not None:
-            self._dense.file.close()
+        self._labels: list[npt.NDArray[Any]] = []
 
     def append(self, block: RowBlock) -> None:
         """Append the rows of a block."""
         if not block.height:
             return
-        if self._labels is None:
-            self._labels = _Labels(self, block.y is not None)
-        self._labels.append(block)
+        self._append_labels(block)
         if isinstance(block.values, Compressed):
             self._append_sparse(block.values)
         else:
             self._append_dense(block.values)
 
+    def _append_labels(self, block: RowBlock) -> None:
+        if (block.y is not None) != bool(self._labels) and (self.n_rows or self._held):
+            raise InputError("some rows have a target and others have none; give all or none")
+        if block.y is None:
+            return
+        y = np.asarray(block.y)
+        if len(y) != block.height:
+            raise InputError(f"y holds {len(y)} values for {block.height} rows")
+        before = self._labels[-1].dtype if self._labels else y.dtype
+        if y.dtype != before and (y.dtype.kind in "biuf" or before.kind in "biuf"):
+            raise InputError(
+                f"targets of type {y.dtype} follow others of another type; give all in one type"
+            )
+        self._labels.append(y.copy())
+
     def _append_sparse(self, rows: Compressed) -> None:
         if self._width is not None:
             raise InputError("sparse rows cannot follow dense ones in one row store")
-        if "pointers.npy" not in self._files:
-            self._open("pointers.npy", "<i8").append([0])
+        if "pointers.npy" not in self.files:
+            self.open("pointers.npy", "<i8").append([0])
             for name, dtype in (("gaps.npy", "|u1"), ("values.npy", "|u1"), ("blocks.npy", "<i8")):
-                self._open(name, dtype)
+                self.open(name, dtype)
         self._held.append((None, rows.part(0, len(rows))))
         if sum(piece.stored for _, piece in self._held) >= ENTRIES:
             self._flush(whole_only=True)
@@ -90,15 +97,16 @@ class RowWriter(FolderWriter):
 
     def _write_block(self, rows: Compressed) -> None:
         rows = replace(rows, indices=_signed(rows.indices, self.n_rows))
-        highest, width = write_block(rows, self.n_rows, self._seen, self._files)
-        self._files["pointers.npy"].append(rows.indptr[1:] + self.stored)
+        highest, width = write_block(rows, self.n_rows, self._seen, self.files)
+        self.files["pointers.npy"].append(rows.indptr[1:] + self.stored)
         self._highest, self._widest = max(self._highest, highest), max(self._widest, width)
+        self._n_blocks += 1
         self.n_rows += len(rows)
         self.stored += len(rows.indices)
 
     def _append_dense(self, rows: npt.NDArray[Any]) -> None:
-        if self._dense is None and "pointers.npy" not in self._files:
-            self._dense = Values(os.path.join(self.folder, "dense.npy"), level=1)
+        if self._dense is None and "pointers.npy" not in self.files:
+            self._dense = Values(self, "dense.npy", level=1)
             self._width = rows.shape[1]
         if self._dense is None or self._width != rows.shape[1]:
             raise InputError("all rows of a store must be dense and of one length, or sparse")
@@ -118,78 +126,28 @@ class RowWriter(FolderWriter):
     ) -> None:
         """Make everything durable and move it into place; columns count from `first_number`."""
         self._flush()
-        if self._labels is None or not self.n_rows:
+        if not self.n_rows:
             raise SourceError(f"{self.path} would hold no rows; give at least one")
-        self._labels.finish(whole_labels)
+        y = np.concatenate(self._labels) if self._labels else None
+        if whole_labels and y is not None and y.dtype.kind in "biuf":
+            y = whole_numbers(y)
         width = self._width
         if width is None:
             width = max(self._highest + 1 - first_number, n_columns or 0)
         if names is not None:
             if len(names) != width:
                 raise InputError(f"{len(names)} names were given for {width} columns")
-            self._open("names.bin", None).append(names.blob)
-            self._open("names_offsets.npy", "<i8").append(names.offsets - names.offsets[0])
-        if self._dense is not None and self._dense.file is not None:
-            self._files["dense.npy"] = self._dense.file
-        shapes = {"dense.npy": (self.n_rows, width), "blocks.npy": (-1, len(LINE))}
-        files = {name: file.finish(shapes.get(name)) for name, file in self._files.items()}
-        self._finish({
-            "format": FORMAT,
-            "version": VERSION,
-            "n_rows": self.n_rows,
-            "n_columns": width,
-            "layout": "sparse" if self._width is None else "dense",
-            "stored": self.stored if self._width is None else None,
-            "values": str(VALUES[self._widest] or "ones"),
-            **(self._seen if self._dense is None else self._dense).facts(),
-            "name_prefix": name_prefix,
-            "name_base": name_base,
-            "first_number": first_number,
-            "source": source,
-            "files": files,
-        })  # fmt: skip
-
-
-class _Labels:
-    """Targets on their way to y.npy: numbers as they come, words when all are known."""
-
-    def __init__(self, writer: RowWriter, given: bool) -> None:
-        self._writer, self._given = writer, given
-        self._words: list[npt.NDArray[Any]] = []
-        self._dtype: np.dtype[Any] | None = None
-
-    def append(self, block: RowBlock) -> None:
-        """Take the targets of some rows."""
-        if (block.y is not None) != self._given:
-            raise InputError("some rows have a target and others have none; give all or none")
-        if block.y is None:
-            return
-        y = np.asarray(block.y)
-        if len(y) != block.height:
-            raise InputError(f"y holds {len(y)} values for {block.height} rows")
-        if y.dtype.kind not in "biuf":
-            self._words.append(y)
-            return
-        if self._dtype is None:
-            self._dtype = y.dtype
-            self._writer._open("y.npy", y.dtype)
-        if self._words or y.dtype != self._dtype:
-            raise InputError(
-                f"targets of type {y.dtype} follow others of another type; give all in one type"
-            )
-        self._writer._files["y.npy"].append(y)
-
-    def finish(self, whole: bool) -> None:
-        """Write what was held back; `whole`: numbers that are all whole become int64."""
-        files = self._writer._files
-        if self._words:
-            y = np.concatenate(self._words)
-            y = y.astype(str) if y.dtype.kind == "O" else y
-            self._writer._open("y.npy", y.dtype).append(y)
-        elif whole and self._dtype is not None:
-            files["y.npy"].finish()
-            y = whole_numbers(np.load(files["y.npy"].path, allow_pickle=False))
-            self._writer._open("y.npy", y.dtype).append(y)
+            self.append_names(names)
+        self._finish(
+            (self.n_rows, width),
+            self.stored if self._dense is None else None,
+            str(VALUES[self._widest] or "ones"),
+            self._seen if self._dense is None else self._dense,
+            y,
+            {"dense.npy": (self.n_rows, width), "blocks.npy": (self._n_blocks, len(LINE))},
+            {"name_prefix": name_prefix, "name_base": name_base}
+            | {"first_number": first_number, "source": source},
+        )
 
 
 def _signed(indices: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tamis.core.errors import InputError, SourceError
 from tamis.kernels import counting_sort as kernel
 from tamis.sources.base import Progress
 from tamis.sources.stores.column_writer import StoreWriter
+from tamis.sources.stores.store_files import fit_float32
 
 #: Rows are numbered by int32 in a store.
 _MOST_ROWS = 2**31 - 1
@@ -34,15 +35,9 @@ _MOST_ENTRIES = 2**31 - 1
 _HELD, _SORTED, _COUNTS = 0.75, 0.1, 0.12
 
 
-class _Range(NamedTuple):
-    """Some columns, sorted: entries of each, row numbers, values (None: all of them are 1)."""
-
-    counts: npt.NDArray[Any]
-    rows: npt.NDArray[Any]
-    values: npt.NDArray[Any] | None
-
-
-#: Row numbers of some columns, their values (None: all of them are 1), and where each column ends.
+#: Row numbers of some columns, sorted by column, and their values (None: all of them are 1).
+_Entries = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
+#: These, and where each column ends.
 _Columns = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[np.int64]]
 
 
@@ -61,45 +56,43 @@ class SparseRuns:
         """Take the next rows."""
         if self.n_rows + len(rows) > _MOST_ROWS:
             raise SourceError(f"a column store takes at most {_MOST_ROWS} rows; split the data")
-        indices = rows.indices
-        width = int(indices.max()) + 1 if len(indices) else 0
-        room = int(_HELD * self.memory) - _COUNTER * max(width, self._width)
-        held = self._held
-        wants = held.bytes + held.bytes_of(rows)
-        if held.n_rows and (wants > room or held.entries + len(indices) > _MOST_ENTRIES):
+        indices, held = rows.indices, self._held
+        width = max(int(indices.max()) + 1 if len(indices) else 0, self._width)
+        wants = held.bytes + 16 * len(rows) + _ENTRY * len(indices)
+        is_full = wants > int(_HELD * self.memory) - _COUNTER * width
+        if held.n_rows and (is_full or held.entries + len(indices) > _MOST_ENTRIES):
             self._spill()
-        self._make_room(width)
-        kernel.count_places(indices, self._counts)
-        if self._exact == np.float32 and not _fits_float32(rows.data):
-            self._exact = np.dtype(np.float64)
-        self._held.add(rows, int(_HELD * self.memory), wide=self._width >= 2**31)
-        self.n_rows += len(rows)
-
-    def _make_room(self, width: int) -> None:
-        """Count columns up to `width`."""
-        self._width = max(self._width, width)
-        if self._width * _COUNTER > self.memory // 2:
+        self._width = width
+        if width * _COUNTER > self.memory // 2:
             raise InputError(
-                f"{self._width} columns need memory of at least {2 * _COUNTER * self._width} bytes "
+                f"{width} columns need memory of at least {2 * _COUNTER * width} bytes "
                 f"to transpose and {self.memory} are allowed; allow more, or number the features "
                 "without gaps"
             )
-        if self._width > len(self._counts):
+        if width > len(self._counts):
             # In place where the system can, so that old and new are not held side by side.
-            self._counts.resize(self._width + self._width // 8, refcheck=False)
+            self._counts.resize(width + width // 8, refcheck=False)
+        kernel.count_places(indices, self._counts)
+        if self._exact == np.float32 and not fit_float32(rows.data):
+            self._exact = np.dtype(np.float64)
+        held.add(rows, int(_HELD * self.memory), wide=width >= 2**31)
+        self.n_rows += len(rows)
 
     def _spill(self) -> None:
         """Set what is held aside on disk; afterwards nothing is held."""
         held = self._held
         run = _Run(os.path.join(self.folder, f"run-{len(self._runs)}-"), held.first, held.n_rows)
-        for columns in self._sorted(0, run.row_type):
-            run.append(columns)
+        for counts, rows, values in self._sorted(0, run.row_type):
+            run.append(counts, rows, values)
         self._runs.append(run)
         held.clear(self.n_rows)
         self._counts[:] = 0
 
-    def _sorted(self, first: int, row_type: Any) -> Iterator[_Range]:
-        """What is held as ranges of columns from number `first` on; used before the next comes."""
+    def _sorted(self, first: int, row_type: Any) -> Iterator[tuple[npt.NDArray[Any], *_Entries]]:
+        """What is held as ranges of columns from number `first` on; used before the next comes.
+
+        Of each range: entries of every column, row numbers, values.
+        """
         counts, held = self._counts[: self._width], self._held
         most = max(1, int(_SORTED * self.memory) // 16)
         rows_out = np.empty(0, dtype=row_type)
@@ -120,32 +113,26 @@ class SparseRuns:
                 else:
                     kernel.scatter_places(*at, first, end, slots, rows_out)
             values = values_out[:entries] if held.has_values else None
-            yield _Range(counts[first:end], rows_out[:entries], values)
+            yield counts[first:end], rows_out[:entries], values
             first = end
 
     def write(
         self, writer: StoreWriter, shift: int, n_columns: int | None, progress: Progress
     ) -> None:
         """Give the columns from number `shift` on to the writer, in order."""
-        writer.append_entries(np.zeros(0, np.int32), None)
         if self._runs and self._held.n_rows:
             self._spill()
         total = self._held.entries + sum(run.entries for run in self._runs)
-        for rows, values, ends in self._merged(shift) if self._runs else self._alone(shift):
-            start = writer.stored
-            writer.append_entries(rows, values)
-            writer.close_columns(ends + start)
+        alone = (
+            (rows, values, np.cumsum(counts, dtype=np.int64))
+            for counts, rows, values in self._sorted(shift, np.int32)
+        )
+        for rows, values, ends in self._merged(shift) if self._runs else alone:
+            writer.append_sparse(np.concatenate([[0], ends]), rows, values)
             progress("sorting entries by column", writer.stored, total)
         width = max(self._width, shift, 0 if n_columns is None else n_columns + shift)
-        empty = width - shift - writer.n_columns
-        writer.close_columns(np.full(empty, writer.stored, dtype=np.int64))
-        for run in self._runs:
-            run.remove()
-
-    def _alone(self, first: int) -> Iterator[_Columns]:
-        """Columns of what is held, if that is all: row numbers, values, and where each ends."""
-        for columns in self._sorted(first, np.int32):
-            yield columns.rows, columns.values, np.cumsum(columns.counts, dtype=np.int64)
+        pointers = np.zeros(1 + width - shift - writer.n_columns, dtype=np.int64)
+        writer.append_sparse(pointers, np.zeros(0, np.int32), None)
 
     def _merged(self, first: int) -> Iterator[_Columns]:
         """Yield columns of all runs: row numbers, values, and where each column ends."""
@@ -153,7 +140,7 @@ class SparseRuns:
         most = max(1, int(0.5 * self.memory) // 14)
         step = max(1024, int(_COUNTS * self.memory) // (4 * len(self._runs) + 24))
         for run in self._runs:
-            run.skip(first)
+            run.column = first  # those before are empty
         for lo in range(first, self._width, step):
             counts = [run.read_counts(min(step, self._width - lo)) for run in self._runs]
             totals = np.zeros(len(counts[0]), dtype=np.int64)
@@ -176,22 +163,22 @@ class SparseRuns:
         kinds = [run.value_type for run in self._runs if run.value_type is not None]
         values = np.empty(entries, dtype=max(kinds)) if kinds else None
         for run, each in zip(self._runs, counts, strict=True):
-            piece = run.read(int(each.sum(dtype=np.int64)))
+            part, given = run.read(int(each.sum(dtype=np.int64)))
             if values is None:
-                kernel.merge_places(each, piece.rows, run.first_row, slots, rows)
+                kernel.merge_places(each, part, run.first_row, slots, rows)
                 continue
-            given = np.ones(len(piece.rows), np.float32) if piece.values is None else piece.values
-            kernel.merge_entries(each, piece.rows, given, run.first_row, slots, rows, values)
+            given = np.ones(len(part), np.float32) if given is None else given
+            kernel.merge_entries(each, part, given, run.first_row, slots, rows, values)
         return rows, values, slots  # every slot has moved to the end of its column
 
     def _long_column(self, total: int, counts: list[int]) -> Iterator[_Columns]:
         """Yield one column that is longer than the memory: the runs' pieces follow each other."""
         done = 0
         for run, count in zip(self._runs, counts, strict=True):
-            piece = run.read(count)
+            rows, values = run.read(count)
             done += count
             ends = np.array([count] if done == total else [], dtype=np.int64)
-            yield run.first_row + piece.rows.astype(np.int32), piece.values, ends
+            yield run.first_row + rows.astype(np.int32), values, ends
             if done == total:
                 return
 
@@ -218,10 +205,6 @@ class _Held:
     def bytes(self) -> int:
         """What the rows take."""
         return 16 * self.n_rows + (_ENTRY if self.has_values else 4) * self.entries
-
-    def bytes_of(self, rows: Any) -> int:
-        """Return what more rows would take."""
-        return 16 * len(rows) + _ENTRY * len(rows.indices)
 
     def add(self, rows: Any, memory: int, *, wide: bool) -> None:
         """Copy rows behind those that are held; what is made for them is not held until filled."""
@@ -259,54 +242,40 @@ class _Run:
         self.row_type = np.dtype(np.uint16 if n_rows <= 2**16 else np.int32)
         self._count_type = np.dtype(np.uint16 if n_rows < 2**16 else np.int32)
         self.value_type: np.dtype[Any] | None = None
-        self.entries = self._width = self._column = self._entry = 0
+        self.entries = self.column = self._width = self._entry = 0
 
-    def append(self, columns: _Range) -> None:
+    def append(
+        self, counts: npt.NDArray[Any], rows: npt.NDArray[Any], values: npt.NDArray[Any] | None
+    ) -> None:
         """Write a range of columns behind the ones before."""
-        self.value_type = None if columns.values is None else columns.values.dtype
-        arrays = {"counts": columns.counts.astype(self._count_type), "rows": columns.rows}
-        if columns.values is not None:
-            arrays["values"] = columns.values
+        self.value_type = None if values is None else values.dtype
+        arrays = {"counts": counts.astype(self._count_type), "rows": rows, "values": values}
         for name, array in arrays.items():
-            with open(self._stem + name, "ab") as file:
-                file.write(array.data)
-        self.entries += len(columns.rows)
-        self._width += len(columns.counts)
-
-    def skip(self, columns: int) -> None:
-        """Go past columns, which are empty."""
-        self._column += columns
+            if array is not None:
+                with open(self._stem + name, "ab") as file:
+                    file.write(array.data)
+        self.entries += len(rows)
+        self._width += len(counts)
 
     def read_counts(self, n: int) -> npt.NDArray[Any]:
         """Return entries of the next n columns; columns that it lacks have none."""
-        have = max(0, min(n, self._width - self._column))
+        have = max(0, min(n, self._width - self.column))
         counts = np.zeros(n, dtype=self._count_type)
-        counts[:have] = self._read("counts", self._count_type, self._column, have)
-        self._column += n
+        counts[:have] = self._read("counts", self._count_type, self.column, have)
+        self.column += n
         return counts
 
-    def read(self, n: int) -> _Range:
+    def read(self, n: int) -> _Entries:
         """Return the next n entries."""
         rows = self._read("rows", self.row_type, self._entry, n)
         values = None
         if self.value_type is not None:
             values = self._read("values", self.value_type, self._entry, n)
         self._entry += n
-        return _Range(rows[:0], rows, values)
+        return rows, values
 
     def _read(self, name: str, dtype: np.dtype[Any], at: int, n: int) -> npt.NDArray[Any]:
         """Read, not map: what was read is gone when it is done with."""
         if not n:
             return np.empty(0, dtype=dtype)
         return np.fromfile(self._stem + name, dtype, n, offset=at * dtype.itemsize)
-
-    def remove(self) -> None:
-        """Remove the files."""
-        for name in ("counts", "rows", "values"):
-            if os.path.exists(self._stem + name):
-                os.remove(self._stem + name)
-
-
-def _fits_float32(values: npt.NDArray[Any]) -> bool:
-    with np.errstate(all="ignore"):
-        return bool(np.all(values.astype(np.float32) == values))

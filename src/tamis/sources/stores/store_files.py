@@ -1,33 +1,29 @@
-"""The files of a store: plain .npy files that grow, hashed as they do, as narrow as can be."""
+"""Writes a store: plain .npy files that grow, hashed as they do, as narrow as can be.
+
+They lie beside the destination until all are complete; moving them there is the last step.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import math
+import json
 import os
-from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError
+from tamis.core.files import Partial, check_folder
+from tamis.core.names import Names
+from tamis.sources.stores.store_folder import HEADER, META, StoreFolder, npy_header
 
-#: The file that says what a store holds; it is written last.
-META = "meta.json"
-#: Every .npy header is padded to this, so that it can be written when the length is known.
-HEADER = 128
 #: Numbers looked at or converted at a time.
 _PIECE = 1 << 16
 
 _DTYPES = (None, np.dtype("<f4"), np.dtype("<f8"))
-
-
-def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Return an .npy header of exactly HEADER bytes."""
-    text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
-    body = text.encode("ascii").ljust(HEADER - 11) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
 
 
 class GrowingFile:
@@ -51,16 +47,10 @@ class GrowingFile:
         self.bytes += len(data)
 
     def finish(self, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-        """Write the header, make the bytes durable, and say what was written.
-
-        A first length of -1 stands for as many as there are.
-        """
+        """Write the header and say what was written; one number after the other without `shape`."""
         record: dict[str, Any] = {"bytes": self.bytes, "blake2b": self._digest.hexdigest()}
         if self.dtype is not None:
-            count = self.bytes // self.dtype.itemsize
-            shape = (count,) if shape is None else shape
-            if shape[0] == -1:
-                shape = (count // math.prod(shape[1:]), *shape[1:])
+            shape = (self.bytes // self.dtype.itemsize,) if shape is None else shape
             record |= {"dtype": self.dtype.str, "shape": list(shape)}
             self._file.seek(0)
             self._file.write(npy_header(self.dtype, shape))
@@ -119,10 +109,11 @@ class Values(Seen):
     level 2: float64. A file that turns out too narrow is written again, wider.
     """
 
-    def __init__(self, path: str, level: int = 0) -> None:
+    def __init__(self, writer: FolderWriter, name: str, level: int = 0) -> None:
         super().__init__()
-        self.path, self.level = path, level
-        self.file = GrowingFile(path, _DTYPES[level]) if level else None
+        self.level, self._writer, self._name = level, writer, name
+        if level:
+            writer.open(name, _DTYPES[level])
 
     def append(self, values: npt.NDArray[Any] | None, count: int) -> None:
         """Append `count` values; None means that all of them are 1."""
@@ -135,30 +126,107 @@ class Values(Seen):
                 level = 1 if fit_float32(there) else 2
                 if level > self.level:
                     self._widen(level, written)
-            if self.file is not None:
-                self.file.append(piece)
+            if self.level:
+                self._writer.files[self._name].append(piece)
 
     def _widen(self, level: int, written: int) -> None:
-        wider = GrowingFile(self.path + ".wider", _DTYPES[level])
-        for piece in self._so_far(written):
-            wider.append(piece)
-        os.replace(wider.path, self.path)
-        self.file, self.level = wider, level
-
-    def _so_far(self, written: int) -> Iterator[npt.NDArray[Any]]:
-        if self.file is None:
-            for lo in range(0, written, _PIECE):
-                yield np.ones(min(_PIECE, written - lo))
-            return
-        self.file.finish()
-        dtype = self.file.dtype
-        with open(self.path, "rb") as old:
-            old.seek(HEADER)
-            while data := old.read(_PIECE * 4):
-                yield np.frombuffer(data, dtype=dtype)
+        path, old = os.path.join(self._writer.folder, self._name), _DTYPES[self.level]
+        if old is not None:
+            self._writer.files[self._name].close()
+        wider = GrowingFile(path + ".wider", _DTYPES[level])
+        for lo in range(0, written, _PIECE):
+            n = min(_PIECE, written - lo)
+            start = HEADER + lo * (0 if old is None else old.itemsize)
+            wider.append(np.ones(n) if old is None else np.fromfile(path, old, n, offset=start))
+        os.replace(wider.path, path)
+        self._writer.files[self._name], self.level = wider, level
 
 
 def fit_float32(piece: npt.NDArray[np.float64]) -> bool:
     """Return True where float32 holds every number exactly; none may be missing."""
     with np.errstate(all="ignore"):
         return np.array_equal(piece.astype(np.float32).astype(np.float64), piece)
+
+
+class FolderWriter:
+    """A store that is being written; a context manager.
+
+    `folder` is the hidden folder that becomes the store and `files` are those open in it. Temporary
+    files may lie in it too; they must be removed before the store is finished. Subclasses set
+    `STORE`, what reads it.
+    """
+
+    STORE: ClassVar[type[StoreFolder]]
+
+    def __init__(self, path: str, *, force: bool = False) -> None:
+        check_folder(path, self.STORE.KIND, force=force)
+        self.path = os.path.realpath(path)
+        self.force = force
+        self.files: dict[str, GrowingFile] = {}
+        self._partial = Partial(Path(self.path), folder=True)
+
+    def __enter__(self) -> Self:
+        try:
+            self.folder = str(self._partial.__enter__().path)
+        except BaseException:  # Ctrl-C may come when the folder has just been made
+            self._partial.discard()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            for file in self.files.values():
+                file.close()
+        finally:
+            self._partial.__exit__(kind, error, trace)
+
+    def open(self, name: str, dtype: Any) -> GrowingFile:
+        """Open a file of the store."""
+        self.files[name] = GrowingFile(os.path.join(self.folder, name), dtype)
+        return self.files[name]
+
+    def append_names(self, names: Names) -> None:
+        """Append the names of the next columns."""
+        if "names.bin" not in self.files:
+            self.open("names.bin", None)
+            self.open("names_offsets.npy", "<i8").append([0])
+        blob = self.files["names.bin"]
+        self.files["names_offsets.npy"].append(names.offsets[1:] - names.offsets[0] + blob.bytes)
+        blob.append(names.blob)
+
+    def _finish(
+        self,
+        shape: tuple[int, int],
+        stored: int | None,
+        values: str,
+        seen: Seen,
+        y: npt.NDArray[Any] | None,
+        shapes: dict[str, tuple[int, int]],
+        rest: dict[str, Any],
+    ) -> None:
+        """Write the target and meta.json, and move the store to its destination."""
+        if y is not None:
+            y = y.astype(str) if y.dtype.kind == "O" else y
+            self.open("y.npy", y.dtype).append(y)
+        files = {name: file.finish(shapes.get(name)) for name, file in self.files.items()}
+        format, version = self.STORE.STORED_AS
+        meta = {
+            "format": format,
+            "version": version,
+            "n_rows": shape[0],
+            "n_columns": shape[1],
+            "layout": "dense" if stored is None else "sparse",
+            "stored": stored,
+            "values": values,
+            **seen.facts(),
+            **rest,
+            "files": files,
+        }
+        with open(os.path.join(self.folder, META), "w", encoding="utf-8") as file:
+            json.dump(meta, file, indent=1)
+        self._partial.publish(force=self.force)

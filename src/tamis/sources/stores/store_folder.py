@@ -13,16 +13,34 @@ import numpy.typing as npt
 
 from tamis.core.errors import SourceError
 from tamis.core.files import recover_missing
+from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
 from tamis.sources.addresses import Place, is_address, place
-from tamis.sources.base import Progress, silent
-from tamis.sources.stores.store_files import HEADER, META, npy_header
+from tamis.sources.base import Progress, Source, silent
 
+#: The file that says what a store holds; it is written last.
+META = "meta.json"
+#: Every .npy header is padded to this, so that it can be written when the length is known.
+HEADER = 128
 #: Bytes that are compared with a checksum at a time.
 _PIECE = 1 << 20
+#: What meta.json says besides format and version, of every store.
+_KEYS = frozenset({
+    "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
+    "stored_zeros", "name_prefix", "name_base", "source", "files",
+})  # fmt: skip
+#: What `tamis info` prints of it.
+_DETAILS = ("values", "integer_values", "lowest", "highest", "stored_zeros", "missing", "source")
 
 
-class StoreFolder:
+def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Return an .npy header of exactly HEADER bytes."""
+    text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    body = text.encode("ascii").ljust(HEADER - 11) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
+
+
+class StoreFolder(Source):
     """What the stores share: meta.json, files checked against it, parts of them mapped.
 
     Attributes
@@ -35,19 +53,39 @@ class StoreFolder:
 
     KIND: ClassVar[str]
     STORED_AS: ClassVar[tuple[str, int]]
-    KEYS: ClassVar[frozenset[str]]
+    KEYS: ClassVar[frozenset[str]] = _KEYS
 
     path: str
     meta: dict[str, Any]
+    n_rows: int = 0
+    n_columns: int = 0
+    stored: int | None = None
 
     def _open_folder(self, path: str) -> None:
         """Read meta.json and see that every file is there and as long as it says."""
         if not is_address(path):
             recover_missing(path)
         self.path = path
-        self.meta = self._read_meta()
-        for name, record in self.meta["files"].items():
+        self.meta = meta = self._read_meta()
+        for name, record in meta["files"].items():
             self._check_file(name, record)
+        self.n_rows, self.n_columns = int(meta["n_rows"]), int(meta["n_columns"])
+        self.stored = meta["stored"]
+        self.name_prefix, self.name_base = str(meta["name_prefix"]), int(meta["name_base"])
+
+    def missing_target(self) -> str | None:
+        """Return how to give a target, if none was given."""
+        return None if self._has("y.npy") else "convert it again from data that has one"
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target stored with the data, or None."""
+        return np.array(self._part("y.npy")) if self._has("y.npy") else None
+
+    def details(self) -> dict[str, Any]:
+        """Return what else `tamis info` prints."""
+        details = {key: self.meta[key] for key in _DETAILS if key in self.KEYS}
+        details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
+        return details
 
     def fingerprint(self) -> str:
         """Return a short hash of the content of every file."""
@@ -70,6 +108,17 @@ class StoreFolder:
                 progress("verifying the store", done, total)
             if digest.hexdigest() != record["blake2b"]:
                 raise SourceError(f"{self.path} is damaged: {name} has changed; rebuild the store")
+
+    def _has(self, name: str) -> bool:
+        return name in self.meta["files"]
+
+    def _names(self, lo: int, hi: int) -> Names | None:
+        """Return names of columns lo to hi - 1, if they have any."""
+        if not self._has("names.bin"):
+            return None
+        offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
+        text = self._at("names.bin").read(int(offsets[0]), int(offsets[-1]))
+        return Names(text, offsets - offsets[0])
 
     def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
         """Map or fetch elements (or columns) lo to hi - 1 of a file, for each block anew."""
@@ -115,11 +164,11 @@ class StoreFolder:
             raise SourceError(f"{path} does not exist; check the path")
         try:
             meta: dict[str, Any] = json.loads(self._at(META).read())
-            is_one, version = meta["format"] == format, meta["version"]
+            if meta["format"] != format:
+                raise KeyError(format)
+            version = meta["version"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one") from error
-        if not is_one:
-            raise SourceError(f"{path} is not a {self.KIND}: it has no {META} of one")
         if version != known:
             raise SourceError(
                 f"{path} is a {self.KIND} of version {version} and this tamis reads version "
@@ -162,20 +211,16 @@ class OpenFiles:
         if not scratch:
             into = np.empty(size, dtype=np.uint8)
         else:
-            if size > len(self._scratch.get(name, ())):
+            if name not in self._scratch or size > len(self._scratch[name]):
                 self._scratch[name] = np.empty(size + size // 8, dtype=np.uint8)
-            into = self._scratch[name][:size] if size else np.empty(0, dtype=np.uint8)
-        self._fill(into.data, name, HEADER + lo * dtype.itemsize)
-        return into.view(dtype)
-
-    def _fill(self, left: memoryview, name: str, at: int) -> None:
+            into = self._scratch[name][:size]
         if name not in self._open:
             path = os.path.join(self._store.path, name)
             self._open[name] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with all
-        file = self._open[name]
-        file.seek(at)
-        while len(left):
-            got = file.readinto(left)
-            if not got:
-                raise SourceError(f"{self._store.path} is damaged: {name} ends early; rebuild it")
+        file, left = self._open[name], into.data
+        file.seek(HEADER + lo * dtype.itemsize)
+        while len(left) and (got := file.readinto(left)):
             left = left[got:]
+        if len(left):
+            raise SourceError(f"{self._store.path} is damaged: {name} ends early; rebuild it")
+        return into.view(dtype)
