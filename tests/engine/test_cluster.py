@@ -218,7 +218,7 @@ def test_blocks_begin_small_double_and_cover_every_column(wide):
 def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, monkeypatch):
     expected = tamis.select(wide, "saola")
     monkeypatch.setattr(base, "BLOCK_ENTRIES", 800)
-    narrow = wide.usual_width
+    narrow = base.default_width(wide.n_rows, wide.n_columns, wide.stored)
     assert narrow < 60
     cut = list(tasks(wide, None, lambda *_: None))
     assert {task.width for task in cut} == {narrow}

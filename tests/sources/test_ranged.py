@@ -99,7 +99,8 @@ def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
     blocks, target = list(source.columns(90)), source.target()
     monkeypatch.chdir("/")
     there = pickle.loads(packed)
-    assert there.usual_width == source.usual_width
+    assert (there.n_rows, there.n_columns) == (source.n_rows, source.n_columns)
+    assert there.stored == source.stored
     for block in reversed(blocks):
         (found,) = there.columns(None, block.first, block.first + block.width)
         same(found, block)

@@ -26,7 +26,7 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
-from tamis.sources import Source, format_of, is_source, open_source, reader
+from tamis.sources import Source, format_of, open_source, reader
 from tamis.sources.axis import to_columns
 from tamis.sources.base import refuse_without_target
 
@@ -121,7 +121,7 @@ def read_datasets(data: Any, reading: Mapping[str, Any] | None = None) -> list[D
     reading = reading or {}
     if isinstance(data, Mapping):
         return [read_dataset(given, str(name), reading) for name, given in data.items()]
-    if is_source(data) or isinstance(data, (str, os.PathLike, DataSet)):
+    if isinstance(data, (str, os.PathLike, DataSet, Source)):
         data = [data]
     if not isinstance(data, Sequence) or not len(data):
         raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
@@ -143,7 +143,7 @@ def read_dataset(
         if os.path.isfile(os.path.join(path, "y.npy")):
             return _folder(Path(path), name)
         return _of_source(_open(path, reading), name or _stem(path))
-    if is_source(given):
+    if isinstance(given, Source):
         return _of_source(given, name or given.format)
     if isinstance(given, tuple) and len(given) == 2:
         return _of_source(open_source(given[0], y=given[1]), name or "data")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.names import Names
-from tamis.sources.addresses import is_address, without_scheme
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
 
@@ -31,7 +31,6 @@ __all__ = [
     "Source",
     "SourceError",
     "SourceInfo",
-    "is_source",
     "open_rows",
     "open_source",
     "reader",
@@ -73,29 +72,38 @@ def open_source(
     """
     if isinstance(data, Source):
         return data
-    if not isinstance(data, (str, os.PathLike)):
-        opener: Callable[..., Source] = MemorySource if format is None else reader(format)
-        if format is None and gives_blocks(data):
-            from tamis.sources.streams.iterators import open_blocks
+    is_path = isinstance(data, (str, os.PathLike))
+    if is_path:
+        data = os.path.expanduser(os.fspath(data))
+        if data.startswith("file://"):
+            from urllib.request import url2pathname  # which imports what speaks HTTP
 
-            opener = open_blocks
-        return opener(data, **_with_memory(opener, memory), **options)
-    path = without_scheme(as_path(data))
-    if format is None:
-        format = format_of(path)
-    can = format not in FORMATS or FORMATS[format].at_address or _is_known(path)
-    if is_address(path) and not can:
-        raise SourceError(
-            f"{path}: data of the format {format} is not read at an address, only Parquet, AnnData "
-            ".h5ad files and column stores are; copy it to a file here first"
-        )
+            data = url2pathname(urlsplit(data).path)
+        format = format_of(data) if format is None else format
+        refuse = format in FORMATS and not FORMATS[format].at_address
+        if "://" in data and refuse and data.partition("://")[0] not in _SCHEMES:
+            raise SourceError(
+                f"{data}: data of the format {format} is not read at an address, only Parquet, "
+                "AnnData .h5ad files and column stores are; copy it to a file here first"
+            )
+    opener: Callable[..., Source] = MemorySource
+    if format is not None:
+        opener = reader(format)
+    elif gives_blocks(data):
+        from tamis.sources.streams.iterators import open_blocks
+
+        opener = open_blocks
+    if memory is not None:
+        known = inspect.signature(opener).parameters
+        if "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            options["memory"] = memory
     try:
-        return reader(format)(path, **_with_memory(reader(format), memory), **options)
+        return opener(data, **options)
     except TypeError as error:
-        if "unexpected keyword" not in str(error):
+        if not is_path or "unexpected keyword" not in str(error):
             raise
         option = str(error).rsplit(" ", 1)[-1]
-        raise SourceError(f"{path}: the {format} reader has no option {option}") from error
+        raise SourceError(f"{data}: the {format} reader has no option {option}") from error
 
 
 def open_rows(
@@ -128,7 +136,8 @@ def open_rows(
         return [to_rows(data).learning()]
     if isinstance(data, RowBlock):
         data = iter([data])
-    if hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__") or not _is_iterable(data):
+    is_table = hasattr(data, "shape") or hasattr(data, "__arrow_c_stream__")
+    if is_table or not isinstance(data, Iterable) or isinstance(data, bytes | dict):
         raise InputError(
             f"a {type(data).__name__} is not a stream of rows; use fit for tables, and give a "
             "path, a list of paths, a Source or an iterator of RowBlocks here"
@@ -150,47 +159,32 @@ def _rows_of_path(
     options: dict[str, Any],
 ) -> RowSource:
     from tamis.sources.axis import to_rows
-    from tamis.sources.text.svmlight_rows import SvmlightSource
     from tamis.sources.text_files import is_pipe
 
     pipe = is_pipe(path)
     if format is None:
         format = "svmlight" if pipe else format_of(as_path(path))
     if format == "svmlight":
-        wrong = [name for name in options if name != "chunk"]
-        if wrong:
-            raise SourceError(f"{path}: the svmlight reader has no option {wrong[0]!r}")
-        return SvmlightSource.for_learning(path, zero_based, **options)
-    if pipe:
+        options = {"zero_based": zero_based, "learning": True} | options
+    elif pipe:
         raise SourceError(f"{path}: only svmlight text can come through a pipe, not {format}")
-    given = {} if zero_based == "auto" else {"zero_based": zero_based}
-    return to_rows(open_source(path, format, **given, **options))
-
-
-def _is_iterable(data: Any) -> bool:
-    return isinstance(data, Iterable) and not isinstance(data, bytes | dict)
-
-
-def _with_memory(opener: Callable[..., Source], memory: int | None) -> dict[str, int]:
-    """Return the memory as an option, for those formats that have it."""
-    if memory is None:
-        return {}
-    known = inspect.signature(opener).parameters
-    takes = "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
-    return {"memory": memory} if takes else {}
+    elif zero_based != "auto":
+        options = {"zero_based": zero_based} | options
+    return to_rows(open_source(path, format, **options))
 
 
 def format_of(path: str) -> str:
     """Return the format of a file or folder, told by its name."""
-    if is_address(path) and _is_known(path):
-        return _SCHEMES[path.partition("://")[0]]
+    scheme, is_address, _ = path.partition("://")
+    if is_address and scheme in _SCHEMES:
+        return _SCHEMES[scheme]
     name = os.path.basename(os.path.normpath(path)).lower()
     while name.endswith(_PACKED):
         name = name.rsplit(".", 1)[0]
     for format, entry in FORMATS.items():
         if entry.extensions and name.endswith(entry.extensions):
             return format
-    if not is_address(path) and not os.path.exists(path):
+    if not is_address and not os.path.exists(path):
         raise SourceError(f"{path}: there is no such file or folder")
     if os.path.isfile(os.path.join(path, "meta.json")):
         return "cols"
@@ -205,16 +199,6 @@ def format_of(path: str) -> str:
         f"{path}: the extension does not tell the format; say which it is with format= "
         f"(--format on the command line), one of {known}"
     )
-
-
-def _is_known(path: str) -> bool:
-    """Return whether an address is that of a database or a stream, which tells its format."""
-    return path.partition("://")[0] in _SCHEMES
-
-
-def is_source(data: Any) -> TypeGuard[Source]:
-    """Return whether data is a source already, and need not be opened."""
-    return isinstance(data, Source)
 
 
 def gives_blocks(data: Any) -> bool:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,39 +30,7 @@ def from_here(path: str) -> str:
     return path if is_address(path) else os.path.abspath(path)
 
 
-def without_scheme(path: str) -> str:
-    """Return the path of a file:// address; all else as it is.
-
-    >>> without_scheme("file:///data/a%20b.csv"), without_scheme("s3://data/b.parquet")
-    ('/data/a b.csv', 's3://data/b.parquet')
-    """
-    if not path.startswith("file://"):
-        return path
-    from urllib.request import url2pathname  # which imports what speaks HTTP
-
-    return url2pathname(urlsplit(path).path)
-
-
-class Place(Protocol):
-    """A file, any part of which can be read."""
-
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-
-    def read(self, lo: int = 0, hi: int | None = None) -> bytes:
-        """Return bytes lo to hi - 1."""
-
-    def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Numbers that begin at a byte; the array may be written to, the file does not change."""
-
-
-def place(path: str) -> Place:
-    """Return the file at a path or an address."""
-    return AddressedFile(path) if is_address(path) else _LocalFile(path)
-
-
-class _LocalFile:
+class LocalFile:
     """A file on disk."""
 
     def __init__(self, path: str) -> None:
@@ -71,14 +38,17 @@ class _LocalFile:
 
     @property
     def size(self) -> int:
+        """Its bytes."""
         return os.stat(self._path).st_size
 
     def read(self, lo: int = 0, hi: int | None = None) -> bytes:
+        """Return bytes lo to hi - 1."""
         with open(self._path, "rb") as file:
             file.seek(lo)
             return file.read() if hi is None else file.read(hi - lo)
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Return numbers that begin at a byte; the array may be written to, not the file."""
         # Mapped privately: writable as far as a kernel can see, which would otherwise be compiled
         # a second time for read-only input.
         return np.memmap(self._path, dtype, "c", offset, shape).view(np.ndarray)
@@ -138,11 +108,8 @@ class AddressedFile:
 
     def open(self, ahead: int = 0) -> Any:
         """Return an open file that fetches the requested bytes, or blocks of `ahead` bytes."""
-        if not ahead:
-            return self._call(self._files.open, self._path, "rb", cache_type="none")
-        return self._call(
-            self._files.open, self._path, "rb", block_size=ahead, cache_type="blockcache"
-        )
+        how = {"cache_type": "blockcache", "block_size": ahead} if ahead else {"cache_type": "none"}
+        return self._call(self._files.open, self._path, "rb", **how)
 
     def fingerprint(self) -> str:
         """A short hash of its length, its last bytes, and what its server calls this version."""
@@ -169,3 +136,12 @@ class AddressedFile:
 def _reason(error: BaseException) -> str:
     """Return what an error says, on one line."""
     return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+
+
+#: A file, any part of which can be read.
+Place = LocalFile | AddressedFile
+
+
+def place(path: str) -> Place:
+    """Return the file at a path or an address."""
+    return AddressedFile(path) if is_address(path) else LocalFile(path)

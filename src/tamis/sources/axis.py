@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import OutputError, SourceError
 from tamis.core.files import scratch_folder, scratch_for
 from tamis.core.names import Names
 from tamis.core.params import Number, check
+from tamis.kernels.counting_sort import scatter_entries
 from tamis.sources.arrays.in_memory import MemorySource
 from tamis.sources.base import (
     ColumnSource,
@@ -31,8 +32,10 @@ from tamis.sources.base import (
     Wrapper,
     as_path,
     silent,
+    whole_numbers,
 )
-from tamis.sources.matrix import HeldColumns, row_blocks, transposed, whole_numbers
+from tamis.sources.matrix import row_blocks
+from tamis.sources.rebatch import join
 from tamis.sources.stores.column_store import ColumnStore
 from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.row_store import RowStore
@@ -97,20 +100,48 @@ def _held(source: Source, memory: int, progress: Progress) -> HeldColumns | None
     """Turn rows that are few and sparse into columns in memory; None: they need a store."""
     if not source.is_small(memory) or not isinstance(source, RowSource):
         return None
-    blocks = list(source.all_rows(memory, progress))
-    width, base = source.n_columns or 0, source.first_number
-    if not blocks or 64 * width > memory:  # a short file can number its features up to billions
+    pieces: list[Any] = [(block.y, block.values) for block in source.all_rows(memory, progress)]
+    # A short file can number its features up to billions.
+    if not pieces or 64 * (source.n_columns or 0) > memory:
         return None
-    parts: list[Any] = [block.values for block in blocks]
-    ends = np.concatenate([np.diff(part.indptr) for part in parts]).cumsum()
-    rows = Compressed(
-        np.concatenate([[0], ends]),
-        np.concatenate([part.indices for part in parts]) - base,
-        np.concatenate([part.data for part in parts]),
-    )
-    labels = [block.y for block in blocks if block.y is not None]
-    y = whole_numbers(np.concatenate(labels)) if labels else None
-    return HeldColumns(source, transposed(rows, width), y)
+    return HeldColumns(source, *join(pieces))
+
+
+class HeldColumns(Wrapper, ColumnSource):
+    """Columns in memory that a source of sparse rows was turned into.
+
+    Parameters
+    ----------
+    source : RowSource
+        The source, whose rows were all read.
+    y, rows : array or None, Compressed
+        The target and the rows, with the feature numbers of the source.
+    """
+
+    n_rows: int = 0
+    n_columns: int = 0
+    stored: int = 0
+    layout = "sparse"
+
+    def __init__(self, source: RowSource, y: npt.NDArray[Any] | None, rows: Compressed) -> None:
+        self._source, self._y = source, None if y is None else whole_numbers(y)
+        self.n_rows, self.n_columns, self.stored = len(rows), source.n_columns or 0, rows.stored
+        indices = rows.indices - source.first_number
+        counts = np.bincount(indices, minlength=self.n_columns)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        self._columns = Compressed(indptr, np.empty(self.stored, np.int32), np.empty(self.stored))
+        scatter_entries(
+            rows.indptr[:-1].copy(), rows.indptr[1:], indices, 0, rows.data, 0, self.n_columns,
+            indptr[:-1].copy(), self._columns.indices, self._columns.data,
+        )  # fmt: skip
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target that came with the rows."""
+        return self._y
+
+    def read(self, lo: int, hi: int) -> ColumnBlock:
+        """Return columns lo to hi - 1."""
+        return ColumnBlock(lo, self.n_rows, self._columns.part(lo, hi).without_zeros())
 
 
 @contextmanager
@@ -178,7 +209,7 @@ def write_store(
             y=y,
             name_prefix=source.name_prefix,
             name_base=source.name_base or 0,
-            source=_origin(source),
+            source=_made_from(source),
         )
     return ColumnStore(path)
 
@@ -205,7 +236,7 @@ def write_rows(
             names=_all_names(source),
             name_prefix=source.name_prefix,
             name_base=source.name_base or 0,
-            source=_origin(source),
+            source=_made_from(source),
         )
     return RowStore(path)
 
@@ -245,14 +276,21 @@ class _Rows(Wrapper, RowSource):
         return write_store(scratch_for(self, self.work_folder()) / "now.cols", source).mapped()
 
 
+def _made_from(source: Source) -> dict[str, Any]:
+    """Return what a store records of the source it is made from."""
+    return {"format": source.format, "fingerprint": source.fingerprint()} | _origin(source)
+
+
 def _origin(source: Source) -> dict[str, Any]:
-    """Return where a store came from: the name of the file, never the folders above it."""
-    record: dict[str, Any] = {"format": source.format, "fingerprint": source.fingerprint()}
-    if source.path is not None and os.path.exists(source.path):
-        status = os.stat(source.path)
-        record |= {"path": os.path.basename(os.path.normpath(source.path))}
-        record |= {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-    return record | source.reading()
+    """Return which file a source is, by its name without the folders above it, and how it is read.
+
+    What this does not tell, the fingerprint does.
+    """
+    if source.path is None or not os.path.exists(source.path):
+        return source.reading()
+    status, name = os.stat(source.path), os.path.basename(os.path.normpath(source.path))
+    file = {"path": name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    return file | source.reading()
 
 
 def _same_store(source: Source, path: str) -> ColumnStore | None:
@@ -263,14 +301,9 @@ def _same_store(source: Source, path: str) -> ColumnStore | None:
         store = ColumnStore(path)
     except SourceError:
         return None
-    made_from, status, reading = store.meta["source"] or {}, os.stat(source.path), source.reading()
-    same = (
-        made_from.get("path") == os.path.basename(os.path.normpath(source.path))
-        and made_from.get("size") == status.st_size
-        and made_from.get("mtime_ns") == status.st_mtime_ns
-        and {key: made_from.get(key) for key in reading} == reading
-    )
-    if not reading:  # only the fingerprint tells how the file was read, such as its target
+    made_from = store.meta["source"] or {}
+    same = all(made_from.get(key) == value for key, value in _origin(source).items())
+    if not source.reading():  # only the fingerprint tells how the file was read, such as its target
         same = same and made_from.get("fingerprint") == source.fingerprint()
     return store if same else None
 

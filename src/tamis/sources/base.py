@@ -11,6 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -250,11 +251,6 @@ class ColumnSource(Source):
     def n_rows(self) -> int:
         """Number of rows."""
 
-    @property
-    def usual_width(self) -> int:
-        """Number of columns in a block that fits well in memory."""
-        return default_width(self.n_rows, self.n_columns or 0, self.stored)
-
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1."""
         return next(self.columns(hi - lo, lo, hi))
@@ -276,7 +272,8 @@ class ColumnSource(Source):
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream a range of columns; `columns` describes it."""
         total = self.n_columns or 0
-        last, step = wanted.end(total), wanted.width or self.usual_width
+        last = total if wanted.stop is None else min(wanted.stop, total)
+        step = wanted.width or default_width(self.n_rows, total, self.stored)
         for lo in range(wanted.start, last, step):
             hi = min(lo + step, last)
             yield self.read(lo, hi)
@@ -284,7 +281,9 @@ class ColumnSource(Source):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything at once: a CSC matrix or an array in Fortran order, and the target."""
-        return joined_columns(list(self.columns()), self.n_rows), self.target()
+        values = (block.values for block in self.columns())
+        parts = [part if isinstance(part, Compressed) else part.T for part in values]
+        return joined(parts, self.n_rows).T, self.target()
 
 
 class RowSource(Source):
@@ -301,11 +300,14 @@ class RowSource(Source):
         Whether the rows can be read more than once.
     whole_labels : bool
         Whether labels that are all whole numbers are integers.
+    first_number : int
+        Number of the first column in the blocks of `all_rows`.
     """
 
     axis: Literal["columns", "rows"] = "rows"
     rereadable: bool = True
     whole_labels: bool = False
+    first_number: int = 0
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream all rows in blocks of `size` rows, or of a size that fits well in memory."""
@@ -341,11 +343,6 @@ class RowSource(Source):
         The first column has the number `first_number`, which is known when all rows are read.
         """
         return self.batches(progress=progress)
-
-    @property
-    def first_number(self) -> int:
-        """Number of the first column in the blocks of `all_rows`."""
-        return 0
 
     @property
     def name(self) -> str:
@@ -384,7 +381,8 @@ class RowSource(Source):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything at once: a CSR matrix or an array in C order, and the target."""
-        return joined_rows(list(self.batches()), self.n_columns or 0), self.target()
+        parts = [block.values for block in self.batches()]
+        return joined(parts, self.n_columns or 0), self.target()
 
     def _row_ranges(self, size: int | None) -> Iterator[tuple[int, int]]:
         """Cut all rows into ranges of `size` rows."""
@@ -394,71 +392,40 @@ class RowSource(Source):
             yield lo, min(lo + step, length)
 
 
+def _of_other(name: str) -> Any:
+    """Return an attribute of a wrapper that is the one of the source inside it."""
+    return property(attrgetter(f"_source.{name}"))
+
+
 class Wrapper(Source):
     """A source around another one: its description is that of the other."""
 
+    format: ClassVar[Any] = _of_other("format")
+    path: Any = _of_other("path")
+    name_prefix: Any = _of_other("name_prefix")
+    name_base: Any = _of_other("name_base")
+    target_name: Any = _of_other("target_name")
+    memory: Any = _of_other("memory")
+    work: Any = _of_other("work")
+    n_rows: Any = _of_other("n_rows")
+    n_columns: Any = _of_other("n_columns")
+    stored: Any = _of_other("stored")
+    layout: Any = _of_other("layout")
+    target: Any = _of_other("target")
+    missing_target: Any = _of_other("missing_target")
+    names: Any = _of_other("names")
+    keys: Any = _of_other("keys")
+    details: Any = _of_other("details")
+    fingerprint: Any = _of_other("fingerprint")
+
     def __init__(self, source: Any) -> None:
-        self._source, self.format = source, source.format  # type: ignore[misc]
-        self.path, self.target_name = source.path, source.target_name
-        self.name_prefix, self.name_base = source.name_prefix, source.name_base
-        self.memory, self.work = source.memory, source.work
-
-    @property
-    def n_rows(self) -> Any:
-        """Number of rows."""
-        return self._source.n_rows
-
-    @property
-    def n_columns(self) -> Any:
-        """Number of columns, or None while unknown."""
-        return self._source.n_columns
-
-    @property
-    def stored(self) -> Any:
-        """Number of stored values of a sparse source, where that is known."""
-        return self._source.stored
-
-    @property
-    def layout(self) -> Any:
-        """Whether blocks are dense or sparse."""
-        return self._source.layout
-
-    def target(self) -> Any:
-        """Return the target stored with the data, or None."""
-        return self._source.target()
-
-    def missing_target(self) -> Any:
-        """Say how to give a target, if none was given."""
-        return self._source.missing_target()
-
-    def names(self) -> Any:
-        """Return the names of all columns, if the source knows them."""
-        return self._source.names()
-
-    def keys(self) -> Any:
-        """Return name and values of the column that names the rows, if there is one."""
-        return self._source.keys()
-
-    def details(self) -> Any:
-        """Return what else `tamis info` prints."""
-        return self._source.details()
-
-    def fingerprint(self) -> Any:
-        """Return a short hash of the data."""
-        return self._source.fingerprint()
+        self._source = source
 
 
 class ColumnWrapper(Wrapper, ColumnSource):
     """A source of columns around another one that changes its blocks; ranges stay ranges."""
 
-    def __init__(self, source: ColumnSource) -> None:
-        super().__init__(source)
-        self.portable = source.portable
-
-    @property
-    def usual_width(self) -> int:
-        """Number of columns in a block that fits well in memory."""
-        return int(self._source.usual_width)
+    portable: Any = _of_other("portable")
 
     @abstractmethod
     def change(self, block: ColumnBlock) -> ColumnBlock:
@@ -466,8 +433,7 @@ class ColumnWrapper(Wrapper, ColumnSource):
 
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the changed blocks."""
-        r = wanted
-        return map(self.change, self._source.columns(r.width, r.start, r.stop, r.progress))
+        return map(self.change, self._source.blocks(wanted))
 
 
 @dataclass(frozen=True)
@@ -554,40 +520,20 @@ def describe_target(y: npt.NDArray[Any] | None) -> str:
     classes, counts = np.unique(y, return_counts=True)
     if y.dtype.kind == "f" and np.any(classes != np.floor(classes)):
         return f"numbers from {classes[0]:g} to {classes[-1]:g}"
-    show = ", ".join(
-        f"{c:g} ({k})" if y.dtype.kind in "iuf" else f"{c} ({k})"
-        for c, k in list(zip(classes.tolist(), counts.tolist(), strict=True))[:6]
-    )
+    each = "{:g} ({})" if y.dtype.kind in "iuf" else "{} ({})"
+    show = ", ".join(map(each.format, classes[:6].tolist(), counts[:6].tolist()))
     return f"{len(classes)} classes: {show}{', ...' if len(classes) > 6 else ''}"
 
 
-def joined_columns(blocks: list[ColumnBlock], n_rows: int) -> Any:
-    """Return blocks of columns side by side: a CSC matrix, or an array in Fortran order."""
-    if not any(block.is_sparse for block in blocks):
-        values = np.empty((n_rows, sum(block.width for block in blocks)), order="F")
-        done = 0
-        for block in blocks:
-            values[:, done : done + block.width] = np.asarray(block.values)
-            done += block.width
-        return values
-    from scipy.sparse import csc_matrix, hstack
-
-    return hstack([
-        csc_matrix((b.values.data, b.values.indices, b.values.indptr), (n_rows, b.width))
-        if isinstance(b.values, Compressed) else csc_matrix(b.values) for b in blocks
-    ], format="csc")  # fmt: skip
-
-
-def joined_rows(blocks: list[RowBlock], n_columns: int) -> Any:
-    """Return blocks of rows one after the other: a CSR matrix, or an array in C order."""
-    if not any(block.is_sparse for block in blocks):
-        parts = [np.asarray(block.values) for block in blocks]
-        return np.concatenate(parts) if parts else np.zeros((0, n_columns))
+def joined(parts: list[Any], length: int) -> Any:
+    """Return vectors of some length one after the other: a CSR matrix, or an array in C order."""
+    if not any(isinstance(part, Compressed) for part in parts):
+        return np.ascontiguousarray(np.concatenate(parts)) if parts else np.zeros((0, length))
     from scipy.sparse import csr_matrix, vstack
 
     return vstack([
-        csr_matrix((b.values.data, b.values.indices, b.values.indptr), (b.height, n_columns))
-        if isinstance(b.values, Compressed) else csr_matrix(b.values) for b in blocks
+        csr_matrix((part.data, part.indices, part.indptr), (len(part), length))
+        if isinstance(part, Compressed) else csr_matrix(part) for part in parts
     ], format="csr")  # fmt: skip
 
 
@@ -617,8 +563,17 @@ def as_classes(found: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         raise InputError(
             f"{name} has {len(found):,} different labels, too many to be classes; make fewer"
         )
-    whole = found.dtype.kind == "f" and bool(np.all(np.abs(found) < 2**53))
-    return found.astype(np.int64) if whole else found
+    return whole_numbers(found) if found.dtype.kind == "f" else found
+
+
+def whole_numbers(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """Return labels as int64 when all of them are whole numbers, else unchanged.
+
+    >>> whole_numbers(np.array([1.0, -1.0])).tolist(), whole_numbers(np.array([0.5, 1.0])).tolist()
+    ([1, -1], [0.5, 1.0])
+    """
+    is_whole = bool(np.all(np.abs(y) < 2**53) and np.all(y == np.floor(y)))
+    return y.astype(np.int64) if is_whole else y
 
 
 def identity_of(path: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""Sources of a sparse matrix in memory, blocks of a scipy matrix, and labels as whole numbers."""
+"""Matrix files with a target beside them, and sources of a sparse matrix in memory."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,31 +13,108 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.kernels.counting_sort import begin_columns, count_places, scatter_entries
+from tamis.core.errors import SourceError
 from tamis.sources.base import (
     ColumnSource,
     Progress,
     RowSource,
+    Source,
     Wrapper,
+    as_path,
     default_width,
 )
+from tamis.sources.text_files import TextFile
+
+
+class MatrixFile(Source):
+    """A file that holds a matrix and no target.
+
+    Parameters
+    ----------
+    path : str or path
+        The matrix. Without `y` the target is NAME.y.npy or y.npy beside it, if there is one.
+    y : array, str or path, optional
+        The target, or an .npy file that holds it.
+    """
+
+    path: str
+    n_rows: int = 0
+    n_columns: int = 0
+
+    def __init__(self, path: str | os.PathLike[str], y: Any) -> None:
+        self.path = as_path(path)
+        self._bytes = TextFile(self.path)  # says in one sentence if it is not there
+        folder, name = os.path.split(self.path)
+        self._stem = os.path.splitext(name)[0]
+        beside = [os.path.join(folder, name) for name in (f"{self._stem}.y.npy", "y.npy")]
+        self._y = y if y is not None else next(filter(os.path.isfile, beside), None)
+
+    def missing_target(self) -> str | None:
+        """Return how to give a target, if none was given."""
+        if self._y is not None:
+            return None
+        return (
+            f"save one with numpy.save as {self._stem}.y.npy beside it, or name the file that "
+            "holds it with --y (y=)"
+        )
+
+    def target(self) -> npt.NDArray[Any] | None:
+        """Return the target given or found beside the file, or None."""
+        if self._y is not None:
+            is_path = isinstance(self._y, (str, os.PathLike))
+            y = load_y(as_path(self._y)) if is_path else self._y
+            self._y = one_for_each_row(y, self.path, self.n_rows)
+        return self._y
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the bytes of the file and of the target."""
+        fingerprint, y = self._bytes.fingerprint(), self.target()
+        if y is None:
+            return fingerprint
+        digest = hashlib.blake2b(fingerprint.encode(), digest_size=8)
+        digest.update(str(y.dtype).encode())
+        digest.update(np.ascontiguousarray(y.astype(str) if y.dtype == object else y).tobytes())
+        return digest.hexdigest()
+
+
+def one_for_each_row(y: Any, path: str, n_rows: int) -> npt.NDArray[Any]:
+    """Return a target as an array, or one sentence if it does not have a value for each row."""
+    values = np.asarray(y)
+    if values.shape != (n_rows,):
+        raise SourceError(
+            f"y has shape {values.shape} and {path} has {n_rows} rows; "
+            "give one target value for each row"
+        )
+    return values
+
+
+def load_y(path: str) -> npt.NDArray[Any]:
+    """Read a target that numpy.save wrote."""
+    try:
+        y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{path} cannot be read as a target; write it with numpy.save, without objects"
+        ) from error
+    return y
 
 
 class MatrixSource(ColumnSource, RowSource):
     """Sparse data held in memory, by columns and by rows alike."""
 
+    @cached_property
     @abstractmethod
-    def _read(self) -> Any:
-        """Return a canonical CSR or CSC matrix of float64 values."""
+    def _matrix(self) -> Any:
+        """A canonical CSR or CSC matrix of float64 values."""
 
     @property
     def stored(self) -> int:
         """Number of stored values."""
-        return int(self._read().nnz)
+        return int(self._matrix.nnz)
 
     @cached_property
     def _columns(self) -> Compressed:
-        matrix = self._read().tocsc()
+        matrix = self._matrix.tocsc()
         return Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
@@ -45,63 +124,21 @@ class MatrixSource(ColumnSource, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        return row_blocks(self._read().tocsr(), self.target(), size, progress)
+        return row_blocks(self._matrix.tocsr(), self.target(), size, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return the matrix and the target."""
-        return self._read(), self.target()
+        return self._matrix, self.target()
 
 
 class HeldRows(Wrapper, MatrixSource):
     """Sparse rows that fit the memory, by columns and by rows alike; read when first needed."""
 
-    @property
-    def stored(self) -> int:
-        """Number of stored values."""
-        return int(self._matrix.nnz)
+    stored: Any = MatrixSource.stored
 
     @cached_property
     def _matrix(self) -> Any:
         return self._source.load()[0]
-
-    def _read(self) -> Any:
-        return self._matrix
-
-
-class HeldColumns(Wrapper, ColumnSource):
-    """Columns in memory that a source of rows was turned into."""
-
-    def __init__(self, source: RowSource, columns: Compressed, y: npt.NDArray[Any] | None) -> None:
-        super().__init__(source)
-        self._columns, self._y = columns, y
-
-    @property
-    def stored(self) -> int:
-        """Number of stored values."""
-        return len(self._columns.data)
-
-    def target(self) -> npt.NDArray[Any] | None:
-        """Return the target that came with the rows."""
-        return self._y
-
-    def read(self, lo: int, hi: int) -> ColumnBlock:
-        """Return columns lo to hi - 1."""
-        return ColumnBlock(lo, self.n_rows, self._columns.part(lo, hi).without_zeros())
-
-
-def transposed(rows: Compressed, width: int) -> Compressed:
-    """Return the columns of sparse rows; rows are sorted inside each column."""
-    slots = np.empty(width, np.int64)
-    counts = np.zeros(width, np.int64)
-    count_places(rows.indices, counts)
-    total = int(begin_columns(counts, slots))
-    indptr = np.append(slots, total)
-    columns = Compressed(indptr, np.empty(total, np.int32), np.empty(total))
-    scatter_entries(
-        rows.indptr[:-1].copy(), rows.indptr[1:], rows.indices, 0, rows.data, 0, width, slots,
-        columns.indices, columns.data,
-    )  # fmt: skip
-    return columns
 
 
 def row_blocks(
@@ -109,25 +146,10 @@ def row_blocks(
 ) -> Iterator[RowBlock]:
     """Stream a canonical CSR matrix."""
     n_rows, n_columns = matrix.shape
-    whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
+    values = matrix.data.astype(np.float64, copy=False)
+    whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, values)
     step = size or default_width(n_columns, n_rows, matrix.nnz)
     for lo in range(0, n_rows, step):
         hi = min(lo + step, n_rows)
-        yield RowBlock(
-            lo, n_columns, _as_float(whole.part(lo, hi)), None if y is None else y[lo:hi]
-        )
+        yield RowBlock(lo, n_columns, whole.part(lo, hi), None if y is None else y[lo:hi])
         progress("reading rows", hi, n_rows)
-
-
-def _as_float(part: Compressed) -> Compressed:
-    return Compressed(part.indptr, part.indices, part.data.astype(np.float64, copy=False))
-
-
-def whole_numbers(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-    """Return labels as int64 when all of them are whole numbers, else unchanged.
-
-    >>> whole_numbers(np.array([1.0, -1.0])).tolist(), whole_numbers(np.array([0.5, 1.0])).tolist()
-    ([1, -1], [0.5, 1.0])
-    """
-    is_whole = bool(np.all(np.abs(y) < 2**53) and np.all(y == np.floor(y)))
-    return y.astype(np.int64) if is_whole else y

@@ -1,4 +1,7 @@
-"""Text files, plain or compressed (recognised by content), in chunks that end at line ends."""
+"""Text files, plain or compressed (recognised by content), in chunks that end at line ends.
+
+`in_order` works on the chunks ahead of the reader, with threads.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,27 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import IO, Any, cast
+from functools import partial
+from types import GeneratorType
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
+from tamis.kernels.threads import thread_count
 
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+A = TypeVar("A")
+B = TypeVar("B")
+
+_MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd"}
 _BOM = b"\xef\xbb\xbf"
+#: What unpacking a damaged file raises.
+_DAMAGE = (EOFError, OSError, zlib.error)
 #: A line longer than this is refused: a small compressed file can hold gigabytes of one byte.
 LONGEST_LINE = 512_000_000
 
@@ -47,8 +60,8 @@ class TextFile:
     #: Whether it can be read more than once.
     again: bool = True
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path = os.path.expanduser(os.fspath(path))
         self.done = self.skipped = 0
         if os.path.isdir(path):
             raise SourceError(f"{path} is a folder; give the path of a text file in it")
@@ -66,7 +79,7 @@ class TextFile:
             raise SourceError(f"{path} cannot be read ({error.strerror}); check it") from error
         if not head:
             raise SourceError(f"{path} is empty; give a file with at least one row")
-        self.compression = _compression(head)
+        self.compression = next((c for c in _MAGIC if head.startswith(_MAGIC[c])), "none")
 
     def chunks(
         self,
@@ -75,7 +88,7 @@ class TextFile:
         *,
         start: int = 0,
         stop: int | None = None,
-    ) -> Iterator[npt.NDArray[np.uint8]]:
+    ) -> Generator[npt.NDArray[np.uint8]]:
         """Stream the text in chunks of about `size` bytes, each ending with a newline.
 
         A line longer than that makes a longer chunk, one longer than `longest` is refused; a
@@ -140,11 +153,8 @@ class TextFile:
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk."""
-        digest = hashlib.blake2b(digest_size=8)
         with open(self.path, "rb") as raw:
-            while piece := raw.read(1 << 20):
-                digest.update(piece)
-        return digest.hexdigest()
+            return hashlib.file_digest(raw, partial(hashlib.blake2b, digest_size=8)).hexdigest()
 
     def _raw(self) -> IO[bytes]:
         """Return the bytes on disk."""
@@ -153,22 +163,20 @@ class TextFile:
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """Open the file and its text; damage inside becomes one sentence."""
-        damage: tuple[type[BaseException], ...] = (EOFError, OSError, zlib.error)
+        what = "" if self.compression == "none" else f"{self.compression} "
         with self._raw() as raw:
             text: Any = raw
             if self.compression == "gzip":
-                text = gzip.GzipFile(fileobj=raw, mode="rb")
+                text = _ToTheEnd(gzip.GzipFile(fileobj=raw, mode="rb"))
             elif self.compression == "bzip2":
-                text = bz2.BZ2File(raw, "rb")
+                text = _ToTheEnd(bz2.BZ2File(raw, "rb"))
             elif self.compression == "zstd":
                 import pyarrow as pa
 
-                text = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+                text = _ToTheEnd(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
             try:
-                packed = self.compression != "none"
-                yield raw, cast(IO[bytes], _ToTheEnd(text, damage)) if packed else text
-            except damage as error:
-                what = "" if self.compression == "none" else f"{self.compression} "
+                yield raw, text
+            except _DAMAGE as error:
                 raise DamageError(
                     f"{self.path} is a truncated or damaged {what}file near byte {raw.tell()} "
                     f"({str(error).rstrip('.')}); fetch or write it again"
@@ -188,7 +196,7 @@ class TextPipe(TextFile):
             head += more
         if not head:
             raise SourceError(f"{path} is empty; give at least one row")
-        self.compression = _compression(head)
+        self.compression = next((c for c in _MAGIC if head.startswith(_MAGIC[c])), "none")
         self._bytes: IO[bytes] = io.BufferedReader(_Rest(head, pipe, close))
 
     def fingerprint(self) -> str:
@@ -231,24 +239,19 @@ class _Rest(io.RawIOBase):
 class _ToTheEnd:
     """Gives all that can be unpacked of a damaged file before it raises."""
 
-    def __init__(self, text: Any, damage: tuple[type[BaseException], ...]) -> None:
-        self._text, self._damage = text, damage
+    def __init__(self, text: Any) -> None:
+        self._text = text
         self._error: BaseException | None = None
 
     def read(self, size: int) -> bytes:
         """So many bytes, or fewer at the end."""
-        pieces: list[bytes] = []
-        got = 0
-        while got < size and self._error is None:
-            try:
-                piece = self._text.read1(size - got)
-            except self._damage as error:
-                self._error = error
-                break
-            if not piece:
-                break
-            pieces.append(piece)
-            got += len(piece)
+        pieces, left = list[bytes](), size
+        try:
+            while left and self._error is None and (piece := self._text.read1(left)):
+                pieces.append(piece)
+                left -= len(piece)
+        except _DAMAGE as error:
+            self._error = error
         if not pieces and self._error is not None:
             raise self._error
         return b"".join(pieces)
@@ -256,10 +259,6 @@ class _ToTheEnd:
 
 def _as_array(parts: list[bytes | memoryview]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), dtype=np.uint8)
-
-
-def _compression(head: bytes) -> str:
-    return next((c for magic, c in _MAGIC.items() if head.startswith(magic)), "none")
 
 
 #: What standard input is called.
@@ -278,3 +277,41 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is ``-`` or the name of a pipe."""
     name = os.path.expanduser(os.fspath(path))
     return name == "-" or (os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode))
+
+
+def in_order(
+    items: Iterator[A], work: Callable[[A], B], *, read_in_thread: bool = True
+) -> Generator[B]:
+    """Do work on items with threads, reading ahead by one each; results come in order.
+
+    What reading raises comes after the results of what was read before; what work raises comes in
+    the place of its result, and is the end. Closing the iterator stops the threads and closes the
+    items: whoever holds them, as the frames of an error do, holds no file open. A pipe is to be
+    read in the caller's thread: nothing could stop a thread that waits for it.
+    """
+    workers = thread_count()
+    waiting: deque[Future[B]] = deque()
+    pool = ThreadPoolExecutor(workers + 1, thread_name_prefix="tamis-ahead")
+    end: SourceError | None = None
+    try:
+        while end is None:
+            coming = pool.submit(next, items, None) if read_in_thread else None
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+            try:
+                item = next(items, None) if coming is None else coming.result()
+            except SourceError as error:
+                end = error
+                continue
+            if item is None:
+                break
+            waiting.append(pool.submit(work, item))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        # Ctrl-C while a thread starts leaves one that nobody waits for, which may still be reading.
+        if isinstance(items, GeneratorType) and not items.gi_running:
+            items.close()
+    if end is not None:
+        raise end

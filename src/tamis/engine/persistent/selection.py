@@ -46,7 +46,7 @@ from tamis.engine.persistent.selection_state import (
 from tamis.engine.persistent.state_file import Record, last_commit, only_writer
 from tamis.engine.runs import Run
 from tamis.engine.selecting import describe_run
-from tamis.sources import Source, is_source, open_source
+from tamis.sources import Source, open_source
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Progress, silent
@@ -367,7 +367,7 @@ def source_of(
 ) -> tuple[Source, dict[str, Any]]:
     """Open the data to be fed; the key column of a table is not a feature."""
     given = None if names is None else Names.of(names)
-    if is_source(data):
+    if isinstance(data, Source):
         return data, facts
     if isinstance(data, str | os.PathLike):
         if key is not None and "keys" not in facts:
@@ -396,7 +396,7 @@ def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
 
 def name_of(data: Any) -> str:
     """Return a name for the data that is fed."""
-    path = data.path if is_source(data) else data
+    path = data.path if isinstance(data, Source) else data
     if not isinstance(path, str | os.PathLike):
         return "the data"
     name = masked(os.fspath(path), whole=True)

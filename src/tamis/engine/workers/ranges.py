@@ -21,7 +21,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ClusterError, InputError, SourceError
 from tamis.engine.loop import Scorer
 from tamis.kernels.threads import threads
-from tamis.sources.base import ColumnSource, Progress
+from tamis.sources.base import ColumnSource, Progress, default_width
 
 #: Columns in the first task.
 FIRST = 256
@@ -156,7 +156,7 @@ def tasks(
         for block in source.columns(width, start, progress=progress):
             yield Task(block.first, block.first + block.width, block=block)
         return
-    narrow = width or source.usual_width
+    narrow = width or default_width(source.n_rows, source.n_columns, source.stored)
     most = width or max(narrow, min(ROUND, BLOCKS * narrow))
     step, lo = width or min(FIRST, most), start
     while lo < source.n_columns:

@@ -19,13 +19,11 @@ def is_frame(data: Any) -> bool:
     """Return True for pandas, polars (lazy too) and Arrow tables, and whatever streams Arrow."""
     import narwhals as nw
 
-    if bool(nw.dependencies.is_polars_lazyframe(data)):
+    known = nw.dependencies
+    if known.is_polars_lazyframe(data) or known.is_into_dataframe(data):
         return True
-    return bool(nw.dependencies.is_into_dataframe(data)) or (
-        hasattr(data, "__arrow_c_stream__")
-        and not isinstance(data, np.ndarray)
-        and not nw.dependencies.is_into_series(data)
-    )
+    streams = hasattr(data, "__arrow_c_stream__") and not isinstance(data, np.ndarray)
+    return streams and not known.is_into_series(data)
 
 
 def is_series(data: Any) -> bool:
@@ -63,50 +61,44 @@ class MemorySource(ColumnSource):
     """
 
     format: ClassVar[str] = "memory"
+    n_rows: int = 0
+    n_columns: int = 0
+    stored: int | None = None
 
     def __init__(
         self, X: Any, y: Any = None, *, names: Names | None = None, first: int = 0
     ) -> None:
         import scipy.sparse as sp
 
-        self._first = first
+        self._first, self._names = first, names
         self._y = None if y is None else np.asarray(y)
-        self._frame = _as_frame(X) if is_frame(X) else None
-        self._names = names
-        if self._frame is not None:
-            self._matrix: Any = None
-            self._shape = (len(self._frame), len(self._frame.columns))
+        self._frame: Any = None
+        self._matrix: Any = None
+        if is_frame(X):
+            self._frame = _as_frame(X)
+            shape = (len(self._frame), len(self._frame.columns))
             if names is None:
                 self._names = Names.of(self._frame.columns)
         elif sp.issparse(X):
             # The one conversion: canonical compressed columns, shared with X where it has them.
-            self._matrix = compressed_columns(X)
-            self._shape = X.shape
+            self._matrix, shape = compressed_columns(X), X.shape
+            self.stored = self._matrix.stored
         else:
             self._matrix = np.asarray(X)
-            if self._matrix.ndim != 2:
+            shape = self._matrix.shape
+            if len(shape) != 2:
                 raise InputError(
-                    f"expected a table of rows and columns, got an array of {self._matrix.ndim} "
+                    f"expected a table of rows and columns, got an array of {len(shape)} "
                     "dimensions; use reshape(-1, 1) for one column"
                 )
-            self._shape = self._matrix.shape
-        if self._names is not None and len(self._names) != self._shape[1]:
-            raise InputError(f"{len(self._names)} names were given for {self._shape[1]} columns")
-        if self._y is not None and len(self._y) != self._shape[0]:
+        self.n_rows, self.n_columns = int(shape[0]), int(shape[1])
+        if self._names is not None and len(self._names) != self.n_columns:
+            raise InputError(f"{len(self._names)} names were given for {self.n_columns} columns")
+        if self._y is not None and len(self._y) != self.n_rows:
             raise InputError(
-                f"X has {self._shape[0]} rows but y has {len(self._y)}: inconsistent numbers of "
+                f"X has {self.n_rows} rows but y has {len(self._y)}: inconsistent numbers of "
                 "samples; give one target value for each row"
             )
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self._shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return int(self._shape[1])
 
     def missing_target(self) -> str | None:
         """Return how to give a target, if none was given."""
@@ -125,18 +117,13 @@ class MemorySource(ColumnSource):
         import scipy.sparse as sp
 
         if isinstance(self._matrix, Compressed):
-            m = self._matrix
-            return sp.csc_matrix((m.data, m.indices, m.indptr), shape=self._shape), self._y
+            m, shape = self._matrix, (self.n_rows, self.n_columns)
+            return sp.csc_matrix((m.data, m.indices, m.indptr), shape=shape), self._y
         return (self._matrix if self._frame is None else self.whole().values), self._y
-
-    @property
-    def stored(self) -> int | None:
-        """Number of stored values of a sparse matrix."""
-        return self._matrix.stored if isinstance(self._matrix, Compressed) else None
 
     def fingerprint(self) -> str:
         """Return a short hash of the shape and the values."""
-        digest = hashlib.blake2b(repr(self._shape).encode(), digest_size=8)
+        digest = hashlib.blake2b(repr((self.n_rows, self.n_columns)).encode(), digest_size=8)
         # Blocks are widened: the same numbers in other types have the same fingerprint.
         for block in self.columns():
             v = block.values

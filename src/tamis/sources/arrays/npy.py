@@ -14,19 +14,11 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.params import Number, check
 from tamis.sources.arrays.in_memory import refuse_rounding
-from tamis.sources.base import (
-    MEMORY,
-    ColumnSource,
-    Progress,
-    RowSource,
-    as_path,
-    seen_as,
-)
-from tamis.sources.target_file import TargetBeside
-from tamis.sources.text_files import TextFile
+from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, seen_as
+from tamis.sources.matrix import MatrixFile
 
 
-class NpyRows(RowSource):
+class NpyRows(MatrixFile, RowSource):
     """A two-dimensional array on disk, by rows; only the blocks in use are in memory.
 
     Parameters
@@ -43,8 +35,6 @@ class NpyRows(RowSource):
 
     format: ClassVar[str] = "npy"
 
-    path: str
-
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -54,8 +44,8 @@ class NpyRows(RowSource):
         work: str | os.PathLike[str] | None = None,
     ) -> None:
         check("npy", "memory", memory, Number(1, integer=True))
-        self.path, self.memory, self.work = as_path(path), memory, work
-        self._bytes = TextFile(self.path)  # says in one sentence if it is not there
+        super().__init__(path, y)
+        self.memory, self.work = memory, work
         try:
             self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except (ValueError, OSError, EOFError) as error:
@@ -69,32 +59,7 @@ class NpyRows(RowSource):
             )
         if self._array.dtype.kind not in "biuf":
             raise SourceError(f"{self.path} holds {self._array.dtype} values; store real numbers")
-        self._beside = TargetBeside(self.path, y, self.n_rows)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self._array.shape[0])
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return int(self._array.shape[1])
-
-    @property
-    def is_spread(self) -> bool:
-        """Whether columns are spread over more than the memory."""
-        flags = self._array.flags
-        spread = flags.c_contiguous and not flags.f_contiguous
-        return bool(spread and self._bytes.size > self.memory)
-
-    def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
-        return self._beside.missing()
-
-    def target(self) -> npt.NDArray[Any] | None:
-        """Return the target given or found beside the file, or None."""
-        return self._beside.values()
+        self.n_rows, self.n_columns = self._array.shape
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it, not the mapped array; the target goes along."""
@@ -105,30 +70,25 @@ class NpyRows(RowSource):
         """Stream blocks of `size` rows."""
         y = self.target()
         for lo, hi in self._row_ranges(size):
-            values = np.array(self._part(slice(lo, hi), slice(None)), np.float64, order="C")
+            values = np.array(self._part(np.s_[lo:hi]), np.float64, order="C")
             yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
             progress("reading rows", hi, self.n_rows)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Return everything at once: an array, and the target."""
-        whole = slice(None)
-        return np.array(self._part(whole, whole), np.float64), self.target()
+        return np.array(self._part(np.s_[:]), np.float64), self.target()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
         order = "Fortran" if self._array.flags.f_contiguous else "C"
         return {"bytes": self._bytes.size, "values": str(self._array.dtype), "order": order}
 
-    def fingerprint(self) -> str:
-        """Return a short hash of the bytes of the file and of the target."""
-        return self._beside.added_to(self._bytes.fingerprint())
-
-    def _part(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+    def _part(self, which: Any) -> npt.NDArray[Any]:
         """Return some of the array; whole numbers that floats cannot tell apart are refused."""
         # Touching what is mapped and no longer there would end the process.
         if os.path.exists(self.path) and os.path.getsize(self.path) < self._bytes.size:
             raise SourceError(f"{self.path} was cut off while it was read; write it again")
-        part: npt.NDArray[Any] = self._array[rows, columns]
+        part: npt.NDArray[Any] = self._array[which]
         refuse_rounding(part, f"{self.path}: some columns")
         return part
 
@@ -141,7 +101,7 @@ class NpySource(NpyRows, ColumnSource):
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read columns lo to hi - 1, without others."""
-        values = np.array(self._part(slice(None), slice(lo, hi)), np.float64, order="F")
+        values = np.array(self._part(np.s_[:, lo:hi]), np.float64, order="F")
         return ColumnBlock(lo, self.n_rows, values)
 
 
@@ -154,4 +114,6 @@ def open_npy(
 ) -> NpyRows:
     """Open an array; in a large one in C order, a column is spread over the whole file."""
     rows = NpyRows(path, y, memory=memory, work=work)
-    return rows if rows.is_spread else seen_as(NpySource, rows)
+    flags = rows._array.flags
+    is_spread = flags.c_contiguous and not flags.f_contiguous and rows._bytes.size > rows.memory
+    return rows if is_spread else seen_as(NpySource, rows)

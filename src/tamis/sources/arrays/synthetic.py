@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.params import Number, check
 from tamis.sources.base import ColumnRange, ColumnSource, default_width
+from tamis.sources.rebatch import join, rebatch
 
 #: Columns drawn together; part of what defines a stream, never to be changed.
 LOT = 4096
@@ -47,6 +48,9 @@ class SparseStream(ColumnSource):
     """
 
     format: ClassVar[str] = "synthetic"
+    layout: ClassVar[Literal["dense", "sparse"]] = "sparse"
+    n_rows: int = 0
+    n_columns: int = 0
 
     def __init__(
         self,
@@ -61,7 +65,7 @@ class SparseStream(ColumnSource):
         check("SparseStream", "informative", informative, Number(0, n_columns // 4, integer=True))
         check("SparseStream", "nonzeros", nonzeros, Number(0, n_rows))
         check("SparseStream", "random_state", random_state, Number(0, integer=True))
-        self._n_rows, self._n_columns = n_rows, n_columns
+        self.n_rows, self.n_columns = n_rows, n_columns
         self.nonzeros = nonzeros
         self.random_state = random_state
         step = n_columns / max(informative, 1)
@@ -70,16 +74,6 @@ class SparseStream(ColumnSource):
         self._y = np.zeros(n_rows, dtype=np.int64)
         self._y[np.random.default_rng((random_state, 0)).permutation(n_rows)[: n_rows // 2]] = 1
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self._n_columns
-
     def target(self) -> npt.NDArray[Any]:
         """Return the classes, 0 and 1."""
         return self._y
@@ -87,34 +81,22 @@ class SparseStream(ColumnSource):
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the columns; nothing is kept."""
         start, last = wanted.start, wanted.end(self.n_columns)
-        step, first = wanted.width or self.usual_width, start
-        waiting: list[Compressed] = []
-        have = 0
-        for lot in range(start - start % LOT, last, LOT):
-            part = self._lot(lot)
-            waiting.append(part.part(max(start - lot, 0), min(len(part), last - lot)))
-            have += len(waiting[-1])
-            while have >= step or (lot + LOT >= last and have):
-                whole = _joined(waiting)
-                width_now = min(step, have)
-                yield ColumnBlock(first, self.n_rows, whole.part(0, width_now))
-                first, have = first + width_now, have - width_now
-                waiting = [whole.part(width_now, len(whole))]
-                wanted.progress("reading columns", first, self.n_columns)
-
-    @property
-    def usual_width(self) -> int:
-        """Number of columns in a block that fits well in memory."""
-        stored = int(self.nonzeros * self.n_columns)
-        return default_width(self.n_rows, self.n_columns, stored)
-
-    layout: ClassVar[Literal["dense", "sparse"]] = "sparse"
+        stored = int(self.nonzeros * self.n_columns)  # about
+        step = wanted.width or default_width(self.n_rows, self.n_columns, stored)
+        pieces = (
+            (None, self._lot(lot).part(max(start - lot, 0), min(LOT, last - lot)))
+            for lot in range(start - start % LOT, last, LOT)
+        )
+        for _, values in rebatch(pieces, step):
+            yield ColumnBlock(start, self.n_rows, values)
+            start += len(values)
+            wanted.progress("reading columns", start, self.n_columns)
 
     def load(self) -> tuple[Any, npt.NDArray[Any]]:
         """Return everything as a scipy CSC matrix, and the classes."""
         from scipy.sparse import csc_matrix
 
-        v = _joined([self._lot(lot) for lot in range(0, self.n_columns, LOT)])
+        _, v = join([(None, self._lot(lot)) for lot in range(0, self.n_columns, LOT)])
         shape = (self.n_rows, self.n_columns)
         return csc_matrix((v.data, v.indices, v.indptr), shape=shape), self._y
 
@@ -152,15 +134,3 @@ class SparseStream(ColumnSource):
         mine = np.flatnonzero(self._y == k % 2)
         share = 0.25 + 0.35 * (k + 1) / max(len(self.planted), 1)
         return rng.permutation(mine)[: max(4, int(share * len(mine)))]
-
-
-def _joined(parts: list[Compressed]) -> Compressed:
-    if len(parts) == 1:
-        return parts[0]
-    starts = np.cumsum([0] + [p.stored for p in parts])
-    indptr = [p.indptr[1:] + start for p, start in zip(parts, starts, strict=False)]
-    return Compressed(
-        np.concatenate([np.zeros(1, np.int64), *indptr]),
-        np.concatenate([p.indices for p in parts]),
-        np.concatenate([p.data for p in parts]),
-    )

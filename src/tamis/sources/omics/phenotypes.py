@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
-from tamis.sources.matrix import whole_numbers
+from tamis.sources.base import whole_numbers
 from tamis.sources.text_files import TextFile
 
 _NONE = ("-9", "NA", "nan", "NaN", "")
@@ -49,7 +49,7 @@ def read_phenotypes(
 ) -> npt.NDArray[Any] | None:
     """Read the target from an .npy file, or from a text file in the order of the individuals."""
     if path.endswith(".npy"):
-        from tamis.sources.target_file import load_y
+        from tamis.sources.matrix import load_y
 
         return load_y(path)
     lines = _table(path)

@@ -20,8 +20,8 @@ from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import ColumnSource, Progress, RowSource, as_path
+from tamis.sources.matrix import one_for_each_row
 from tamis.sources.omics.phenotypes import phenotype, read_phenotypes
-from tamis.sources.target_file import one_for_each_row
 from tamis.sources.text_files import TextFile
 
 #: Bytes of genotypes that one pass over the file holds when rows are wanted.

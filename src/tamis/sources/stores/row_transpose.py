@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
-from tamis.sources.base import Progress, RowSource
-from tamis.sources.matrix import whole_numbers
+from tamis.sources.base import Progress, RowSource, whole_numbers
 from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.sparse_runs import SparseRuns
 

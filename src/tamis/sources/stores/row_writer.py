@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
-from tamis.sources.matrix import whole_numbers
+from tamis.sources.base import whole_numbers
 from tamis.sources.rebatch import Piece, join
 from tamis.sources.stores.row_blocks import LINE, VALUES, write_block
 from tamis.sources.stores.row_store import RowStore

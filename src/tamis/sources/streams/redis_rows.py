@@ -27,10 +27,10 @@ from tamis.sources.base import (
     RowPlace,
     RowRange,
     RowSource,
-    joined_rows,
+    joined,
     silent,
+    whole_numbers,
 )
-from tamis.sources.matrix import whole_numbers
 from tamis.sources.streams.redis_stream import Entry, Stream, id_key
 from tamis.sources.text.svmlight_chunks import parse_chunk
 
@@ -157,7 +157,7 @@ class RedisSource(RowSource):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything that was there: a CSR matrix, and the target."""
-        return joined_rows(list(self.all_rows()), self.n_columns), self.target()
+        return joined([block.values for block in self.all_rows()], self.n_columns), self.target()
 
     @property
     def stored(self) -> int:

@@ -25,11 +25,11 @@ from tamis.core.files import scratch_folder
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.sources.base import MEMORY, Progress, RowSource, as_path, describe_target, silent
+from tamis.sources.matrix import load_y
 from tamis.sources.rebatch import rebatch
 from tamis.sources.tables.table_columns import floats, kind_of, name_one, no_such, target_values
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
-from tamis.sources.target_file import load_y
 
 #: Lines of a table read at a time.
 _LINES = 1 << 18

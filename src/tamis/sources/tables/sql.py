@@ -28,7 +28,7 @@ from tamis.sources.base import (
     RowSource,
     as_path,
     default_width,
-    joined_rows,
+    joined,
 )
 from tamis.sources.tables.table_columns import kind_of, name_one
 from tamis.sources.tables.table_files import of_height
@@ -150,7 +150,7 @@ class SqlSource(RowSource):
         blocks = list(self.batches())
         if self.target_name is not None and blocks:
             self._y = np.concatenate([np.asarray(block.y) for block in blocks])
-        return joined_rows(blocks, self.n_columns), self.target()
+        return joined([block.values for block in blocks], self.n_columns), self.target()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""

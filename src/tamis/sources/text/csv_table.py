@@ -1,10 +1,17 @@
-"""Rows of comma- or tab-separated values with a line of names above them."""
+"""Rows of comma- or tab-separated values with a line of names above them.
+
+Arrow parses the text (`CsvText`); what it cannot know is here: that a line must have an end, that
+NUL is not text, that the last quote must be closed, and which line of the file a record begins on.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -25,8 +32,8 @@ from tamis.sources.base import (
     as_path,
     seen_as,
     silent,
+    whole_numbers,
 )
-from tamis.sources.matrix import whole_numbers
 from tamis.sources.tables.table import TableSource
 from tamis.sources.tables.table_columns import (
     Roles,
@@ -39,7 +46,17 @@ from tamis.sources.tables.table_columns import (
     sorted_words,
 )
 from tamis.sources.tables.table_files import MemoryTable, of_height
-from tamis.sources.text.csv_text import LONGEST_LINE, CsvText, LongRecordError, NotANumberError
+from tamis.sources.text_files import TextFile
+
+#: Bytes of a line, at most, unless more are allowed.
+LONGEST_LINE = 8_000_000
+#: Bytes of text looked through at a time on the way to the parser.
+_PIECE = 1 << 20
+#: Bytes that Arrow parses at a time to begin with; it reads some thirty of these ahead.
+_BLOCK = 1 << 20
+
+_COLUMNS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): (.*)")
 
 #: A word that is a number; a column of which half are is no column of words.
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
@@ -74,21 +91,20 @@ class CsvRows(RowSource):
         Bytes to use, about, and a folder for what needs more.
     """
 
-    format: ClassVar[str] = "csv"
-
     path: str
+    format: ClassVar[str] = "csv"
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         target: str | None = None,
         *,
-        key: str | None = None,
-        ignore: str | Iterable[str] = (),
-        categorical: str | Iterable[str] = (),
         delimiter: str | None = None,
         header: bool = True,
         na: str | Iterable[str] = (),
+        key: str | None = None,
+        ignore: str | Iterable[str] = (),
+        categorical: str | Iterable[str] = (),
         longest_line: int = LONGEST_LINE,
         memory: int = MEMORY,
         work: str | os.PathLike[str] | None = None,
@@ -107,9 +123,13 @@ class CsvRows(RowSource):
         self._roles = Roles(target, key, ignore, categorical)
         self.target_name = target
         self._how = repr((self._roles.options, delimiter, header, gaps))
-        self._row_labels = row_labels(self._text.names)
         names = self._text.names
-        self._features = self._roles.features(self._where(), names, self._row_labels)
+        self._row_labels = row_labels(names)
+        where = self.path
+        other = next((d for d in ";\t|" if len(names) == 1 and d in names[0]), delimiter)
+        if other != delimiter:
+            where += f" (is the delimiter {other!r}? say so with delimiter=)"
+        self._features = self._roles.features(where, names, self._row_labels)
         self._n_rows: int | None = None
         self._types: dict[str, Any] = {}
         self._words: dict[str, Any] = {}
@@ -167,8 +187,7 @@ class CsvRows(RowSource):
         for batch in of_height(self._batches(self._features), size):
             values = np.empty((batch.num_rows, self.n_columns))
             for j, name in enumerate(self._features):
-                column = batch.column(name)
-                words = self._words.get(name)
+                column, words = batch.column(name), self._words.get(name)
                 values[:, j] = floats(column) if words is None else coded(column, words)
             y = None if self._y is None else self._y[done : done + len(values)]
             yield RowBlock(done, self.n_columns, values, y)
@@ -188,24 +207,15 @@ class CsvRows(RowSource):
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
         self._learn()
-        file = self._text.file
+        file, passed_over = self._text.file, self._roles.passed_over(self._row_labels)
         details = {"bytes": file.size, "compression": file.compression}
-        details |= {"columns_of_words": len(self._words)}
-        return details | self._roles.passed_over(self._row_labels)
+        return details | {"columns_of_words": len(self._words)} | passed_over
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of how it is read."""
         digest = hashlib.blake2b(self._text.file.fingerprint().encode(), digest_size=8)
         digest.update(self._how.encode())
         return digest.hexdigest()
-
-    def _where(self) -> str:
-        """Return the path, with a hint where the delimiter looks wrong."""
-        only = self._text.names[0] if len(self._text.names) == 1 else ""
-        other = next((d for d in ";\t|" if d in only), None)
-        if other is None or other == self._text.delimiter:
-            return self.path
-        return f"{self.path} (is the delimiter {other!r}? say so with delimiter=)"
 
     def fits(self) -> bool:
         """Return whether the file should fit the memory."""
@@ -222,8 +232,8 @@ class CsvRows(RowSource):
             return
         import pyarrow as pa
 
-        names = [*self._features]
-        names += [] if self._roles.target is None else [self._roles.target]
+        target = self._roles.target
+        names = [*self._features, *([] if target is None else [target])]
         self._types = {name: self._guess(name) for name in names}
         while True:
             try:
@@ -260,8 +270,7 @@ class CsvRows(RowSource):
         for batch in self._batches(names):
             n_rows += batch.num_rows
             for name in in_words:
-                both = [words[name], batch.column(name)]
-                words[name] = sorted_words(pa.concat_arrays(both))
+                words[name] = sorted_words(pa.concat_arrays([words[name], batch.column(name)]))
             for name in set(whole) - set(in_words):
                 refuse_rounding(batch.column(name), f"{self.path}: column {name!r}")
             if self._roles.target is not None:
@@ -275,14 +284,11 @@ class CsvRows(RowSource):
             self._refuse_mixed(name, words[name])
         self._words, self._y = words, _target(labels) if labels else None
         self._n_rows = n_rows
-        if room > 0:
-            self._hold(pa.Table.from_batches(held))
-
-    def _hold(self, table: Any) -> None:
-        """Keep a small file as a table in memory."""
-        file = MemoryTable(table.select(self._features), self.path, self.format)
-        requested = tuple(n for n in self._roles.categorical if n in self._features)
-        self._held = TableSource(file, Roles(categorical=requested), self._y)
+        if room > 0:  # keep a small file as a table in memory
+            table = pa.Table.from_batches(held).select(self._features)
+            requested = tuple(n for n in self._roles.categorical if n in self._features)
+            file = MemoryTable(table, self.path, self.format)
+            self._held = TableSource(file, Roles(categorical=requested), self._y)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:
         """Raise one sentence for numbers with something else among them."""
@@ -333,3 +339,209 @@ def _target(labels: list[Any]) -> npt.NDArray[Any]:
     except pa.ArrowInvalid:
         found: npt.NDArray[Any] = column.to_numpy()
         return found if column.null_count else found.astype(str)
+
+
+class NotANumberError(Exception):
+    """A column that was taken for numbers holds something else."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class LongRecordError(Exception):
+    """A record is longer than what is parsed at a time; more will be, so read again."""
+
+
+class CsvText:
+    """A file of separated values.
+
+    Parameters
+    ----------
+    path : str
+        Plain or compressed, recognised by content.
+    delimiter : str
+        What stands between values.
+    header : bool
+        Whether the first line holds the names; else columns are called x0, x1, ...
+    gaps : sequence of str
+        Texts that mean a missing value, besides an empty one, NA, NaN and null.
+    longest_line : int
+        Bytes of a line, at most.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns.
+    guessed : dict
+        What the first lines hold, by name: Arrow types.
+    """
+
+    def __init__(
+        self, path: str, delimiter: str, header: bool, gaps: Sequence[str], longest_line: int
+    ) -> None:
+        import pyarrow.csv
+
+        self.path, self.delimiter, self.header = path, delimiter, header
+        self.longest_line = longest_line
+        self.file = TextFile(path)
+        known = pyarrow.csv.ConvertOptions().null_values
+        self._gaps = [*known, "NA", "N/A", *gaps]
+        self.names: list[str] = []
+        self._block = min(_BLOCK, longest_line)
+        schema: Any = None
+        while schema is None:
+            try:
+                text = _Lines(self.file, longest_line)
+                with self._one_sentence(), self._open({}, None, text) as reader:
+                    schema = reader.schema
+            except LongRecordError:
+                continue
+        self.names = schema.names if header else [f"x{i}" for i in range(len(schema.names))]
+        self.guessed = dict(zip(self.names, schema.types, strict=True))
+
+    def batches(self, types: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
+        """Stream record batches of some columns, of the types given.
+
+        Raises
+        ------
+        NotANumberError
+            If a column of numbers holds something else.
+        LongRecordError
+            If a record is longer than expected; another try expects longer ones.
+        """
+        text, n_rows = _Lines(self.file, self.longest_line), 0
+        with self._one_sentence(), self._open(types, names, text) as reader:
+            for batch in reader:
+                if batch.num_rows:
+                    n_rows += batch.num_rows
+                    yield batch
+        if text.quotes % 2:
+            self._refuse_open_quote(n_rows + self.header)
+
+    def _open(self, types: Mapping[str, Any], names: Sequence[str] | None, text: _Lines) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv
+
+        reading = pyarrow.csv.ReadOptions(
+            use_threads=False,  # Arrow tells the row of a fault only then, and is as fast
+            block_size=self._block,
+            column_names=self.names if self.names and not self.header else None,
+            autogenerate_column_names=not self.header and not self.names,
+        )
+        parsing = pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        converting = pyarrow.csv.ConvertOptions(
+            column_types=dict(types), include_columns=None if names is None else list(names),
+            null_values=self._gaps, strings_can_be_null=True,
+        )  # fmt: skip
+        return pyarrow.csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting)
+
+    @contextmanager
+    def _one_sentence(self) -> Iterator[None]:
+        """Turn what Arrow raises into one sentence."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except pa.ArrowException as error:
+            raise SourceError(self.sentence(error)) from error
+
+    def sentence(self, error: Exception) -> str:
+        """Say what Arrow found wrong, naming the file and the line."""
+        said = " ".join(str(error).split())
+        if match := _COLUMNS.search(said):
+            row, expected, got = map(int, match.groups())
+            begins, ends = self._lines_of(row)
+            what = "value" if got == 1 else "values"
+            remedy = "fix or remove the line" if begins == ends else "close the quote opened there"
+            return (
+                f"{self.path} line {begins} has {got} {what} where the lines before have "
+                f"{expected}; {remedy}"
+            )
+        if match := _VALUE.search(said):
+            name = self.names[int(match[1])] if self.names else f"number {int(match[1]) + 1}"
+            where = f" line {self._lines_of(int(match[2]))[0]}" if match[2] else ""
+            if match[3] == "double":
+                raise NotANumberError(name) from error
+            return f"{self.path}{where}, column {name!r}: {match[4]}; save the file as UTF-8"
+        if "straddles" in said or "straddling" in said:
+            if self._block < self.longest_line:
+                self._block = min(4 * self._block, self.longest_line)
+                raise LongRecordError from error
+            return (
+                f"{self.path} has a value of more than {self.longest_line:,} bytes over several "
+                "lines; look for a quote that is never closed"
+            )
+        if "Empty CSV" in said:
+            return f"{self.path} holds no line; give a file with a header and at least one row"
+        return f"{self.path} cannot be read as separated values ({said.rstrip('.')[:200]}); fix it"
+
+    def _lines_of(self, row: int) -> tuple[int, int]:
+        """First and last line of the file that record number `row` takes, all from 1."""
+        begins, line, is_open = 0, 0, False
+        for chunk in self.file.chunks(_PIECE, self.longest_line):
+            for text in bytes(chunk.data).split(b"\n")[:-1]:
+                line += 1
+                if not is_open and not text.strip(b"\r"):
+                    continue  # Arrow passes over empty lines
+                if not is_open:
+                    begins, row = line, row - 1
+                is_open ^= text.count(b'"') % 2 == 1
+                if row == 0 and not is_open:
+                    return begins, line
+        return begins, line
+
+    def _refuse_open_quote(self, records: int) -> None:
+        """Raise one sentence if the last quote is never closed, which Arrow takes for its end.
+
+        Quotes inside a value, as in 5" nails, open nothing: then each line is a record.
+        """
+        filled = 0
+        for chunk in self.file.chunks(_PIECE, self.longest_line):
+            filled += sum(bool(line.strip(b"\r")) for line in bytes(chunk.data).split(b"\n"))
+        if records < filled:
+            begins, _ = self._lines_of(-1)
+            raise SourceError(
+                f"{self.path} line {begins}: a quote is opened and never closed; close it"
+            )
+
+
+class _Lines(io.RawIOBase):
+    """The text as a file to read from; lines without end and NUL bytes are refused on the way."""
+
+    def __init__(self, file: TextFile, longest: int) -> None:
+        self._path = file.path
+        self._chunks = file.chunks(_PIECE, longest)
+        self._lines = self.quotes = 0
+        self._buffer = io.BytesIO()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        parts: list[bytes] = []
+        while size != 0:
+            if part := self._buffer.read(size):
+                parts.append(part)
+                size -= len(part)
+            elif (chunk := next(self._chunks, None)) is not None:
+                self._buffer = io.BytesIO(self._looked_at(bytes(chunk.data)))
+            else:
+                break
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._chunks.close()
+        super().close()
+
+    def _looked_at(self, data: bytes) -> bytes:
+        at = data.find(b"\0")
+        if at >= 0:
+            line = self._lines + data.count(b"\n", 0, at) + 1
+            raise SourceError(
+                f"{self._path} line {line} holds a NUL byte, so it is damaged or not plain text; "
+                "save it as UTF-8"
+            )
+        self._lines += data.count(b"\n")
+        self.quotes += data.count(b'"')
+        return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ Text = npt.NDArray[np.uint8]
 
 #: Tokens for Python that a chunk has room for at first; a chunk with more is parsed twice.
 _SLOW = 1000
+#: A token ends before a blank, the end of a line or a comment.
+_TOKEN = re.compile(rb"[^ \t\r\n#]*")
 #: Shown of a token that is wrong.
 _SHOWN = 40
 
@@ -97,34 +100,22 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
     rows = Compressed(indptr[: n_rows + 1], indices[:entries], values[:entries])
     too_large = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values, rows.indptr)
-    labels = labels[:n_rows]
+    labels, bad = labels[:n_rows], bad[:count]
     fault = None
-    if skip:
-        labels, rows, skipped = _without(labels, rows, bad[:count], too_large)
+    if skip and too_large:
+        # Rows with a number that is too large are left out, and listed with the bad lines.
+        first = dict(reversed(too_large))  # one for each row, its first
+        more = np.array([(fault.kind, fault.at) for fault in first.values()], dtype=np.int64)
+        bad = np.concatenate([bad, more])
+        bad = bad[np.argsort(bad[:, 1], kind="stable")]
+        good = np.setdiff1d(np.arange(n_rows), list(first))
+        labels, rows = labels[good], rows.pick(good)
         found[kernel.ROWS], found[kernel.ENTRIES] = len(rows), rows.stored
-        return Chunk(text, labels, rows, found, None, skipped)
-    if too_large:
+    elif too_large:
         fault = too_large[0][1]
     elif found[kernel.FAULT] != kernel.FINE:
         fault = Fault(int(found[kernel.FAULT]), int(found[kernel.FAULT_AT]))
     return Chunk(text, labels, rows, found, fault, bad)
-
-
-def _without(
-    labels: npt.NDArray[np.float64],
-    rows: Compressed,
-    bad: npt.NDArray[np.int64],
-    too_large: list[tuple[int, Fault]],
-) -> tuple[npt.NDArray[np.float64], Compressed, npt.NDArray[np.int64]]:
-    """Leave out the rows with a number that is too large, and list them with the bad lines."""
-    if too_large:
-        first = dict(reversed(too_large))  # one for each row, its first
-        good = np.setdiff1d(np.arange(len(rows)), list(first))
-        more = np.array([(fault.kind, fault.at) for fault in first.values()], dtype=np.int64)
-        bad = np.concatenate([bad, more])
-        bad = bad[np.argsort(bad[:, 1], kind="stable")]
-        labels, rows = labels[good], rows.pick(good)
-    return labels, rows, bad
 
 
 def _slow_numbers(
@@ -150,16 +141,9 @@ def _slow_numbers(
 
 def _token(text: Text, at: int) -> str:
     """Return the token that begins at a byte."""
-    end = at
-    while int(text[end]) not in (
-        kernel.SPACE,
-        kernel.TAB,
-        kernel.RETURN,
-        kernel.NEWLINE,
-        kernel.HASH,
-    ):
-        end += 1
-    return text[at:end].tobytes().decode("utf-8", "backslashreplace")
+    found = _TOKEN.match(text.data, at)
+    assert found is not None
+    return found[0].decode("utf-8", "backslashreplace")
 
 
 def sentence(path: str, chunk: Chunk, fault: Fault, lines_before: int) -> str:
@@ -177,15 +161,25 @@ def sentence(path: str, chunk: Chunk, fault: Fault, lines_before: int) -> str:
 
 def _explain(kind: int, token: str) -> str:
     """Finish the sentence about a token."""
-    if kind == kernel.BAD_LABEL:
-        return _explain_label(token)
+    try:
+        is_finite = math.isfinite(float(token))
+    except ValueError:
+        is_finite = True
+    if kind == kernel.BAD_LABEL and "," in token:
+        return "is a list of labels (multi-label); expected one number at the start of each line"
+    if kind == kernel.BAD_LABEL and ":" in token:
+        return "stands where the label should; expected a number at the start of each line"
+    if kind == kernel.BAD_LABEL and not is_finite:
+        return "is not a finite label; expected a number at the start of each line"
     if kind in (kernel.BAD_VALUE, kernel.NOT_FINITE):
-        if _is_not_finite(token):
+        if not is_finite:
             return "is not a finite value; expected a number such as 1, -0.5 or 1e-3"
         return "is not a number; expected a value such as 1, -0.5 or 1e-3 after the colon"
     if kind == kernel.BAD_INDEX and ":" in token:
         return "has no whole number before the colon; expected index:value with an index from 0 up"
     return {
+        kernel.BAD_LABEL: "is not a number (a string label); expected numbers, so number the "
+        "classes first",
         kernel.BAD_INDEX: "has no colon; expected index:value",
         kernel.BAD_QID: "is not a query number; expected qid: and a whole number",
         kernel.INDEX_TOO_SMALL: "has index 0 where indices count from 1; use zero_based=True",
@@ -193,20 +187,3 @@ def _explain(kind: int, token: str) -> str:
         kernel.NOT_RISING: "does not follow in order; expected indices that rise inside a row",
         kernel.LONE_RETURN: "is a carriage return without a newline; expected the end of a line",
     }[kind]
-
-
-def _explain_label(token: str) -> str:
-    if "," in token:
-        return "is a list of labels (multi-label); expected one number at the start of each line"
-    if ":" in token:
-        return "stands where the label should; expected a number at the start of each line"
-    if _is_not_finite(token):
-        return "is not a finite label; expected a number at the start of each line"
-    return "is not a number (a string label); expected numbers, so number the classes first"
-
-
-def _is_not_finite(token: str) -> bool:
-    try:
-        return not math.isfinite(float(token))
-    except ValueError:
-        return False
