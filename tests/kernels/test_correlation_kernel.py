@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.core.blocks import ColumnBlock
 from tamis.kernels import correlation as kernels
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column
 
@@ -92,12 +93,9 @@ def test_strength_is_the_multiple_correlation_and_layouts_agree_to_the_bit(
     y = np.unique(np.random.default_rng(seed).integers(0, k, n), return_inverse=True)[1]
     form = target_form(y, numeric)
     results = []
-    for kernel, data in (
-        (kernels.relevance_dense, (table,)),
-        (kernels.relevance_compressed, compressed(table)),
-    ):
+    for data in ColumnBlock.of(table).arrays, (np.empty(0), *compressed(table)):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
-        picked(kernel, compiled)(*data, *form, 0.125, 0, width, strength, level)
+        picked(kernels.relevance, compiled)(*data, *form, 0.125, 0, width, strength, level)
         assert strength[-1] == level[-1] == -7.0
         results.append((strength[:-1].tobytes(), level[:-1].tobytes()))
     assert results[0] == results[1]
@@ -174,14 +172,12 @@ def test_pair_correlation_is_that_of_the_dense_columns(compiled, table, data):
     alive = np.array([data.draw(st.booleans()) for _ in range(width)], dtype=np.bool_)
     lists = (heads, nodes, numbers, means, squares, alive, n)
     out = np.zeros((width, width))
-    picked(kernels.pair_correlation_many, compiled)(*ready, 0, width, *lists, 0, out)
+    run = picked(kernels.pair_correlation, compiled)
+    run(*ready, 0, width, *lists, 0, out)
     for i in range(width):
-        a, b = indptr[i], indptr[i + 1]
-        one = np.zeros(width)
-        picked(kernels.pair_correlation, compiled)(
-            rows[a:b], values[a:b], means[i], squares[i], *lists, one
-        )
-        assert np.array_equal(one, out[i])
+        one = np.zeros((1, width))
+        run(*ready, i, i + 1, *lists, i, one)
+        assert np.array_equal(one[0], out[i])
         for s in np.flatnonzero(alive):
             varies = np.ptp(table[:, i]) > 0 and np.ptp(table[:, s]) > 0
             wanted = np.corrcoef(table[:, i], table[:, s])[0, 1] if varies else 0.0

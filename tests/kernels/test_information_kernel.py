@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.core.blocks import ColumnBlock
 from tamis.kernels import information as kernels
 from tamis.kernels.information import entropy_table
 from tamis.kernels.levels import encode
@@ -100,13 +101,10 @@ def test_both_layouts_give_strength_and_level_to_the_bit(
     indptr = np.cumsum([0, *map(len, nonzero)]).astype(np.int64)
     rows = np.concatenate(nonzero).astype(np.int32)
     values = np.concatenate([c[z] for c, z in zip(dense.T, nonzero, strict=True)])
-    for kernel, data in (
-        (kernels.relevance_dense, (dense,)),
-        (kernels.relevance_compressed, (indptr, rows, values)),
-    ):
+    for data in ColumnBlock.of(dense).arrays, (np.empty(0), indptr, rows, values):
         strength, level = np.full(width + 1, -7.0), np.full(width + 1, -7.0)
         many = np.zeros(1, np.bool_)
-        picked(kernel, compiled)(*data, *form, 0, width, strength, level, many)
+        picked(kernels.relevance, compiled)(*data, *form, 0, width, strength, level, many)
         assert strength[-1] == level[-1] == -7.0
         results.append((strength[:-1].tobytes(), level[:-1].tobytes(), bool(many[0])))
     assert results[0] == results[1]
@@ -141,21 +139,12 @@ def test_pair_information_is_that_of_the_joint_counts(compiled, made, n, data):
     lists, alive = hung(coded, n, data)
     table, unit = entropy_table(n)
     out = np.full((width, width), -7, np.int64)
-    indptr, rows, codes, level_pointers, counts, entropies = coded
-    run_many = picked(kernels.pair_information_many, compiled)
-    run_many(
-        indptr, rows, codes, level_pointers, counts, entropies, 0, width,
-        *lists, alive, table, n, 0, out,
-    )  # fmt: skip
-    run_one = picked(kernels.pair_information, compiled)
+    run = picked(kernels.pair_information, compiled)
+    run(*coded, 0, width, *lists, alive, table, n, 0, out)
     for i in range(width):
-        a, b = indptr[i], indptr[i + 1]
-        one = np.full(width, -7, np.int64)
-        run_one(
-            rows[a:b], codes[a:b], counts[level_pointers[i] : level_pointers[i + 1]],
-            entropies[i], *lists, alive, table, n, one,
-        )  # fmt: skip
-        assert np.array_equal(one, out[i])
+        one = np.full((1, width), -7, np.int64)
+        run(*coded, i, i + 1, *lists, alive, table, n, i, one)
+        assert np.array_equal(one[0], out[i])
     for i, s in itertools.product(range(width), range(width)):
         if not alive[s]:
             assert out[i, s] == -7
@@ -176,7 +165,8 @@ def coded_columns(dense: np.ndarray):
     out_pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     out_rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
-    encode(indptr, rows, values, n, out_pointers, out_rows, codes, level_pointers, counts)
+    arrays = (np.empty(0), indptr, rows, values)
+    encode(*arrays, n, np.arange(width), out_pointers, out_rows, codes, level_pointers, counts)
     table = entropy_table(n)[0]
     entropies = [
         table[n] - table[counts[a:b]].sum() for a, b in itertools.pairwise(level_pointers.tolist())
@@ -219,8 +209,8 @@ def test_independent_columns_have_exactly_no_information():
     x, y = (a.ravel() for a in np.indices((7, 11)))
     table, unit = entropy_table(77)
     strength, level, many = np.empty(1), np.empty(1), np.zeros(1, np.bool_)
-    kernels.relevance_dense(
-        np.asfortranarray(x[:, None] * 1.5), y.astype(np.uint16), np.bincount(y), table,
+    kernels.relevance(
+        *ColumnBlock.of(x * 1.5).arrays, y.astype(np.uint16), np.bincount(y), table,
         unit * 77, False, np.zeros(64), 0, 1, strength, level, many,
     )  # fmt: skip
     assert strength[0] == 0.0

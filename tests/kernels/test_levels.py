@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tamis.core.blocks import ColumnBlock
 from tamis.kernels.levels import (
     FEW_LEVELS,
     code_by_sorting,
     code_values,
     compress,
     encode,
-    encode_dense,
     gather_nonzeros,
     whole_range,
     whole_top,
@@ -139,7 +139,8 @@ def test_coded_columns_list_every_row_that_leaves_the_most_common_level(run, mad
     out_pointers, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     out_rows, out_codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
-    run(indptr, rows, values, n, out_pointers, out_rows, out_codes, level_pointers, counts)
+    arrays = (np.empty(0), indptr, rows, values)
+    run(*arrays, n, np.arange(width), out_pointers, out_rows, out_codes, level_pointers, counts)
     check_codes(dense, out_pointers, out_rows, out_codes, level_pointers, counts)
 
 
@@ -156,7 +157,7 @@ def test_whole_columns_have_a_range_with_zero_in_it(run, column):
         assert size == 0
 
 
-@both(encode_dense)
+@both(encode)
 @given(
     st.lists(st.tuples(st.sampled_from(POOLS), st.integers(0, 99)), max_size=5),
     st.sampled_from([1, 2, 3, 17, 90]),
@@ -165,12 +166,12 @@ def test_whole_columns_have_a_range_with_zero_in_it(run, column):
 def test_dense_columns_are_coded_as_compressed_ones(run, made, n):
     dense = [column_of(n, pool, seed) for pool, seed in made]
     picks = np.arange(len(dense))[::-1]
-    block = np.asfortranarray(np.column_stack([np.zeros(n), *dense]))[:, 1:]
+    block = ColumnBlock.of(np.column_stack([np.zeros(n), *dense])).part(1, 1 + len(dense))
     size, width = n * len(dense), len(dense)
     indptr, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
     rows, codes = np.empty(size + 1, np.int32), np.empty(size + 1, np.int32)
     counts = np.empty(size + width, np.int64)
-    run(block, picks, indptr, rows, codes, level_pointers, counts)
+    run(*block.arrays, n, picks, indptr, rows, codes, level_pointers, counts)
     check_codes(dense[::-1], indptr, rows, codes, level_pointers, counts)
     for j, column in enumerate(dense[::-1]):
         # As many levels as where zeros are not stored, of which the last may be empty.

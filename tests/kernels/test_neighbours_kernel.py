@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tamis.core.blocks import ColumnBlock
 from tamis.kernels.line import (
     alone,
-    alone_compressed,
-    alone_dense,
+    alone_columns,
     find_levels,
     line_shares,
     reach,
@@ -124,7 +124,7 @@ def test_bins_hold_every_other_row_once_near_bins_first(run, data, itself) -> No
 def test_differences_are_in_standard_deviations(run, seed, power, zeros) -> None:
     whole = np.random.default_rng(seed).integers(1, 9, 6)
     values, out = np.ldexp(whole.astype(float), power), np.empty(6)
-    factor = run(values, 0, 6, 6 + zeros, 1.0, out)
+    factor = run(values, 6, 6 + zeros, 1.0, out)
     deviation = np.std(np.append(whole, np.zeros(zeros)), ddof=1)
     if deviation == 0:
         assert factor == 0.0
@@ -155,7 +155,7 @@ def test_levels_are_the_sorted_values(run, data) -> None:
     level, lowest, size_before, class_before, of, _, _ = room(n, 3)
     totals = np.bincount(codes, minlength=3)
     found = run(
-        rows, 0, x[rows], len(rows), codes, totals, level, lowest, size_before, class_before, of
+        rows, x[rows], len(rows), codes, totals, level, lowest, size_before, class_before, of
     )
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True
@@ -183,7 +183,7 @@ def test_a_line_has_the_neighbourhoods_of_a_set_of_one(run, rule, program, data)
     n, rows = len(x), np.flatnonzero(x).astype(np.int32)
     totals, scaled, shares = np.bincount(codes, minlength=3), np.empty(n), np.empty(n, np.int64)
     value, factor = run(
-        rows, x[rows], 0, len(rows), codes, totals, ROOT, rule, program, room(n, 3), scaled, shares
+        rows, x[rows], len(rows), codes, totals, ROOT, rule, program, room(n, 3), scaled, shares
     )
     whole = np.zeros(n)
     whole[rows] = scaled[: len(rows)]
@@ -205,7 +205,7 @@ def test_the_walk_on_a_line_is_the_same_compiled_and_plain(rule, program) -> Non
         level, lowest, size_before, class_before, of, share, _ = room(n, 3)
         totals, shares = np.bincount(codes, minlength=3), np.zeros(n, np.int64)
         found = find_levels(
-            rows, 0, x[rows], len(rows), codes, totals, level, lowest, size_before, class_before, of
+            rows, x[rows], len(rows), codes, totals, level, lowest, size_before, class_before, of
         )
         for v in range(found):
             walk = (v, level, lowest, size_before, found, ROOT, rule, program)
@@ -276,7 +276,7 @@ def test_sets_are_counted_row_by_row(run, rule, program) -> None:
     assert shares.tolist() == expected.tolist()
 
 
-@both(alone_compressed)
+@both(alone_columns)
 def test_sparse_columns_are_like_dense_ones(run) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(25, 6)) * (rng.random((25, 6)) < 0.4)
@@ -287,12 +287,9 @@ def test_sparse_columns_are_like_dense_ones(run) -> None:
     indptr = np.cumsum([0, *map(len, rows)])
     sparse, dense = np.empty(6), np.empty(6)
     values = np.concatenate([c[r] for c, r in zip(X.T, rows, strict=True)])
-    run(indptr, np.concatenate(rows), values, *how, 0, 6, sparse)
-    alone_dense(np.asfortranarray(X), *how, 0, 6, dense)
+    run(np.empty(0), indptr, np.concatenate(rows), values, *how, 0, 6, sparse)
+    run(*ColumnBlock.of(X).arrays, *how, 0, 6, dense)
     assert sparse.tolist() == dense.tolist()
-    plain = np.empty(6)
-    alone_dense.py_func(np.asfortranarray(X), *how, 0, 6, plain)
-    assert plain.tolist() == dense.tolist()
     assert np.flatnonzero(sparse == -1).tolist() == [2, 4]
 
 

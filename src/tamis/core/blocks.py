@@ -181,6 +181,20 @@ class ColumnBlock:
             return self.values.data
         return self.values.reshape(-1, order="F")
 
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """(flat, indptr, indices, data) for kernels: dense columns end to end, or compressed."""
+        if isinstance(self.values, Compressed):
+            return np.empty(0), self.values.indptr, self.values.indices, self.values.data
+        return self.entries, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
+
+    @property
+    def spans(self) -> npt.NDArray[np.int64]:
+        """Where each column begins among the entries, and where the last one ends."""
+        if isinstance(self.values, Compressed):
+            return self.values.indptr.astype(np.int64, copy=False)
+        return np.arange(self.width + 1, dtype=np.int64) * self.n_rows
+
     def column_of_entry(self, entry: int) -> int:
         """Return the arrival number of the column that holds stored number `entry`."""
         if isinstance(self.values, Compressed):

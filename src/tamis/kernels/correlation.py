@@ -101,50 +101,44 @@ def _two_class_sums(rows, values, first, last, groups, mean, sums, seen):
 
 
 @jit
-def relevance_compressed(
-    indptr, rows, values, groups, weights, totals, norms, gate, lo, hi,
-    strength, cutoff,
-):  # fmt: skip
-    """Compute the strength of compressed columns lo..hi-1 towards the target."""
+def relevance(
+    flat, indptr, rows, values, groups, weights, totals, norms, gate, lo, hi, strength, cutoff
+):
+    """Compute the strength of columns lo..hi-1 of a block towards the target."""
+    n, dense = len(groups), len(indptr) == 0
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
     sums, seen = np.empty(len(norms)), np.empty(len(norms))
     # Nearly all columns of big sparse data hold a few ones. With two classes their strength depends
     # on two small numbers only, so it is computed once per pair and cached (2: not yet).
     known = np.full((FEW_ONES, FEW_ONES), 2.0)
     two_classes = len(norms) == 2 and len(weights) == 0
-    last = indptr[lo]
+    last = 0 if dense else indptr[lo]
     for j in range(lo, hi):
-        first, last = last, indptr[j + 1]
-        count = last - first
         strength[j], cutoff[j] = 0.0, np.nan
-        if count == 0:
-            continue
-        few = two_classes and count < FEW_ONES
-        ones = 0
-        if few:
-            for t in range(first, last):
-                few &= values[t] == 1.0
-                ones += groups[rows[t]]
-        value = known[count, ones] if few else 2.0
-        if value > 1.0:
+        if dense:
+            count = gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
             value = column_strength(
-                rows, values, first, last, groups, weights, totals, norms, sums, seen
+                own_rows, own_values, 0, count, groups, weights, totals, norms, sums, seen
             )
+        else:
+            first, last = last, indptr[j + 1]
+            count, ones = last - first, 0
+            if count == 0:
+                continue
+            few = two_classes and count < FEW_ONES
             if few:
-                known[count, ones] = value
+                for t in range(first, last):
+                    few &= values[t] == 1.0
+                    ones += groups[rows[t]]
+            value = known[count, ones] if few else 2.0
+            if value > 1.0:
+                value = column_strength(
+                    rows, values, first, last, groups, weights, totals, norms, sums, seen
+                )
+                if few:
+                    known[count, ones] = value
         if value >= 0.0:
             strength[j], cutoff[j] = value, gate
-
-
-@jit
-def relevance_dense(dense, groups, weights, totals, norms, gate, lo, hi, strength, cutoff):
-    """Compute the strength of columns lo..hi-1 of a dense block towards the target."""
-    n = len(groups)
-    rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
-    sums, seen = np.empty(len(norms)), np.empty(len(norms))
-    for j in range(lo, hi):
-        count = gather_nonzeros(dense[:, j], rows, values)
-        value = column_strength(rows, values, 0, count, groups, weights, totals, norms, sums, seen)
-        strength[j], cutoff[j] = (value, gate) if value >= 0.0 else (0.0, np.nan)
 
 
 @jit
@@ -179,34 +173,26 @@ def centre(indptr, rows, values, n, out_pointers, out_rows, out_values, means, s
 
 @jit
 def pair_correlation(
-    rows, values, mean, squares, heads, nodes, numbers, slot_means, slot_squares, alive, n, out
-):
-    """Compute the correlation of one prepared column with every live kept column."""
-    n_slots = len(slot_means)
-    products = np.zeros(n_slots, np.float64)
-    for t in range(len(rows)):
-        node = heads[rows[t]]
-        value = values[t]
-        while node >= 0:
-            for i in range(nodes[node, NODE_COUNT]):
-                products[nodes[node, NODE_CELLS + i]] += value * numbers[node, i]
-            node = nodes[node, NODE_NEXT]
-    for s in range(n_slots):
-        if alive[s] and squares > 0.0 and slot_squares[s] > 0.0:
-            covariance = products[s] - n * mean * slot_means[s]
-            value = covariance / np.sqrt(squares * slot_squares[s])
-            out[s] = min(1.0, max(-1.0, value)) if value == value else 0.0
-
-
-@jit
-def pair_correlation_many(
     indptr, rows, values, means, squares, lo, hi,
     heads, nodes, numbers, slot_means, slot_squares, alive, n, first, out,
 ):  # fmt: skip
-    """Compute `pair_correlation` of prepared columns lo..hi-1; column i is row i - first."""
+    """Compute the correlation of prepared columns lo..hi-1 with every live kept column.
+
+    Column i is row i - first of `out`.
+    """
+    n_slots = len(slot_means)
+    products = np.empty(n_slots, np.float64)
     for i in range(lo, hi):
-        a, b = indptr[i], indptr[i + 1]
-        pair_correlation(
-            rows[a:b], values[a:b], means[i], squares[i],
-            heads, nodes, numbers, slot_means, slot_squares, alive, n, out[i - first],
-        )  # fmt: skip
+        products[:] = 0.0
+        for t in range(indptr[i], indptr[i + 1]):
+            node = heads[rows[t]]
+            value = values[t]
+            while node >= 0:
+                for e in range(nodes[node, NODE_COUNT]):
+                    products[nodes[node, NODE_CELLS + e]] += value * numbers[node, e]
+                node = nodes[node, NODE_NEXT]
+        for s in range(n_slots):
+            if alive[s] and squares[i] > 0.0 and slot_squares[s] > 0.0:
+                covariance = products[s] - n * means[i] * slot_means[s]
+                value = covariance / np.sqrt(squares[i] * slot_squares[s])
+                out[i - first, s] = min(1.0, max(-1.0, value)) if value == value else 0.0

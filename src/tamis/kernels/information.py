@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.kernels._jit import inline, jit
+from tamis.kernels._jit import jit
 from tamis.kernels.levels import (
     FEW_LEVELS,
     code_by_sorting,
@@ -49,56 +49,56 @@ def entropy_table(n: int, digits: int = 52) -> tuple[npt.NDArray[np.int64], floa
     return np.rint(g * unit).astype(np.int64), unit
 
 
-@inline
-def _class_entropy(table, class_counts, n):
-    """Return n times the entropy of the classes; a loop, because numba's `sum` is slow to load."""
-    total = table[n]
-    for c in range(len(class_counts)):
-        total -= table[class_counts[c]]
-    return total
-
-
 @jit
-def relevance_compressed(
-    indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi,
+def relevance(
+    flat, indptr, rows, values, y, class_counts, table, units, symmetric, cutoff_table, lo, hi,
     strength, cutoff, many,
 ):  # fmt: skip
-    """Compute strength and cutoff of compressed columns lo..hi-1 towards the class.
+    """Compute strength and cutoff of columns lo..hi-1 of a block towards the class.
 
     `cutoff_table` holds the cutoff for each number of levels; a column with more levels than it
     knows gets minus their number, for the caller to look up, and ``many[0]`` is set.
     """
-    n, n_classes = len(y), len(class_counts)
-    class_entropy = _class_entropy(table, class_counts, n)
+    n, n_classes, dense = len(y), len(class_counts), len(indptr) == 0
+    class_entropy = table[n]
+    for c in range(n_classes):  # a loop, because numba's `sum` is slow to load
+        class_entropy -= table[class_counts[c]]
     counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
     # Nearly all columns of big sparse data hold few entries, all of one value, and there are nearly
     # always two classes. The result then depends on two small numbers only, and is cached.
     known = np.full((FEW_ENTRIES, FEW_ENTRIES, 2), -1.0)
-    last = indptr[lo]
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    last = 0 if dense else indptr[lo]
     for j in range(lo, hi):
-        first, last = last, indptr[j + 1]
-        count = last - first
-        if count == 0:
-            strength[j], cutoff[j] = 0.0, np.nan
-            continue
-        value = values[first]
-        same = n_classes == 2 and count < n and value != 0.0 and values[last - 1] == value
-        ones = 0
-        if same:
-            for t in range(first, last):
-                same &= values[t] == value
-                ones += y[rows[t]]
-        few = same and count < FEW_ENTRIES
-        if few and known[count, ones, 0] >= 0.0:
-            strength[j], cutoff[j] = known[count, ones, 0], known[count, ones, 1]
-            continue
-        if same:
-            information, entropy = _two_by_two(count, ones, class_counts, table, class_entropy)
-            levels = 2
+        few, count, ones = False, 0, 0
+        if dense:
+            information, entropy, levels = _dense_information(
+                flat[j * n : (j + 1) * n], y, class_counts, table, class_entropy, counts, own_rows,
+                own_values,
+            )  # fmt: skip
         else:
-            information, entropy, levels = column_information(
-                rows, values, first, last, y, class_counts, table, class_entropy, counts
-            )
+            first, last = last, indptr[j + 1]
+            count = last - first
+            if count == 0:
+                strength[j], cutoff[j] = 0.0, np.nan
+                continue
+            value = values[first]
+            same = n_classes == 2 and count < n and value != 0.0 and values[last - 1] == value
+            if same:
+                for t in range(first, last):
+                    same &= values[t] == value
+                    ones += y[rows[t]]
+            few = same and count < FEW_ENTRIES
+            if few and known[count, ones, 0] >= 0.0:
+                strength[j], cutoff[j] = known[count, ones, 0], known[count, ones, 1]
+                continue
+            if same:
+                information, entropy = _two_by_two(count, ones, class_counts, table, class_entropy)
+                levels = 2
+            else:
+                information, entropy, levels = column_information(
+                    rows, values, first, last, y, class_counts, table, class_entropy, counts
+                )
         strength[j], cutoff[j] = _scaled(
             information, entropy + class_entropy, levels, units, symmetric, cutoff_table
         )
@@ -120,34 +120,17 @@ def _two_by_two(count, ones, class_counts, table, class_entropy):
 
 
 @jit
-def relevance_dense(
-    dense, y, class_counts, table, units, symmetric, cutoff_table, lo, hi, strength, cutoff, many
-):
-    """Do as `relevance_compressed`, for the columns of a dense block."""
-    rows, values = np.empty(len(y), np.int32), np.empty(len(y), np.float64)
-    class_entropy = _class_entropy(table, class_counts, len(y))
+def _dense_information(column, y, class_counts, table, class_entropy, counts, rows, values):
+    """Do as `column_information`, for a column with all its rows; `rows` and `values` are room."""
     n_classes = len(class_counts)
-    counts = np.zeros((FEW_LEVELS + 1) * n_classes, np.int64)
-    for j in range(lo, hi):
-        column = dense[:, j]
-        low, size = whole_range(column)
-        if 0 < size * n_classes <= len(counts):
-            counts[: size * n_classes] = 0
-            for row in range(len(y)):
-                counts[(int(column[row]) - low) * n_classes + y[row]] += 1
-            information, entropy, levels = _from_counts(
-                counts, size - 1, class_counts, table, class_entropy
-            )
-        else:
-            count = gather_nonzeros(column, rows, values)
-            information, entropy, levels = column_information(
-                rows, values, 0, count, y, class_counts, table, class_entropy, counts
-            )
-        strength[j], cutoff[j] = _scaled(
-            information, entropy + class_entropy, levels, units, symmetric, cutoff_table
-        )
-        if levels >= len(cutoff_table):
-            many[0] = True
+    low, size = whole_range(column)
+    if 0 < size * n_classes <= len(counts):
+        counts[: size * n_classes] = 0
+        for row in range(len(y)):
+            counts[(int(column[row]) - low) * n_classes + y[row]] += 1
+        return _from_counts(counts, size - 1, class_counts, table, class_entropy)
+    count = gather_nonzeros(column, rows, values)
+    return column_information(rows, values, 0, count, y, class_counts, table, class_entropy, counts)
 
 
 @jit
@@ -170,14 +153,6 @@ def column_information(rows, values, first, last, y, class_counts, table, class_
     The column is entries first..last-1 of `rows` and `values`; making a slice would cost more than
     counting a short column.
     """
-    if first == last:
-        return 0, 0, 1
-    value = values[first]
-    same = value != 0.0
-    for t in range(first + 1, last):
-        same &= values[t] == value
-    if same:
-        return _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts)
     n_classes = len(class_counts)
     top = whole_top(values, first, last)
     if top >= 0:
@@ -254,69 +229,41 @@ def _from_counts(cells, found, class_counts, table, class_entropy):
 
 
 @jit
-def _two_levels(rows, first, last, y, class_counts, table, class_entropy, counts):
-    """Return the same for a column whose entries are all equal."""
-    n, n_classes, count = len(y), len(class_counts), last - first
-    if count == n:
-        return 0, 0, 1
-    joint = 0
-    counts[:n_classes] = 0
-    for t in range(first, last):
-        counts[y[rows[t]]] += 1
-    for c in range(n_classes):
-        joint += table[counts[c]] + table[class_counts[c] - counts[c]]
-    entropy = table[n] - table[count] - table[n - count]
-    information = entropy + class_entropy - table[n] + joint
-    if information <= ROUNDING * 3 * (n_classes + 1):
-        information = 0
-    return information, entropy, 2
-
-
-@jit
 def pair_information(
-    rows,
-    codes,
-    level_counts,
-    entropy,
-    heads,
-    nodes,
-    slot_cells,
-    cell_counts,
-    slot_entropy,
-    alive,
-    table,
-    n,
-    out,
-):
-    """Compute the information (n times, in units) of one coded column with every live kept column.
+    indptr, rows, codes, level_pointers, level_counts, entropies, lo, hi,
+    heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n, first, out,
+):  # fmt: skip
+    """Compute the information (n times, in units) of coded columns with every live kept column.
 
-    The kept columns are stored as lists by row, so only rows where both columns leave their
-    background are visited; the rest of each table follows from the margins.
+    Columns are lo..hi-1; column i is row i - first of `out`. The kept columns are stored as lists
+    by row, so only rows where both columns leave their background are visited; the rest of each
+    table follows from the margins.
     """
-    width = len(level_counts) - 1
-    counts = np.zeros(slot_cells[-1] * width, np.int32)
-    for t in range(len(rows)):
-        node = heads[rows[t]]
-        code = codes[t] - 1
-        while node >= 0:
-            for i in range(nodes[node, NODE_COUNT]):
-                counts[nodes[node, NODE_CELLS + i] * width + code] += 1
-            node = nodes[node, NODE_NEXT]
-    rest = entropy - table[n]
-    if width == 1:
-        _slots_of_two_levels(
-            counts, level_counts[1], rest, slot_cells, cell_counts, slot_entropy, alive, table, n,
-            out,
-        )  # fmt: skip
-    else:
-        _slots_of_many_levels(
-            counts, level_counts, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
-        )
+    for i in range(lo, hi):
+        mine = level_counts[level_pointers[i] : level_pointers[i + 1]]
+        width = len(mine) - 1
+        counts = np.zeros(slot_cells[-1] * width, np.int32)
+        for t in range(indptr[i], indptr[i + 1]):
+            node = heads[rows[t]]
+            code = codes[t] - 1
+            while node >= 0:
+                for e in range(nodes[node, NODE_COUNT]):
+                    counts[nodes[node, NODE_CELLS + e] * width + code] += 1
+                node = nodes[node, NODE_NEXT]
+        rest, result = entropies[i] - table[n], out[i - first]
+        if width == 1:
+            _slots_of_two_levels(
+                counts, mine, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, result
+            )
+        else:
+            _slots_of_many_levels(
+                counts, mine, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, result
+            )
 
 
 @jit
 def _slots_of_two_levels(
-    counts, mine, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
+    counts, level_counts, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
 ):
     """Do as `_slots_of_many_levels`, for a newcomer that leaves its background for one level."""
     last = slot_cells[0]
@@ -324,8 +271,8 @@ def _slots_of_two_levels(
         first, last = last, slot_cells[s + 1]
         if not alive[s]:
             continue
-        left = mine
-        both_background = n - mine
+        left = level_counts[1]
+        both_background = n - left
         joint = 0
         for cell in range(first, last):
             both = counts[cell]
@@ -370,18 +317,3 @@ def _slots_of_many_levels(
         value = joint + slot_entropy[s] + rest
         lookups = (width + 2) * (slot_cells[s + 1] - slot_cells[s] + 2)
         out[s] = value if value > ROUNDING * lookups else 0
-
-
-@jit
-def pair_information_many(
-    indptr, rows, codes, level_pointers, level_counts, entropies, lo, hi,
-    heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n, first, out,
-):  # fmt: skip
-    """Compute `pair_information` of coded columns lo..hi-1; column i is row i - first of `out`."""
-    for i in range(lo, hi):
-        a, b = indptr[i], indptr[i + 1]
-        pair_information(
-            rows[a:b], codes[a:b], level_counts[level_pointers[i] : level_pointers[i + 1]],
-            entropies[i], heads, nodes, slot_cells, cell_counts, slot_entropy, alive, table, n,
-            out[i - first],
-        )  # fmt: skip

@@ -207,8 +207,8 @@ def meet_correlations(
         target_products(rows[a:b], values[a:b], squares[i], basis, shares)
         pairs[:] = 0.0
         pair_correlation(
-            rows[a:b], values[a:b], means[i], squares[i],
-            heads, nodes, numbers, slot_means, slot_squares, alive, n, pairs,
+            indptr, rows, values, means, squares, i, i + 1,
+            heads, nodes, numbers, slot_means, slot_squares, alive, n, i, pairs.reshape(1, -1),
         )  # fmt: skip
         total, counted = 0.0, 0
         for s in range(n_slots):

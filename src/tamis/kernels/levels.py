@@ -125,33 +125,32 @@ def compress(dense, picks, indptr, rows, values):
 
 
 @jit
-def encode(indptr, rows, values, n_rows, out_pointers, out_rows, out_codes, level_pointers, counts):
-    """Code compressed columns, each relative to its most common level.
+def encode(
+    flat, indptr, rows, values, n, picks, out_pointers, out_rows, out_codes, level_pointers, counts
+):
+    """Code some columns of a block, each relative to its most common level.
 
-    ``out_rows`` and ``out_codes`` need min(entries, n_rows) places per column and one more,
-    ``counts`` needs entries + 1 levels per column.
+    ``out_rows`` and ``out_codes`` need one place per entry of the columns and one more, ``counts``
+    needs entries + 1 levels per column. A dense column has n entries.
     """
-    longest = 1
-    for j in range(len(indptr) - 1):
-        longest = max(longest, indptr[j + 1] - indptr[j])
-    codes = np.empty(longest, np.int32)
-    levels = np.empty(longest, np.float64)
-    for j in range(len(indptr) - 1):
-        _encode_column(
-            rows, values, indptr[j], indptr[j + 1] - indptr[j], n_rows, codes, levels, j,
-            out_pointers, out_rows, out_codes, level_pointers, counts,
-        )  # fmt: skip
-
-
-@jit
-def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers, counts):
-    """Do as `encode`, for some columns of a dense block; the arrays need all their rows."""
-    n = dense.shape[0]
-    rows, values = np.empty(n, np.int32), np.empty(n, np.float64)
-    codes, levels = np.empty(n, np.int32), np.empty(n, np.float64)
-    cells = np.empty(max(FEW_LEVELS, 2 * n) + 1, np.int64)
+    dense, longest = len(indptr) == 0, 1
+    if dense:
+        longest = n
+    else:
+        for j in picks:
+            longest = max(longest, indptr[j + 1] - indptr[j])
+    codes, levels = np.empty(longest, np.int32), np.empty(longest, np.float64)
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense, np.float64)
+    cells = np.empty((max(FEW_LEVELS, 2 * n) + 1) * dense, np.int64)
     for i in range(len(picks)):
-        column = dense[:, picks[i]]
+        j = picks[i]
+        if not dense:
+            _encode_column(
+                rows, values, indptr[j], indptr[j + 1] - indptr[j], n, codes, levels, i,
+                out_pointers, out_rows, out_codes, level_pointers, counts,
+            )  # fmt: skip
+            continue
+        column = flat[j * n : (j + 1) * n]
         low, size = whole_range(column)
         if size > 0:
             _encode_whole(
@@ -159,9 +158,9 @@ def encode_dense(dense, picks, out_pointers, out_rows, out_codes, level_pointers
                 out_pointers, out_rows, out_codes, level_pointers, counts,
             )  # fmt: skip
             continue
-        count = gather_nonzeros(column, rows, values)
+        count = gather_nonzeros(column, own_rows, own_values)
         _encode_column(
-            rows, values, 0, count, n, codes, levels, i,
+            own_rows, own_values, 0, count, n, codes, levels, i,
             out_pointers, out_rows, out_codes, level_pointers, counts,
         )  # fmt: skip
 

@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.column_entries import list_column
 from tamis.kernels.correlation import moments
-from tamis.kernels.levels import gather_nonzeros
 from tamis.kernels.neighbours import NOBODY, goes_on, mean_in_order, mean_share, widest_gap
 from tamis.kernels.sorting import argsort
 
@@ -26,29 +26,25 @@ def line_squared(a, b, factor, program):
 
 
 @jit
-def rescale(values, first, last, n, root, out):
-    """Copy values first..last-1, the nonzeros of n rows, scaled by a power of two near their size.
+def rescale(values, count, n, root, out):
+    """Copy `count` values, the nonzeros of n rows, scaled by a power of two near their size.
 
     Returns the factor that converts a difference of copies to standard deviations, `root` units
     each; 0 for a constant column. So the squares of no column overflow or underflow.
     """
     top = 0.0
-    for t in range(first, last):
+    for t in range(count):
         top = max(top, abs(values[t]))
     power = math.ldexp(1.0, -min(1000, max(-1000, math.frexp(top)[1])))
-    for t in range(first, last):
-        out[t - first] = values[t] * power
-    _, squares = moments(out, 0, last - first, n)
+    for t in range(count):
+        out[t] = values[t] * power
+    _, squares = moments(out, 0, count, n)
     return root * np.sqrt((n - 1) / squares) if squares > 0.0 else 0.0
 
 
 @jit
-def find_levels(
-    rows, base, values, count, codes, totals, level, lowest, size_before, class_before, of
-):
+def find_levels(rows, values, count, codes, totals, level, lowest, size_before, class_before, of):
     """Group n rows by value, from `count` nonzeros; values are sorted, zero among them.
-
-    Nonzero t is ``values[t]``, in row ``rows[base + t]``.
 
     Level l is found in ``size_before[l + 1] - size_before[l]`` rows, the lowest of which is
     ``lowest[l]``; ``class_before`` counts them by class; ``of`` is the level of each nonzero, and
@@ -67,19 +63,19 @@ def find_levels(
             level[found] = 0.0
             of[count] = found
             absent = 0
-            while absent < count and rows[base + absent] == absent:
+            while absent < count and rows[absent] == absent:
                 absent += 1
             lowest[found] = absent
             size_before[found + 1] = size_before[found] + n - count
             class_before[found + 1, :] += totals
             for s in range(count):
-                class_before[found + 1, codes[rows[base + s]]] -= 1
+                class_before[found + 1, codes[rows[s]]] -= 1
         else:
             level[found] = values[order[t]]
             lowest[found] = n
             size_before[found + 1] = size_before[found]
             while t < count and values[order[t]] == level[found]:
-                row = rows[base + order[t]]
+                row = rows[order[t]]
                 of[order[t]] = found
                 lowest[found] = min(lowest[found], row)
                 size_before[found + 1] += 1
@@ -174,21 +170,20 @@ def room(n, classes):
 
 
 @jit
-def alone(rows, values, first, last, codes, totals, root, rule, program, work, scaled, shares):
+def alone(rows, values, count, codes, totals, root, rule, program, work, scaled, shares):
     """Return the dependency on one column, -1 if it is constant, and its factor.
 
-    Its nonzeros are entries first..last-1. Writes them scaled, and the counted neighbourhoods;
+    Its nonzeros are the first `count` entries. Writes them scaled, and the counted neighbourhoods;
     `work` comes from `room`.
     """
-    n, count = len(codes), last - first
-    factor = rescale(values, first, last, n, root, scaled)
+    n = len(codes)
+    factor = rescale(values, count, n, root, scaled)
     if factor == 0.0:
         return -1.0, factor
     level, lowest, size_before, class_before, of, share, by_row = work
     found = find_levels(
-        rows, first, scaled, count, codes, totals,
-        level, lowest, size_before, class_before, of,
-    )  # fmt: skip
+        rows, scaled, count, codes, totals, level, lowest, size_before, class_before, of
+    )
     shares[:] = 0
     line_shares(
         level, lowest, size_before, class_before, found, codes, factor, rule, program, shares, share
@@ -197,33 +192,21 @@ def alone(rows, values, first, last, codes, totals, root, rule, program, work, s
         return mean_share(shares), factor
     t = 0
     for row in range(n):
-        listed = t < count and rows[first + t] == row
+        listed = t < count and rows[t] == row
         by_row[row] = share[of[t] if listed else of[count], codes[row]]
         t += listed
     return mean_in_order(by_row), factor
 
 
 @jit
-def alone_compressed(indptr, rows, values, codes, totals, root, rule, program, lo, hi, out):
-    """Compute the dependency on each of the compressed columns lo..hi-1 alone; -1 if constant."""
-    scaled, shares = np.empty(len(codes)), np.empty(len(codes), np.int64)
-    work = room(len(codes), len(totals))
-    for j in range(lo, hi):
-        out[j] = alone(
-            rows, values, indptr[j], indptr[j + 1], codes, totals, root, rule, program,
-            work, scaled, shares,
-        )[0]  # fmt: skip
-
-
-@jit
-def alone_dense(dense, codes, totals, root, rule, program, lo, hi, out):
-    """Do as `alone_compressed`, for the columns lo..hi-1 of a dense block."""
+def alone_columns(flat, indptr, rows, values, codes, totals, root, rule, program, lo, hi, out):
+    """Compute the dependency on each of columns lo..hi-1 of a block alone; -1 if constant."""
     n = len(codes)
-    rows, values = np.empty(n, np.int32), np.empty(n)
+    own_rows, own_values = np.empty(n, np.int32), np.empty(n)
     scaled, shares = np.empty(n), np.empty(n, np.int64)
     work = room(n, len(totals))
     for j in range(lo, hi):
-        count = gather_nonzeros(dense[:, j], rows, values)
+        count = list_column(flat, indptr, rows, values, n, j, 0.0, own_rows, own_values)
         out[j] = alone(
-            rows, values, 0, count, codes, totals, root, rule, program, work, scaled, shares
+            own_rows, own_values, count, codes, totals, root, rule, program, work, scaled, shares
         )[0]

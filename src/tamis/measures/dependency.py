@@ -15,17 +15,17 @@ Rounding decides nothing:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.core.target import Target
-from tamis.kernels.line import alone, alone_compressed, alone_dense, room
+from tamis.kernels.column_entries import list_column
+from tamis.kernels.line import alone, alone_columns, room
 from tamis.kernels.neighbours import (
     ENDS_FALLING,
     ENDS_RISING,
@@ -126,39 +126,26 @@ class Neighbourhoods:
 
     def alone(self, block: ColumnBlock) -> Floats:
         """Return dep of every column of a block alone; -1 for constant columns."""
-        out = np.empty(block.width)
-        if isinstance(block.values, Compressed):
-            v = block.values
-            over_columns(
-                lambda lo, hi: alone_compressed(
-                    v.indptr, v.indices, v.data, *self._form, *self._how, lo, hi, out
-                ),
-                # Few entries can mean many levels, and the cost is in their pairs.
-                8 * v.indptr,
-            )
-        else:
-            dense = np.asfortranarray(block.values)
-            over_columns(
-                lambda lo, hi: alone_dense(dense, *self._form, *self._how, lo, hi, out),
-                8 * self._n * np.arange(block.width + 1, dtype=np.int64),
-            )
+        out, arrays = np.empty(block.width), block.arrays
+        over_columns(
+            lambda lo, hi: alone_columns(*arrays, *self._form, *self._how, lo, hi, out),
+            # Few entries can mean many levels, and the cost is in their pairs.
+            8 * block.spans,
+        )
         return out
 
     def ready(self, block: ColumnBlock, j: int) -> LineColumn:
         """Prepare column j of a block, which must not be constant, for `add`."""
-        if isinstance(block.values, Compressed):
-            one = block.values.part(j, j + 1)
-            rows, values = one.indices, one.data
-        else:
-            rows = np.flatnonzero(block.values[:, j]).astype(np.int32)
-            values = np.ascontiguousarray(block.values[rows, j])
-        scaled, shares = np.empty(self._n), np.empty(self._n, np.int64)
+        n = self._n
+        rows, values = np.empty(n, np.int32), np.empty(n)
+        count = list_column(*block.arrays, n, j, 0.0, rows, values)
+        scaled, shares = np.empty(n), np.empty(n, np.int64)
         value, factor = alone(
-            rows, values, 0, len(rows), *self._form, *self._how,
-            room(self._n, len(self._form[1])), scaled, shares,
+            rows, values, count, *self._form, *self._how, room(n, len(self._form[1])), scaled,
+            shares,
         )  # fmt: skip
-        column = np.zeros(self._n)
-        column[rows] = scaled[: len(rows)]
+        column = np.zeros(n)
+        column[rows[:count]] = scaled[:count]
         return LineColumn(block.first + j, column, factor, Dependency(shares, value))
 
     # --- the set ---------------------------------------------------------------------------
@@ -259,11 +246,6 @@ def dependency(X: Any, y: Any, rule: str = "gap", *, program: bool = False) -> f
     """
     block = ColumnBlock.of(X)
     space = Neighbourhoods(Target.of(y), rule, program=program)
-    for column in _changing(space, block):
-        space.add(column)
-    return space.dependency().value
-
-
-def _changing(space: Neighbourhoods, block: ColumnBlock) -> Iterator[LineColumn]:
     for j in np.flatnonzero(space.alone(block) >= 0.0):
-        yield space.ready(block, int(j))
+        space.add(space.ready(block, int(j)))
+    return space.dependency().value

@@ -27,16 +27,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, fdtrc, ndtr, ndtri
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, OneOf, check
 from tamis.core.target import Target
-from tamis.kernels.correlation import (
-    centre,
-    pair_correlation,
-    pair_correlation_many,
-    relevance_compressed,
-    relevance_dense,
-)
+from tamis.kernels.correlation import centre, pair_correlation, relevance
 from tamis.kernels.one_to_many import correlation_with_one
 from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
@@ -96,21 +90,11 @@ class FisherZ(Measure):
         gate = self.target_cutoff(encoded)
         if math.isinf(gate) and self.unreliable == "dependent":
             gate = -1.0
-        into = (result.value, result.cutoff)
-        if isinstance(block.values, Compressed):
-            v = block.values
-            over_columns(
-                lambda lo, hi: relevance_compressed(
-                    v.indptr, v.indices, v.data, *form, gate, lo, hi, *into
-                ),
-                v.indptr,
-            )
-        else:
-            dense = np.asfortranarray(block.values)
-            over_columns(
-                lambda lo, hi: relevance_dense(dense, *form, gate, lo, hi, *into),
-                np.arange(block.width + 1, dtype=np.int64) * block.n_rows,
-            )
+        arrays = block.arrays
+        over_columns(
+            lambda lo, hi: relevance(*arrays, *form, gate, lo, hi, result.value, result.cutoff),
+            block.spans,
+        )
         return result
 
     def panel(self, target: Target) -> CorrelationPanel:
@@ -195,18 +179,8 @@ class FisherZ(Measure):
 
 
 @dataclass(frozen=True, eq=False)
-class CentredColumn:
-    """A column prepared for products: whole and centred, or its nonzeros and its mean."""
-
-    rows: npt.NDArray[np.int32]
-    values: Floats
-    mean: float
-    squares: float
-
-
-@dataclass(frozen=True, eq=False)
 class CentredColumns(Prepared):
-    """Many prepared columns, end to end."""
+    """Columns prepared for products: whole and centred, or their nonzeros and their mean."""
 
     arrays: ClassVar[Mapping[str, str | None]] = {
         "rows": "indptr",
@@ -221,24 +195,14 @@ class CentredColumns(Prepared):
     means: Floats
     squares: Floats
 
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def __getitem__(self, i: Any) -> Any:
-        a, b = self.indptr[i], self.indptr[i + 1]
-        return CentredColumn(
-            self.rows[a:b], self.values[a:b], float(self.means[i]), float(self.squares[i])
-        )
-
 
 class CorrelationPanel(RowListPanel):
     """Kept continuous columns; a cell is a slot, with the value as its number."""
 
-    def __init__(self, n_rows: int, measure: FisherZ) -> None:
-        super().__init__(n_rows, with_numbers=True)
-        self._cutoff = measure.cutoff(n_rows)
-        self._means = np.zeros(0)
-        self._squares = np.zeros(0)
+    slot_types: ClassVar[Mapping[str, Any]] = {"mean": np.float64, "squares": np.float64}
+    with_numbers: ClassVar[bool] = True
+
+    measure: FisherZ
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
         """Prepare the picked columns."""
@@ -252,33 +216,23 @@ class CorrelationPanel(RowListPanel):
         centre(v.indptr, v.indices, v.data, n, indptr, rows, values, means, squares)
         return CentredColumns(indptr, rows, values, means, squares)
 
-    def between(self, column: CentredColumn) -> Floats:
-        """Return the strength of a prepared column with every kept column, oldest first."""
-        self.pairs += len(self._live)
-        return np.abs(self.signed(column))
-
-    def signed(self, column: CentredColumn) -> Floats:
-        """Return the correlation of a prepared column with every kept column, oldest first."""
-        out = np.zeros(len(self._alive))
-        pair_correlation(
-            column.rows, column.values, column.mean, column.squares, *self._lists(),
-            self.n_rows, out,
-        )  # fmt: skip
-        return out[self._live]
-
     def between_many(self, columns: CentredColumns, lo: int, hi: int) -> Floats:
         """Return the strength of prepared columns lo..hi-1 with every kept column, oldest first."""
+        self.pairs += (hi - lo) * len(self._live)
+        return np.abs(self.signed(columns, lo, hi))
+
+    def signed(self, columns: CentredColumns, lo: int, hi: int) -> Floats:
+        """Return the correlation of prepared columns lo..hi-1 with every kept column."""
         out = np.zeros((hi - lo, len(self._alive)))
         c, lists = columns, self._lists()
         over_columns(
-            lambda a, b: pair_correlation_many(
+            lambda a, b: pair_correlation(
                 c.indptr, c.rows, c.values, c.means, c.squares, lo + a, lo + b, *lists,
                 self.n_rows, lo, out,
             ),
             c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
         )  # fmt: skip
-        self.pairs += out.shape[0] * len(self._live)
-        return np.abs(out[:, self._live])
+        return out[:, self._live]
 
     def against(self, columns: CentredColumns, one: int, picks: Ints) -> Floats:
         """Return the strength of prepared column `one` with those at `picks`, kept or not."""
@@ -288,8 +242,8 @@ class CorrelationPanel(RowListPanel):
         out = np.empty(len(picks))
         over_columns(
             lambda lo, hi: correlation_with_one(
-                spread, mine.mean, mine.squares, c.indptr, c.rows, c.values, c.means, c.squares,
-                picks, lo, hi, self.n_rows, out,
+                spread, mine.means[0], mine.squares[0], c.indptr, c.rows, c.values, c.means,
+                c.squares, picks, lo, hi, self.n_rows, out,
             ),
             np.arange(len(picks) + 1) * (c.indptr[-1] // len(c)),
         )  # fmt: skip
@@ -298,24 +252,18 @@ class CorrelationPanel(RowListPanel):
 
     def _lists(self) -> tuple[Any, ...]:
         return (
-            self._heads, self._nodes, self._numbers, self._means, self._squares, self._alive,
+            self._heads, self._nodes, self._numbers, self._slots["mean"], self._slots["squares"],
+            self._alive,
         )  # fmt: skip
 
-    def cutoffs(self, column: CentredColumn) -> Floats:
+    def cutoffs(self, column: CentredColumns) -> Floats:
         """Return the cutoff of each strength."""
-        return np.full(len(self._live), self._cutoff)
+        return np.full(len(self._live), self.measure.cutoff(self.n_rows))
 
-    def add(self, column: CentredColumn) -> None:
+    def add(self, column: CentredColumns) -> None:
         """Keep a prepared column."""
-        cells = np.full(len(column.rows), len(self._alive), dtype=np.int32)
-        self._hang(column.rows, cells, column.values)
-        self._means = np.append(self._means, column.mean)
-        self._squares = np.append(self._squares, column.squares)
-
-    def _forget_dead(self) -> npt.NDArray[np.int32]:
-        self._means = self._means[self._live]
-        self._squares = self._squares[self._live]
-        return np.where(self._alive, np.cumsum(self._alive) - 1, -1).astype(np.int32)
+        of_slot = {"mean": column.means, "squares": column.squares}
+        self._hang(column.rows, np.zeros(len(column.rows), np.int32), column.values, 1, of_slot)
 
 
 class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
@@ -327,28 +275,27 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
 
     def __init__(self, target: Target, measure: FisherZ) -> None:
         super().__init__(target.n_rows, measure)
-        self.measure = measure
         self.target = target
         self.tests, self.refused = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._basis = measure.target_basis(target)
         self._n_targets = self._basis.shape[1]
         self._correlations = np.eye(self._n_targets + 1)
         self._cutoffs_given = np.zeros(0)
-        self._considered: CentredColumn | None = None
+        self._considered: CentredColumns | None = None
 
-    def consider(self, column: CentredColumn) -> None:
+    def consider(self, column: CentredColumns) -> None:
         """Put a prepared column at position ``len(panel)`` until another one is considered."""
         if column is self._considered:
             return
         row = self._correlations[-1]
         target_products(
-            column.rows, column.values, column.squares, self._basis, row[: self._n_targets]
+            column.rows, column.values, column.squares[0], self._basis, row[: self._n_targets]
         )
-        row[self._n_targets : -1] = self.signed(column)
+        row[self._n_targets : -1] = self.signed(column, 0, 1)[0]
         self._correlations[:, -1] = row
         self._considered = column
 
-    def add(self, column: CentredColumn) -> None:
+    def add(self, column: CentredColumns) -> None:
         """Keep a prepared column."""
         self.consider(column)
         super().add(column)

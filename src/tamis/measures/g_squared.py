@@ -36,10 +36,10 @@ from tamis.kernels.contingency import (
 )
 from tamis.kernels.information import entropy_table
 from tamis.kernels.threads import over_columns
-from tamis.measures.coded import CodedColumn, CodedColumns, code_columns
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.measure import Floats, Ints, Measure, Strength, ready_target
-from tamis.measures.mutual_information import FEW, count_relevance, need_classes
+from tamis.measures.mutual_information import FEW, count_relevance
+from tamis.measures.panels import CodedColumns, code_columns
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class GSquared(Measure):
 
     name: ClassVar[str] = "g_squared"
     kind: ClassVar[str] = "discrete"
+    needs_classes: ClassVar[bool] = True
     symbol: ClassVar[str] = "G2({a}; {b})"
 
     def __post_init__(self) -> None:
@@ -88,10 +89,6 @@ class GSquared(Measure):
         """Describe the cutoff in a few words, for explanations."""
         test = "G-squared" if self.statistic == "g2" else "chi-square"
         return f"the {100 * self.alpha:g}% level of its {test} test"
-
-    def check_target(self, target: Target) -> None:
-        """Raise one sentence for a regression target."""
-        need_classes(self, target)
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
@@ -168,25 +165,23 @@ class GSquaredPanel(ConditionalPanel):
         self._n_levels = np.ones(1, np.int64)
         self._live = np.zeros(0, np.int64)
         self._spare = 0
-        self._considered: CodedColumn | None = None
+        self._considered: CodedColumns | None = None
 
     def __len__(self) -> int:
         return len(self._live)
 
-    def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
-        """Code the picked columns."""
-        return code_columns(block, picks)
+    prepare = staticmethod(code_columns)
 
-    def between(self, column: CodedColumn) -> Floats:
-        """Return the statistic of a coded column with every kept column, oldest first."""
-        self.pairs += len(self)
-        return self._pairs(column)[0]
+    def between_many(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
+        """Return the statistic of coded columns lo..hi-1 with every kept column, oldest first."""
+        self.pairs += (hi - lo) * len(self)
+        return np.array([self._pairs(columns[i])[0] for i in range(lo, hi)]).reshape(hi - lo, -1)
 
-    def cutoffs(self, column: CodedColumn) -> Floats:
+    def cutoffs(self, column: CodedColumns) -> Floats:
         """Return the cutoff of each statistic."""
         return self._pairs(column)[1]
 
-    def _pairs(self, column: CodedColumn) -> tuple[Floats, Floats]:
+    def _pairs(self, column: CodedColumns) -> tuple[Floats, Floats]:
         self.consider(column)
         value, cutoff = np.empty(len(self)), np.empty(len(self))
         pair_statistics(
@@ -195,7 +190,7 @@ class GSquaredPanel(ConditionalPanel):
         )  # fmt: skip
         return value, cutoff
 
-    def add(self, column: CodedColumn) -> None:
+    def add(self, column: CodedColumns) -> None:
         """Keep a coded column."""
         self.consider(column)
         self._live = np.append(self._live, self._spare)
@@ -211,7 +206,7 @@ class GSquaredPanel(ConditionalPanel):
         """Drop the kept columns at these positions (0 is the oldest)."""
         self._live = np.delete(self._live, positions)
 
-    def consider(self, column: CodedColumn) -> None:
+    def consider(self, column: CodedColumns) -> None:
         """Put a coded column at position ``len(panel)`` until another one is considered."""
         if column is not self._considered:
             self._n_levels[self._spare] = dense_codes(

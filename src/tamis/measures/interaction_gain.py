@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,10 @@ from scipy.special import chdtri
 from tamis.core.target import Target
 from tamis.kernels.interaction import meet_correlations, meet_counts
 from tamis.kernels.partial import target_products
-from tamis.measures.coded import CodedColumn, CodedColumns, table_of
-from tamis.measures.fisher_z import CentredColumn, CentredColumns, CorrelationPanel, FisherZ
+from tamis.measures.fisher_z import CentredColumns, CorrelationPanel, FisherZ
 from tamis.measures.measure import Floats, Panel
 from tamis.measures.mutual_information import InformationMeasure, InformationPanel
+from tamis.measures.panels import CodedColumns, table_of
 
 Marks = npt.NDArray[np.bool_]
 
@@ -71,9 +72,9 @@ class InteractionPanel(Panel):
         That is one with a gain above 0, or one that is marked in `asks`.
         """
 
-    @abstractmethod
     def meet_one(self, column: Any) -> Meeting:
         """Compute the gain of one prepared column."""
+        return self.meet(column, 0, 1, np.ones(1, dtype=np.bool_))
 
 
 def interaction_panel(measure: object, target: Target, form: GainForm) -> InteractionPanel | None:
@@ -95,15 +96,19 @@ class InformationInteractions(InformationPanel, InteractionPanel):
     the level of the measure over the number of kept columns.
     """
 
+    slot_types: ClassVar[Mapping[str, Any]] = {
+        **InformationPanel.slot_types,
+        "rest": np.int64,
+        "shift": np.float64,
+    }
+
     def __init__(self, target: Target, measure: InformationMeasure, form: GainForm) -> None:
         super().__init__(target.n_rows, measure)
         assert target.codes is not None
         self._codes, self._class_counts = target.codes, target.counts
         self._form = form
         self._bias = (target.n_classes - 1) / (2 * target.n_rows * math.log(2))
-        self._cell_classes = np.zeros((0, target.n_classes), dtype=np.int64)
-        self._rest = np.zeros(0, dtype=np.int64)
-        self._shifts = np.zeros(0)
+        self._cells["classes"] = np.zeros((0, target.n_classes), dtype=np.int64)
         self._significant = np.zeros((2, 0))
         self._significant_for = 0
 
@@ -115,24 +120,27 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         terms, pairs = np.zeros((2, len(self._alive)), dtype=np.int64)
         counted = np.zeros(len(self._alive), dtype=np.bool_)
         bias = self._bias if self._form.correction == "miller-madow" else 0.0
-        shifts = self._shifts[live]
+        slots, cells = self._slots, self._cells
+        n_levels, shifts = slots["n_levels"][live], slots["shift"][live]
         stop = meet_counts(
             columns.indptr, columns.rows, columns.codes, columns.level_pointers,
-            columns.level_counts, columns.entropies, asks, lo, hi, *self._lists(),
-            self._cell_classes, self._rest, self._n_levels, self._codes, self._class_counts, table,
-            units, bias * float((self._n_levels[live] - 1).sum()), float(shifts.sum()),
+            columns.level_counts, columns.entropies, asks, lo, hi, self._heads, self._nodes,
+            self._slot_cells, cells["counts"], slots["entropy"], self._alive, cells["classes"],
+            slots["rest"], slots["n_levels"], self._codes, self._class_counts, table, units,
+            bias * float((n_levels - 1).sum()), float(shifts.sum()),
             float(len(live)) if self._form.mean else 1.0, self._cutoffs_of_terms(columns, lo, hi),
             gains, terms, pairs, counted,
         )  # fmt: skip
         last = min(stop, hi - 1)
         self.pairs += (last + 1 - lo) * len(live)
-        mine: CodedColumn = columns[last]
-        each = bias * (mine.n_levels - 1) * (self._n_levels[live] - 1)
+        mine = columns[last]
+        each = bias * (np.count_nonzero(mine.level_counts) - 1) * (n_levels - 1)
+        h_x, h_y = slots["entropy"][live], mine.entropies
         return Meeting(
             stop,
             gains[: last + 1 - lo],
             np.where(counted[live], terms[live] / units + shifts - each, np.nan),
-            self.measure._pair_values(pairs[live], self._entropy[live], mine.entropy, units),
+            self.measure.pair_values(pairs[live], h_x, h_y, units),
         )
 
     def _cutoffs_of_terms(self, columns: CodedColumns, lo: int, hi: int) -> Floats:
@@ -145,7 +153,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         widths = np.unique(np.diff(columns.level_pointers[lo : hi + 1])) - 1
         # A column may have one level that does not occur.
         mine = np.unique(np.concatenate([widths, widths - 1]))
-        freedom = np.unique(np.outer(mine, self._n_levels[self._live] - 1))
+        freedom = np.unique(np.outer(mine, self._slots["n_levels"][self._live] - 1))
         freedom = freedom[(freedom > 0) & (freedom < self.n_rows)]
         freedom = freedom[np.isnan(self._significant[0, freedom])]
         units = table_of(self.n_rows)[1] / (2 * math.log(2))
@@ -154,16 +162,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
             self._significant[row, freedom] = quantile * units
         return self._significant
 
-    def meet_one(self, column: CodedColumn) -> Meeting:
-        """Compute the gain of one coded column."""
-        alone = CodedColumns(
-            np.array([0, len(column.rows)]), column.rows, column.codes,
-            np.array([0, len(column.level_counts)]), column.level_counts,
-            np.array([column.entropy]),
-        )  # fmt: skip
-        return self.meet(alone, 0, 1, np.ones(1, dtype=np.bool_))
-
-    def add(self, column: CodedColumn) -> None:
+    def add(self, column: CodedColumns) -> None:
         """Keep a coded column."""
         super().add(column)
         table, unit = table_of(self.n_rows)
@@ -172,23 +171,16 @@ class InformationInteractions(InformationPanel, InteractionPanel):
         by_class = np.bincount(indices, minlength=levels * k).reshape(levels, k)
         by_class[0] = self._class_counts - by_class.sum(axis=0)
         joint = int(table[by_class].sum())
-        self._cell_classes = np.concatenate([self._cell_classes, by_class[1:]])
-        self._rest = np.append(self._rest, table[column.level_counts].sum() - joint)
-        shift = 0.0
+        rest, shift = table[column.level_counts].sum() - joint, 0.0
         if self._form.as_program:
             of_class = int(table[self.n_rows] - table[self._class_counts].sum())
-            information = np.array([column.entropy + of_class - table[self.n_rows] + joint])
+            information = column.entropies + of_class - table[self.n_rows] + joint
             units = unit * self.n_rows
-            strength = self.measure._pair_values(information, column.entropy, of_class, units)
+            strength = self.measure.pair_values(information, column.entropies, of_class, units)
             shift = float(information[0] / units - strength[0])
-        self._shifts = np.append(self._shifts, shift)
-
-    def _forget_dead(self) -> npt.NDArray[np.int32]:
-        cell_lives = np.repeat(self._alive, np.diff(self._slot_cells))
-        self._cell_classes = self._cell_classes[cell_lives]
-        self._rest = self._rest[self._live]
-        self._shifts = self._shifts[self._live]
-        return super()._forget_dead()
+        self._cells["classes"] = np.concatenate([self._cells["classes"], by_class[1:]])
+        self._slots["rest"] = np.append(self._slots["rest"], rest)
+        self._slots["shift"] = np.append(self._slots["shift"], shift)
 
 
 class CorrelationInteractions(CorrelationPanel, InteractionPanel):
@@ -201,7 +193,7 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
     def __init__(self, target: Target, measure: FisherZ, form: GainForm) -> None:
         super().__init__(target.n_rows, measure)
         self._basis = measure.target_basis(target)
-        self._shares = np.zeros((0, self._basis.shape[1]))
+        self._slots["shares"] = np.zeros((0, self._basis.shape[1]))
         self._form = form
         self._resolution = measure.resolution
         self._counts_above = measure.target_cutoff(target, given=1) if form.as_program else -1.0
@@ -212,7 +204,7 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         terms, pairs = np.zeros((2, len(self._alive)))
         stop = meet_correlations(
             columns.indptr, columns.rows, columns.values, columns.means, columns.squares, asks,
-            lo, hi, *self._lists(), self._shares, self._basis, self._resolution,
+            lo, hi, *self._lists(), self._slots["shares"], self._basis, self._resolution,
             self._counts_above, self._form.mean, self.n_rows, gains, terms, pairs,
             np.empty(self._basis.shape[1]),
         )  # fmt: skip
@@ -220,21 +212,9 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         self.pairs += (last + 1 - lo) * len(self._live)
         return Meeting(stop, gains[: last + 1 - lo], terms[self._live], np.abs(pairs[self._live]))
 
-    def meet_one(self, column: CentredColumn) -> Meeting:
-        """Compute the gain of one prepared column."""
-        alone = CentredColumns(
-            np.array([0, len(column.rows)]), column.rows, column.values,
-            np.array([column.mean]), np.array([column.squares]),
-        )  # fmt: skip
-        return self.meet(alone, 0, 1, np.ones(1, dtype=np.bool_))
-
-    def add(self, column: CentredColumn) -> None:
+    def add(self, column: CentredColumns) -> None:
         """Keep a prepared column."""
         super().add(column)
-        share = np.empty(self._basis.shape[1])
-        target_products(column.rows, column.values, column.squares, self._basis, share)
-        self._shares = np.concatenate([self._shares, share[None]])
-
-    def _forget_dead(self) -> npt.NDArray[np.int32]:
-        self._shares = self._shares[self._live]
-        return super()._forget_dead()
+        share = np.empty((1, self._basis.shape[1]))
+        target_products(column.rows, column.values, column.squares[0], self._basis, share[0])
+        self._slots["shares"] = np.concatenate([self._slots["shares"], share])

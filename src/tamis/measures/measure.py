@@ -69,6 +69,8 @@ class Prepared(Sequence[Any]):
     #: The name of the indptr that cuts each array into columns; None for one number per column.
     arrays: ClassVar[Mapping[str, str | None]]
 
+    indptr: Ints
+
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the columns of all parts, one part after the other."""
@@ -85,6 +87,21 @@ class Prepared(Sequence[Any]):
             lengths = [np.diff(getattr(part, by)) for part in parts]
             whole[by] = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
         return cls(**whole)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, i: Any) -> Self:
+        """Return column i alone, sharing memory."""
+        own = {}
+        for name, by in self.arrays.items():
+            if by is None:
+                own[name] = getattr(self, name)[i : i + 1]
+            else:
+                indptr = getattr(self, by)
+                a, b = indptr[i], indptr[i + 1]
+                own[name], own[by] = getattr(self, name)[a:b], np.array([0, b - a])
+        return type(self)(**own)
 
     def pick(self, which: npt.NDArray[Any]) -> Self:
         """Return a copy of some of the columns, in the given order."""
@@ -113,13 +130,13 @@ class Panel(ABC):
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Sequence[Any]:
         """Prepare some columns of a block for `between` and `add`."""
 
-    @abstractmethod
     def between(self, column: Any) -> Floats:
         """Return the strength of a prepared column with every kept column, oldest first."""
+        return np.asarray(self.between_many(column, 0, 1)[0])
 
+    @abstractmethod
     def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
         """Return `between` for the prepared columns lo to hi - 1, one row per column."""
-        return np.array([self.between(columns[i]) for i in range(lo, hi)]).reshape(hi - lo, -1)
 
     def against(self, columns: Any, one: int, picks: Ints) -> Floats:
         """Return the strength of prepared column `one` with those at `picks`, kept or not."""
@@ -162,12 +179,15 @@ class Measure(ABC):
         Notation of a strength, with ``{a}`` and ``{b}`` for the two sides.
     resolution : float
         Differences up to this are rounding errors, and such values count as tied.
+    needs_classes : bool
+        Whether a regression target is refused.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]
     symbol: ClassVar[str]
     resolution: ClassVar[float] = 0.0
+    needs_classes: ClassVar[bool] = False
 
     @abstractmethod
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
@@ -185,8 +205,13 @@ class Measure(ABC):
     def gate(self) -> str:
         """Describe the cutoff in a few words, for explanations."""
 
-    def check_target(self, target: Target) -> None:  # noqa: B027 - some take every target
+    def check_target(self, target: Target) -> None:
         """Raise one sentence if the measure cannot use this target."""
+        if self.needs_classes and not target.is_classes:
+            raise InputError(
+                f"{type(self).__name__} needs classes, and y holds real numbers (an unknown label "
+                "type for it): use FisherZ(), or turn y into classes"
+            )
 
     def between(self, columns: Any, others: Any) -> Floats:
         """Return the strength of each of `columns` (rows of the result) with each of `others`."""

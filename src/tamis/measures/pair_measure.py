@@ -36,7 +36,7 @@ class PairMeasure(Measure):
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        for j, column in enumerate(_dense(block, np.arange(block.width))):
+        for j, column in enumerate(_dense(block, np.arange(block.width)).values.T):
             result.value[j] = self.strength(column, encoded.values)
             result.cutoff[j] = np.nan if _is_constant(column) else self.cutoff(block.n_rows)
         return result
@@ -68,8 +68,10 @@ class DenseColumns(Prepared):
     def __len__(self) -> int:
         return int(self.values.shape[1])
 
-    def __getitem__(self, i: Any) -> Any:
-        return self.values[:, range(len(self))[i]]
+    def __getitem__(self, i: Any) -> Self:
+        """Return column i alone, sharing memory."""
+        i = range(len(self))[i]
+        return type(self)(self.values[:, i : i + 1])
 
 
 class DensePanel(Panel):
@@ -86,18 +88,20 @@ class DensePanel(Panel):
         """Return the picked columns as whole arrays."""
         return _dense(block, picks)
 
-    def between(self, column: Floats) -> Floats:
-        """Return the strength of a column with every kept column, oldest first."""
-        self.pairs += len(self)
-        return np.array([self.measure.strength(kept, column) for kept in self._kept])
+    def between_many(self, columns: DenseColumns, lo: int, hi: int) -> Floats:
+        """Return the strength of columns lo..hi-1 with every kept column, oldest first."""
+        self.pairs += (hi - lo) * len(self)
+        strength, new = self.measure.strength, columns.values.T[lo:hi]
+        pairs = [[strength(kept, column) for kept in self._kept] for column in new]
+        return np.array(pairs).reshape(hi - lo, len(self))
 
-    def cutoffs(self, column: Floats) -> Floats:
+    def cutoffs(self, column: DenseColumns) -> Floats:
         """Return the cutoff of each of those strengths."""
         return np.full(len(self), self.measure.cutoff(self.n_rows))
 
-    def add(self, column: Floats) -> None:
+    def add(self, column: DenseColumns) -> None:
         """Keep a column."""
-        self._kept.append(column)
+        self._kept.append(column.values[:, 0])
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""

@@ -16,10 +16,9 @@ from tamis.core.target import Target
 from tamis.kernels import gaps as kernel
 from tamis.kernels.gaps import code_gapped, pairs_gapped, relevance_gapped
 from tamis.kernels.threads import over_columns
-from tamis.measures.coded import table_of
 from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
 from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
-from tamis.measures.panels import compressed
+from tamis.measures.panels import compressed, table_of
 
 #: A table of counts may have so many cells.
 MOST_CELLS = 2**26
@@ -109,7 +108,7 @@ class PairwiseDeletion(Measure):
         unit = table_of(n_rows)[1]
         x, y = pairs[..., kernel.ENTROPY_X], pairs[..., kernel.ENTROPY_Y]
         rows = np.maximum(pairs[..., kernel.ROWS], 1)
-        value = information._pair_values(pairs[..., kernel.INFORMATION], x, y, unit * rows)
+        value = information.pair_values(pairs[..., kernel.INFORMATION], x, y, unit * rows)
         df = (pairs[..., kernel.LEVELS_X] - 1) * (pairs[..., kernel.LEVELS_Y] - 1)
         shape = df.shape
         cutoff = information._bits(np.maximum(df.ravel(), 0), rows.ravel()).reshape(shape)
@@ -134,12 +133,6 @@ class GappedColumns(Prepared):
     codes: npt.NDArray[np.int32]
     n_levels: Ints
     gaps: Ints
-
-    def __len__(self) -> int:
-        return len(self.n_levels)
-
-    def __getitem__(self, i: Any) -> GappedColumns:
-        return self.pick(np.array([i]))
 
     @property
     def widest(self) -> int:
@@ -172,10 +165,6 @@ class GappedPanel(Panel):
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> GappedColumns:
         """Code the picked columns."""
         return gapped_columns(block.without_zeros(), picks, self.measure.gap)
-
-    def between(self, column: GappedColumns) -> Floats:
-        """Return the strength of a coded column with every kept column, oldest first."""
-        return np.asarray(self._compare(column, 0, 1)[0][0])
 
     def between_many(self, columns: GappedColumns, lo: int, hi: int) -> Floats:
         """Return the strength of coded columns lo..hi-1 with every kept column, oldest first."""

@@ -1,77 +1,68 @@
-"""Kept columns as lists by row: the base of the compiled panels."""
+"""Columns coded by their levels, and kept columns as lists by row: the base of compiled panels."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.kernels.levels import compress
+from tamis.kernels.information import entropy_table
+from tamis.kernels.levels import compress, encode
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column, rebuild
-from tamis.measures.measure import Panel
+from tamis.measures.measure import Ints, Panel, Prepared
+
+#: The table of entropies for n rows, and its units per bit; the last few are cached.
+table_of = lru_cache(maxsize=4)(entropy_table)
 
 
-class RowListPanel(Panel):
-    """Store kept columns as entries by row, so a newcomer visits only the entries of its own rows.
+@dataclass(frozen=True, eq=False)
+class CodedColumns(Prepared):
+    """Columns as the rows that leave their most common level, with the count of every level."""
 
-    A slot is a kept column; `alive` says whether it is still kept. Slots of dropped columns are
-    removed when they outnumber the live ones.
-    """
+    arrays: ClassVar[Mapping[str, str | None]] = {
+        "rows": "indptr",
+        "codes": "indptr",
+        "level_counts": "level_pointers",
+        "entropies": None,
+    }
 
-    def __init__(self, n_rows: int, *, with_numbers: bool) -> None:
-        self.n_rows = n_rows
-        self.pairs = 0
-        self._heads = np.full(n_rows, -1, dtype=np.int32)
-        self._nodes = np.empty((0, NODE_WIDTH), dtype=np.int32)
-        self._numbers = np.empty((0, NODE_ROOM), dtype=np.float64)
-        self._with_numbers = with_numbers
-        self._used = 0
-        self._alive = np.zeros(0, dtype=np.bool_)
-        self._live = np.zeros(0, dtype=np.intp)
+    indptr: Ints
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    level_pointers: Ints
+    level_counts: Ints
+    entropies: Ints
 
-    def __len__(self) -> int:
-        return len(self._live)
+    @cached_property
+    def widest(self) -> int:
+        """Largest number of levels of a column."""
+        return int(np.diff(self.level_pointers).max())
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle without spare capacity: copies are sent to workers."""
-        few = {"_nodes": self._nodes[: self._used], "_numbers": self._numbers[: self._used]}
-        return self.__dict__ | few
+    @property
+    def mean_n_levels(self) -> float:
+        """Mean number of distinct values per column."""
+        return float(np.count_nonzero(self.level_counts)) / len(self)
 
-    def _hang(
-        self, rows: npt.NDArray[Any], cells: npt.NDArray[Any], values: npt.NDArray[Any]
-    ) -> None:
-        """Add a slot with these entries."""
-        room = self._used + len(rows)
-        if room > len(self._nodes):
-            bigger = max(room, 2 * len(self._nodes), 256)
-            self._nodes = _grown(self._nodes, bigger)
-            if self._with_numbers:
-                self._numbers = _grown(self._numbers, bigger)
-        self._used = append_column(
-            self._heads, self._nodes, self._numbers, self._used, rows, cells, values
-        )
-        self._live = np.append(self._live, len(self._alive))
-        self._alive = np.append(self._alive, True)
 
-    def drop(self, positions: npt.NDArray[np.intp]) -> None:
-        """Drop the kept columns at these positions (0 is the oldest)."""
-        self._alive[self._live[positions]] = False
-        self._live = np.delete(self._live, positions)
-        if len(self._alive) > 2 * len(self._live) + 8:
-            self._sweep()
-
-    def _sweep(self) -> None:
-        self._nodes, self._numbers, self._used = rebuild(
-            self._heads, self._nodes, self._numbers, self._forget_dead()
-        )
-        self._alive = np.ones(len(self._live), dtype=np.bool_)
-        self._live = np.arange(len(self._live))
-
-    def _forget_dead(self) -> npt.NDArray[np.int32]:
-        """Remove the data of dead slots; return the new number of each cell, -1 if removed."""
-        raise NotImplementedError
+def code_columns(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CodedColumns:
+    """Code the picked columns of a block."""
+    n, width, spans = block.n_rows, len(picks), block.spans
+    stored = int((spans[1:] - spans[:-1])[picks].sum())
+    indptr, level_pointers = np.zeros(width + 1, np.int64), np.zeros(width + 1, np.int64)
+    rows, codes = np.empty(stored + 1, np.int32), np.empty(stored + 1, np.int32)
+    counts = np.empty(stored + width, np.int64)
+    encode(*block.arrays, n, picks, indptr, rows, codes, level_pointers, counts)
+    table, _ = table_of(n)
+    counts = counts[: level_pointers[-1]].copy()
+    h = np.zeros(0, np.int64)
+    if width:
+        h = table[n] - np.add.reduceat(table[counts], level_pointers[:-1])
+    return CodedColumns(indptr, rows, codes, level_pointers, counts, h)
 
 
 def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
@@ -86,7 +77,86 @@ def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     return Compressed(indptr, rows[: indptr[-1]], values[: indptr[-1]])
 
 
-def _grown(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
-    bigger = np.empty((length, array.shape[1]), dtype=array.dtype)
-    bigger[: len(array)] = array
-    return bigger
+class RowListPanel(Panel):
+    """Store kept columns as entries by row, so a newcomer visits only the entries of its own rows.
+
+    A slot is a kept column; `_alive` says whether it is still kept. A slot has one or more cells,
+    which its entries belong to: ``_slot_cells[s]:_slot_cells[s + 1]`` are those of slot s. `_slots`
+    and `_cells` hold what subclasses remember about each of them, by name. Slots of dropped columns
+    are removed when they outnumber the live ones.
+    """
+
+    #: The types of what is remembered about each slot and each cell.
+    slot_types: ClassVar[Mapping[str, Any]]
+    cell_types: ClassVar[Mapping[str, Any]] = {}
+    #: Whether an entry has a number besides its cell.
+    with_numbers: ClassVar[bool] = False
+
+    def __init__(self, n_rows: int, measure: Any) -> None:
+        self.n_rows, self.measure, self.pairs = n_rows, measure, 0
+        self._heads = np.full(n_rows, -1, dtype=np.int32)
+        self._nodes = np.empty((0, NODE_WIDTH), dtype=np.int32)
+        self._numbers = np.empty((0, NODE_ROOM), dtype=np.float64)
+        self._used = 0
+        self._alive = np.zeros(0, dtype=np.bool_)
+        self._live = np.zeros(0, dtype=np.intp)
+        self._slot_cells = np.zeros(1, dtype=np.int64)
+        self._slots = {name: np.zeros(0, dtype) for name, dtype in self.slot_types.items()}
+        self._cells = {name: np.zeros(0, dtype) for name, dtype in self.cell_types.items()}
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle without spare capacity: copies are sent to workers."""
+        few = {"_nodes": self._nodes[: self._used], "_numbers": self._numbers[: self._used]}
+        return self.__dict__ | few
+
+    def _hang(
+        self,
+        rows: npt.NDArray[Any],
+        cells: npt.NDArray[Any],
+        values: npt.NDArray[Any],
+        n_cells: int,
+        of_slot: Mapping[str, Any],
+    ) -> None:
+        """Add a slot with these entries; `cells` count from 0, and `of_slot` is remembered."""
+        room = self._used + len(rows)
+        if room > len(self._nodes):
+            capacity = max(room, 2 * len(self._nodes), 256)
+            for name in ("_nodes", "_numbers") if self.with_numbers else ("_nodes",):
+                old = getattr(self, name)
+                bigger = np.empty((capacity, old.shape[1]), dtype=old.dtype)
+                bigger[: len(old)] = old
+                setattr(self, name, bigger)
+        first = self._slot_cells[-1]
+        self._used = append_column(
+            self._heads, self._nodes, self._numbers, self._used, rows,
+            (cells + first).astype(np.int32), values,
+        )  # fmt: skip
+        self._live = np.append(self._live, len(self._alive))
+        self._alive = np.append(self._alive, True)
+        self._slot_cells = np.append(self._slot_cells, first + n_cells)
+        for name, value in of_slot.items():
+            self._slots[name] = np.append(self._slots[name], value)
+
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Drop the kept columns at these positions (0 is the oldest)."""
+        self._alive[self._live[positions]] = False
+        self._live = np.delete(self._live, positions)
+        if len(self._alive) > 2 * len(self._live) + 8:
+            self._forget_dead()
+
+    def _forget_dead(self) -> None:
+        """Remove the slots of dropped columns."""
+        widths = np.diff(self._slot_cells)
+        cell_lives = np.repeat(self._alive, widths)
+        new_cells = np.where(cell_lives, np.cumsum(cell_lives) - 1, -1).astype(np.int32)
+        self._nodes, self._numbers, self._used = rebuild(
+            self._heads, self._nodes, self._numbers, new_cells
+        )
+        self._slot_cells = np.concatenate([[0], np.cumsum(widths[self._live])])
+        self._slots = {name: array[self._live] for name, array in self._slots.items()}
+        self._cells = {name: array[cell_lives] for name, array in self._cells.items()}
+        self._alive = np.ones(len(self._live), dtype=np.bool_)
+        self._live = np.arange(len(self._live))

@@ -14,9 +14,9 @@ from tamis.core.params import Nothing, Number, Range
 from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
 from tamis.kernels.threads import over_columns
-from tamis.measures.coded import CodedColumns
 from tamis.measures.measure import Ints
 from tamis.measures.mutual_information import SymmetricUncertainty
+from tamis.measures.panels import CodedColumns
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 
 
