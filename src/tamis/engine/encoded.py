@@ -22,7 +22,7 @@ from tamis.encode import BY_NAME, Encoder, Missing, resolve
 from tamis.encode.encoder import Cuts, NameOf
 from tamis.encode.plain import PlainEncoder
 from tamis.engine.seen_columns import Hashes, hashes_of
-from tamis.measures.auto import at_alpha
+from tamis.measures.auto import at_level
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import ColumnSelector, FeatureStreamSelector
@@ -86,7 +86,9 @@ class Encoding:
             return ""
         measure, reason = resolve_measure(rule.measure, rule.alpha), ""
         if measure is None and target.is_classes:
-            measure = at_alpha(rule.discrete_measure, rule.alpha)
+            measure = rule.discrete_measure
+            if rule.alpha is not None:
+                measure = at_level(measure, {"alpha": rule.alpha})
             reason = self._reason()
         if policy != "error" and (measure is None or measure.kind != "discrete"):
             what = "auto" if measure is None else type(measure).__name__

@@ -21,16 +21,10 @@ Ints = npt.NDArray[np.int64]
 def hashes_of(block: ColumnBlock) -> Hashes:
     """Return a hash of the values of each column, the same in every layout."""
     out = np.empty(block.width, dtype=np.uint64)
-    if isinstance(block.values, Compressed):
-        v = block.values
-        bits = np.ascontiguousarray(v.data, dtype=np.float64).view(np.uint64)
-        arrays = (np.empty(0, np.uint64), v.indptr, v.indices, bits)
-        work = v.indptr
-    else:
-        none = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
-        arrays = (np.ascontiguousarray(block.entries).view(np.uint64), *none)
-        work = np.arange(block.width + 1, dtype=np.int64) * block.n_rows
-    over_columns(lambda lo, hi: hash_columns(*arrays, block.n_rows, lo, hi, out), work)
+    flat, indptr, indices, data = block.arrays
+    flat, data = (np.ascontiguousarray(a, np.float64).view(np.uint64) for a in (flat, data))
+    arrays = (flat, indptr, indices, data)
+    over_columns(lambda lo, hi: hash_columns(*arrays, block.n_rows, lo, hi, out), block.spans)
     return out
 
 

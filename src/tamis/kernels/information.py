@@ -154,6 +154,20 @@ def column_information(rows, values, first, last, y, class_counts, table, class_
     counting a short column.
     """
     n_classes = len(class_counts)
+    same = first < last and values[first] != 0.0
+    for t in range(first + 1, last):
+        same &= values[t] == values[first]
+    if same:  # one level, and perhaps zero
+        n, count, joint = len(y), last - first, 0
+        counts[:n_classes] = 0
+        for t in range(first, last):
+            counts[y[rows[t]]] += 1
+        for c in range(n_classes):
+            joint += table[counts[c]] + table[class_counts[c] - counts[c]]
+        entropy = table[n] - table[count] - table[n - count]
+        information = entropy + class_entropy - table[n] + joint
+        small = ROUNDING * 3 * (n_classes + 1)
+        return (information if information > small else 0), entropy, (2 if count < n else 1)
     top = whole_top(values, first, last)
     if top >= 0:
         size = (top + 1) * n_classes

@@ -64,8 +64,10 @@ def over_columns(work: Callable[[int, int], None], weights: npt.NDArray[np.int64
     """
     n_columns = len(weights) - 1
     total = int(weights[-1] - weights[0]) + n_columns
-    ranges = max(1, min(thread_count(), total // _wanted.get()[1]))
-    if ranges == 1:
+    ranges = total // _wanted.get()[1]
+    if ranges > 1:
+        ranges = min(ranges, thread_count())
+    if ranges <= 1:
         work(0, n_columns)
         return
     # Even an empty column costs something: count one for each.

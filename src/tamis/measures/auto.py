@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tamis._registry import MEASURES, Lazy
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.kinds import most_levels
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.fisher_z import FisherZ
-from tamis.measures.measure import Floats, Measure
+from tamis.measures.measure import Measure
 from tamis.measures.mutual_information import MutualInformation
+from tamis.measures.panels import code_columns
 
 #: Distinct values are counted in at most this many columns, spread over all of them.
 SAMPLED = 1024
@@ -33,11 +33,6 @@ BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
 _IN_FILES: Lazy[type[Measure]] = Lazy(
     {**MEASURES, "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion"}
 )
-
-
-def at_alpha(measure: Measure, alpha: float | None) -> Measure:
-    """Return the measure at a significance level; None leaves its own."""
-    return measure if alpha is None else at_level(measure, {"alpha": alpha})
 
 
 def at_level(measure: Measure, level: Mapping[str, float]) -> Measure:
@@ -76,14 +71,14 @@ def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | Non
 
 def named(measure: Measure) -> dict[str, Any]:
     """Return a measure as its name and its parameters, for a file."""
-    if not known_by_name(measure):
+    if type(measure) is not _IN_FILES.get(measure.name):
         raise ParameterError(
             f"the measure {measure!r} is not known by name, so it cannot be written to a file; "
             f"use one of {', '.join(BY_NAME)}"
         )
     parameters = {
         key: named(value) if isinstance(value, Measure) else value
-        for key, value in measure.get_params().items()
+        for key, value in vars(measure).items()
     }
     return {"name": measure.name, "parameters": parameters}
 
@@ -122,19 +117,27 @@ def choose(
     """
     if not target.is_classes:
         return continuous, "the target is a number, not a class"
-    levels: list[tuple[int, int]] = []
-    all_discrete = True
+    seen, different, varied, all_discrete = 0, 0, 0, True
     for block in blocks:
         _, not_whole = scan(block.entries)
         if not_whole >= 0:
             name = name_of(block, block.column_of_entry(not_whole))
             return continuous, f"column {name} holds numbers that are not whole"
         all_discrete &= block.kind == "discrete"
-        levels += _levels(block, n_columns or block.first + block.width)
-    if not levels:
+        width = n_columns or block.first + block.width
+        spread = np.unique(np.linspace(0, width - 1, min(SAMPLED, width)).astype(np.int64))
+        spread = spread[(spread >= block.first) & (spread < block.first + block.width)]
+        if len(spread):
+            coded = code_columns(block, spread - block.first)
+            starts = coded.level_pointers[:-1]
+            n_levels = np.add.reduceat((coded.level_counts > 0).astype(np.int64), starts)
+            off_commonest = block.n_rows - coded.level_counts[starts]
+            seen += len(spread)
+            different += int(n_levels @ off_commonest)
+            varied += int(off_commonest.sum())
+    if not seen:
         return continuous, "there are no columns"
-    counts, varied = np.array(levels).T
-    mean = float(counts @ varied / varied.sum()) if varied.any() else 1.0
+    mean = different / varied if varied else 1.0
     if not all_discrete and mean > most_levels(target.n_rows):
         return continuous, (
             f"a value is one of {mean:.0f} different ones in its column on average, too many for "
@@ -143,24 +146,3 @@ def choose(
     return discrete, (
         f"every value is a whole number, one of {mean:.1f} different ones in its column on average"
     )
-
-
-def _levels(block: ColumnBlock, n_columns: int) -> list[tuple[int, int]]:
-    """Count the levels of the sampled columns of a block, and the rows not at the commonest."""
-    spread = np.unique(np.linspace(0, n_columns - 1, min(SAMPLED, n_columns)).astype(np.int64))
-    inside = spread[(spread >= block.first) & (spread < block.first + block.width)] - block.first
-    values = block.without_zeros().values
-    if isinstance(values, Compressed):
-        picked = values.pick(inside)
-        return [
-            _levels_of(picked.data[lo:hi], block.n_rows)
-            for lo, hi in pairwise(picked.indptr.tolist())
-        ]
-    return [_levels_of(values[:, j], block.n_rows) for j in inside]
-
-
-def _levels_of(stored: Floats, n_rows: int) -> tuple[int, int]:
-    """Count the levels of a column with these nonzeros, and the rows not at the commonest."""
-    _, counts = np.unique(stored, return_counts=True)
-    zeros = n_rows - len(stored)
-    return len(counts) + bool(zeros), n_rows - max(zeros, counts.max(initial=0))

@@ -195,6 +195,14 @@ class CentredColumns(Prepared):
     means: Floats
     squares: Floats
 
+    def __getitem__(self, i: Any) -> CentredColumns:
+        """Return column i alone, sharing memory."""
+        a, b, one = self.indptr[i], self.indptr[i + 1], slice(i, i + 1)
+        return CentredColumns(
+            self.indptr[i : i + 2] - a, self.rows[a:b], self.values[a:b], self.means[one],
+            self.squares[one],
+        )  # fmt: skip
+
 
 class CorrelationPanel(RowListPanel):
     """Kept continuous columns; a cell is a slot, with the value as its number."""
@@ -225,14 +233,18 @@ class CorrelationPanel(RowListPanel):
         """Return the correlation of prepared columns lo..hi-1 with every kept column."""
         out = np.zeros((hi - lo, len(self._alive)))
         c, lists = columns, self._lists()
-        over_columns(
-            lambda a, b: pair_correlation(
+
+        def work(a: int, b: int) -> None:
+            pair_correlation(
                 c.indptr, c.rows, c.values, c.means, c.squares, lo + a, lo + b, *lists,
                 self.n_rows, lo, out,
-            ),
-            c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
-        )  # fmt: skip
-        return out[:, self._live]
+            )  # fmt: skip
+
+        if hi - lo == 1:
+            work(0, 1)
+        else:
+            over_columns(work, c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1))
+        return out.take(self._live, axis=1)
 
     def against(self, columns: CentredColumns, one: int, picks: Ints) -> Floats:
         """Return the strength of prepared column `one` with those at `picks`, kept or not."""

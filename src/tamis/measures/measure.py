@@ -92,16 +92,8 @@ class Prepared(Sequence[Any]):
         return len(self.indptr) - 1
 
     def __getitem__(self, i: Any) -> Self:
-        """Return column i alone, sharing memory."""
-        own = {}
-        for name, by in self.arrays.items():
-            if by is None:
-                own[name] = getattr(self, name)[i : i + 1]
-            else:
-                indptr = getattr(self, by)
-                a, b = indptr[i], indptr[i + 1]
-                own[name], own[by] = getattr(self, name)[a:b], np.array([0, b - a])
-        return type(self)(**own)
+        """Return column i alone."""
+        return self.pick(np.array([i]))
 
     def pick(self, which: npt.NDArray[Any]) -> Self:
         """Return a copy of some of the columns, in the given order."""

@@ -21,7 +21,7 @@ from tamis.core.kinds import most_levels
 from tamis.core.params import Nothing, Number, Range
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
-from tamis.measures.auto import CONTINUOUS, DISCRETE, at_alpha, choose, from_name, named, resolve
+from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, named, resolve
 from tamis.measures.measure import Measure, Panel, Prepared, Strength
 from tamis.methods.arrivals import Arrival, Floats, Foresight, Kept, ScoredBlock
 from tamis.methods.rule import Rule
@@ -188,10 +188,10 @@ class Measuring(ColumnSelector):
         """Pick a measure if that was left to the data."""
         if not hasattr(self, "measure_"):
             rule = self.rule
-            between = (
-                at_alpha(rule.discrete_measure, rule.alpha),
-                at_alpha(rule.continuous_measure, rule.alpha),
-            )
+            between = (rule.discrete_measure, rule.continuous_measure)
+            if rule.alpha is not None:
+                level = {"alpha": rule.alpha}
+                between = (at_level(between[0], level), at_level(between[1], level))
             self._use(*choose(blocks, self._target, n_columns, *between, self.name_of))
 
     def _use(self, measure: Measure, why: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.names import Names
 from tamis.core.target import Target
@@ -59,7 +59,7 @@ class Columns:
     @classmethod
     def of(cls, block: ColumnBlock, *, centred: bool = True) -> Columns:
         """Return a block with its moments; not `centred`: about zero."""
-        arrays = cls.arrays_of(block)
+        arrays = block.arrays
         moments = tuple(np.empty(block.width) for _ in range(3))
         ready = cls(block.first, block.names, block.n_rows, arrays, *moments)
         ready.share_out(
@@ -67,14 +67,6 @@ class Columns:
             0, block.width,
         )  # fmt: skip
         return ready
-
-    @staticmethod
-    def arrays_of(block: ColumnBlock) -> tuple[npt.NDArray[Any], ...]:
-        """Return a block's values as (flat, indptr, indices, data), whatever its layout."""
-        if isinstance(block.values, Compressed):
-            v = block.values
-            return np.empty(0), v.indptr, v.indices, v.data
-        return block.entries, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
 
     @property
     def width(self) -> int:

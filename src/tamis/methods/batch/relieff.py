@@ -23,7 +23,6 @@ from tamis.kernels.relief import (
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Codes, ScoredRule
-from tamis.methods.modelled import Columns
 
 #: Distances that are held at most (3.2 GB).
 MOST_DISTANCES = 400_000_000
@@ -180,7 +179,7 @@ class ReliefFRule(ScoredRule):
 
     def _ranged(self, block: ColumnBlock) -> tuple[Any, ...]:
         """Return a block as the kernels take it, with the lowest value and range of each column."""
-        arrays, n = Columns.arrays_of(block), block.n_rows
+        arrays, n = block.arrays, block.n_rows
         lows, spans = np.empty(block.width), np.empty(block.width)
         over_columns(
             lambda lo, hi: column_ranges(*arrays, n, lo, hi, lows, spans),
