@@ -170,7 +170,7 @@ def _select(options: Any, begun: float) -> Run:
     cache = Path(os.path.abspath(out)).parent / f"{name}.cols"
     if os.path.abspath(out) == str(cache):
         raise ParameterError(f"--out {out} is where the columns of {data} go; choose another name")
-    if selector.takes_groups and about["groups"] is None and source.format != "daily":
+    if selector.rule.takes_groups and about["groups"] is None and source.format != "daily":
         say(
             f"{name} has no groups, so all its columns are one group, as with --method saola; name "
             "them with --groups FILE, or give a folder with one table per group"

@@ -10,7 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol, Self
 
@@ -146,6 +146,11 @@ def _entries(doc: str, head: str) -> dict[str, str]:
     return found
 
 
+def param(default: Any, *allowed: Range) -> Any:
+    """Return a field of a dataclass that says which values the parameter may take."""
+    return field(default=default, metadata={"allowed": allowed})
+
+
 class Parameters:
     """Base of plain classes whose constructor stores its arguments under their own names.
 
@@ -167,7 +172,8 @@ class Parameters:
     <Signature (k=5, *, alpha=0.05)>
     """
 
-    #: Allowed values of each parameter.
+    #: Allowed values of each parameter; those of the base classes are added. Fields of a dataclass
+    #: say it themselves (`param`).
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {}
 
     #: Names of the parameters, in the order of the constructor.
@@ -184,6 +190,12 @@ class Parameters:
             signature = full_signature(cls)
             cls.__init__.__signature__ = signature  # type: ignore[attr-defined]
             cls.parameter_names = tuple(signature.parameters)[1:]
+        ranges: dict[str, Range | Sequence[Range]] = {}
+        for base in reversed(cls.__mro__):
+            ranges |= vars(base).get("ranges", {})
+        own = getattr(cls, "__dataclass_fields__", {}).values()
+        ranges |= {f.name: f.metadata["allowed"] for f in own if f.metadata}
+        cls.ranges = ranges
         if cls.__doc__:
             cls.__doc__ = inherit_docs(cls.__doc__, cls.__mro__[1:], cls.parameter_names)
 
@@ -208,8 +220,9 @@ class Parameters:
 
     def check_params(self) -> None:
         """Raise one sentence for the first parameter outside its range."""
-        for name, allowed in self.ranges.items():
-            check(self.public_name, name, getattr(self, name), allowed)
+        for name in self.parameter_names:
+            if name in self.ranges:
+                check(self.public_name, name, getattr(self, name), self.ranges[name])
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters

@@ -77,7 +77,7 @@ class Encoding:
         """Give a selector the measure that fits; why, where the choice was left to us."""
         policy = self.missing.policy
         rule = selector.rule
-        if "measure" not in selector.get_params():
+        if "measure" not in selector.rule.get_params():
             if policy != "error":
                 raise ParameterError(
                     f"{selector.method} takes numbers, so missing values can be no category and "

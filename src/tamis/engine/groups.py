@@ -163,7 +163,7 @@ def _tell_of_returns(labels: Labels, data: str) -> None:
 
 def refuse_groups(selector: ColumnSelector) -> None:
     """Raise one sentence where a selector takes no groups."""
-    if not selector.takes_groups:
+    if not selector.rule.takes_groups:
         raise ParameterError(
             f"{selector.method} takes no groups; use group-saola, or leave out --groups (groups=)"
         )

@@ -30,7 +30,7 @@ def as_selector(method: Any) -> ColumnSelector:
     if isinstance(method, str):
         return make_selector(method)
     if isinstance(method, ColumnSelector):
-        return method.clone()
+        return type(method)(method.rule.clone())
     if hasattr(method, "to_selector") and not isinstance(method, type):
         selector: ColumnSelector = method.to_selector()  # of a rule or an estimator
         return selector
@@ -165,7 +165,7 @@ def parameters_of(selector: ColumnSelector) -> dict[str, Any]:
     """Return the parameters of a selector as numbers, strings and measures by name."""
     return {
         key: {"measure": named(value)} if isinstance(value, Measure) else value
-        for key, value in selector.get_params().items()
+        for key, value in selector.rule.get_params().items()
     }
 
 

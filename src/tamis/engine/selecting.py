@@ -188,7 +188,7 @@ def describe_run(
     return Run(
         log=log,
         method=chosen.method,
-        parameters={k: repr(v) for k, v in chosen.get_params().items()},
+        parameters={k: repr(v) for k, v in chosen.rule.get_params().items()},
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
         measure_reason=getattr(chosen, "measure_reason_", ""),
         source=source | {"target": describe_target(_labels(target))},

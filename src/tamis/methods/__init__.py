@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from tamis._registry import METHODS, Lazy
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.params import Number, OneOf
-from tamis.methods.arrivals import Arrival, Kept
+from tamis.core.params import Number, OneOf, param
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 from tamis.methods.batch.scores import Found, ScoredRule, Table, TableRule
-from tamis.methods.measured import MeasuredRule
+from tamis.methods.measured import Arrival, Kept, MeasuredRule
 from tamis.methods.rule import Rule
 from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
 
@@ -38,6 +37,7 @@ __all__ = [
     "Table",
     "TableRule",
     "Verdict",
+    "param",
 ]
 
 #: The rule of every method on columns by its name, imported when it is looked up.

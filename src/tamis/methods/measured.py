@@ -7,9 +7,11 @@ Irrelevant features are logged in bulk and never meet the rule. The rule of a fe
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, replace
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +20,14 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import warn
 from tamis.core.kinds import most_levels
-from tamis.core.params import Nothing, Number, Range
+from tamis.core.names import Names
+from tamis.core.params import Nothing, Number, param
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
-from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, named, resolve
-from tamis.measures.measure import Measure, Panel, Prepared, Strength
-from tamis.methods.arrivals import Arrival, Floats, Foresight, Kept, ScoredBlock
+from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
+from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
 from tamis.methods.rule import Rule
-from tamis.methods.selector import ColumnSelector, FeatureStreamSelector, Saved
+from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
 #: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
@@ -48,8 +50,134 @@ COMMON_REASONS = {
 #: The code of "untested".
 UNTESTED = 2
 
-#: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
-HUGE = 1e70
+
+# --- what passes between a stream and its rule ---------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """A relevant feature at the moment it arrives.
+
+    `column` is what the measure's panel made of its values.
+    """
+
+    feature: int
+    relevance: float
+    level: float
+    column: Any
+
+
+@dataclass(eq=False)
+class Kept:
+    """The kept features, oldest first, and the panel that compares newcomers with them.
+
+    Attributes
+    ----------
+    features, relevance : ndarray
+        Arrival numbers, and strengths towards the target.
+    panel : Panel
+        Compares a newcomer with them: ``kept.panel.between(arrival.column)``.
+    measure : Measure
+        The measure in use.
+    """
+
+    panel: Panel
+    measure: Measure
+    features: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    relevance: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def add(self, arrival: Arrival) -> None:
+        """Keep a feature."""
+        self.panel.add(arrival.column)
+        self.features = np.append(self.features, arrival.feature)
+        self.relevance = np.append(self.relevance, arrival.relevance)
+
+    def drop(self, features: Sequence[int]) -> None:
+        """Drop features."""
+        positions = np.searchsorted(self.features, np.asarray(features, dtype=np.int64))
+        self.panel.drop(positions)
+        self.features = np.delete(self.features, positions)
+        self.relevance = np.delete(self.relevance, positions)
+
+
+#: Stands for what is kept until the measure is known.
+NOTHING: Any = SimpleNamespace(
+    features=np.zeros(0, np.int64),
+    decided_by_refusals=0,
+    panel=SimpleNamespace(pairs=0, mean_n_levels=0.0, tests=np.zeros(0), refused=np.zeros(0)),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredBlock:
+    """Everything about a block that does not depend on what is kept.
+
+    `relevance` and `level` go to the log (`level` is one number where all columns share it);
+    the survivors, with their exact strengths, go to the rule. A worker that knew an older kept set
+    adds a `foresight`.
+    """
+
+    first: int
+    names: Names | None
+    relevance: npt.NDArray[np.float32]
+    level: float | Floats
+    constant: npt.NDArray[np.uint8]
+    features: npt.NDArray[np.int64]
+    strengths: Floats
+    levels: Floats
+    columns: Sequence[Any]
+    foresight: Foresight | None = field(default=None, kw_only=True)
+
+    def arrival(self, i: int) -> Arrival:
+        """Return survivor i."""
+        return Arrival(
+            int(self.features[i]), float(self.strengths[i]), float(self.levels[i]), self.columns[i]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Foresight:
+    """What the rule would decide about survivors, had the kept set not changed since.
+
+    Only plain drops can be foreseen: `because[i]` is the kept feature that drops survivor i while
+    none is evicted, or -1 where the rule itself must decide. A drop holds as long as `because[i]`
+    is still kept when survivor i's turn comes: features that are kept meanwhile come after it in
+    the walk, and those that left dropped no other.
+    """
+
+    because: npt.NDArray[np.int64]
+    value: Floats
+    level: Floats
+    reasons: tuple[str, ...]
+    reason: npt.NDArray[np.intp]
+
+    def part(self, lo: int, hi: int) -> Foresight:
+        """Return the part about survivors lo..hi-1."""
+        return Foresight(
+            self.because[lo:hi], self.value[lo:hi], self.level[lo:hi], self.reasons,
+            self.reason[lo:hi],
+        )  # fmt: skip
+
+    def filled(self, indices: npt.NDArray[np.intp], other: Foresight) -> Foresight:
+        """Return a copy with those of another one at some positions."""
+        both = {}
+        for name in ("because", "value", "level", "reason"):
+            both[name] = getattr(self, name).copy()
+            both[name][indices] = getattr(other, name)
+        return Foresight(reasons=self.reasons, **both)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return all parts, one after the other."""
+        names = ("because", "value", "level", "reason")
+        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(reasons=parts[0].reasons, **whole)
+
+
+# --- rules ---------------------------------------------------------------------------------------
 
 
 class MeasuringRule(Rule):
@@ -77,11 +205,7 @@ class MeasuringRule(Rule):
 
     measure: Measure | str = "auto"
     _: KW_ONLY
-    alpha: float | None = None
-
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "alpha": (Number(0, 1, open_low=True, open_high=True), Nothing())
-    }
+    alpha: float | None = param(None, Number(0, 1, open_low=True, open_high=True), Nothing())
 
     def check_params(self) -> None:
         """Raise one sentence for a parameter outside its range, or a measure that is not known."""
@@ -96,17 +220,9 @@ class MeasuringRule(Rule):
         """
         return True
 
-    def adapt(self, measure: Measure) -> Measure:
-        """Return the measure as the rule uses it, or refuse it in one sentence."""
-        return measure
-
-    def panel(self, measure: Measure, target: Target) -> Panel:
-        """Return an empty panel that can compare what the rule compares."""
-        return measure.panel(target)
-
     def kept(self, measure: Measure, target: Target) -> Kept:
-        """Return an empty kept set."""
-        return Kept(self.panel(measure, target), measure)
+        """Return an empty kept set, or refuse the measure in one sentence."""
+        return Kept(measure.panel(target), measure)
 
     def raise_cutoffs(self, cutoffs: Floats) -> None:
         """Raise, in place, the cutoffs above which columns are relevant."""
@@ -119,7 +235,7 @@ class MeasuringRule(Rule):
 class MeasuredRule(MeasuringRule):
     """A rule for feature streams with a measure.
 
-    Subclasses have a `name`, say which values their parameters may take (`ranges`) and why a
+    Subclasses have a `name`, say which values their parameters may take (`param`) and why a
     feature can be kept or dropped (`reasons`), and decide about one arriving feature (`decide`).
     They all have the parameters `measure` and `alpha`.
     """
@@ -141,6 +257,61 @@ class MeasuredRule(MeasuringRule):
         """
         return None
 
+
+#: Which of two equally relevant features stays.
+Ties = Literal["older", "newer", "neither"]
+
+#: Parts of sentences: what happened, about the weaker of two features, and about the stronger.
+DROPPED = "{name} was dropped as redundant: "
+REPLACED = "{name} was kept until {because} arrived and made it redundant: "
+WEAKER = "{relevance_symbol}={relevance} is not above its dependence on {because} ({value})"
+BETTER = ", which is the better predictor ({because_relevance})"
+OLDER = ", which predicts as well and came first"
+
+
+def walk(
+    arrival: Arrival,
+    kept: Kept,
+    values: Floats,
+    bound: Floats,
+    redundant: npt.NDArray[np.bool_],
+    ties: Ties,
+) -> Decision:
+    """Compare a newcomer with every kept feature, oldest first, until one throws it out.
+
+    `redundant` marks the redundant pairs, judged by their `values` and `bound`. Of such a pair the
+    more relevant feature stays; `ties` says which if both are equally relevant. It is one walk: a
+    feature that was evicted before the newcomer falls stays out. Reasons are "kept", "redundant",
+    "tied" (equal, and the older stays) and "evicted".
+    """
+    tied = np.abs(kept.relevance - arrival.relevance) <= kept.measure.resolution
+    older_wins = ~tied & (kept.relevance > arrival.relevance)
+    newer_wins = ~tied & ~older_wins
+    if ties == "older":
+        older_wins |= tied
+    elif ties == "newer":
+        newer_wins |= tied
+
+    throws_out = np.flatnonzero(redundant & older_wins)
+    end = int(throws_out[0]) if len(throws_out) else len(tied)
+    evicts = tuple(
+        Decision(
+            int(kept.features[i]), "evicted", float(kept.relevance[i]),
+            float(values[i]), float(bound[i]), (arrival.feature,),
+        )
+        for i in np.flatnonzero((redundant & newer_wins)[:end])
+    )  # fmt: skip
+    if end == len(tied):
+        return Decision(
+            arrival.feature, "kept", arrival.relevance, level=arrival.level, evicts=evicts
+        )
+    return Decision(
+        arrival.feature, "tied" if tied[end] else "redundant", arrival.relevance,
+        float(values[end]), float(bound[end]), (int(kept.features[end]),), evicts,
+    )  # fmt: skip
+
+
+# --- what runs them ------------------------------------------------------------------------------
 
 _scratch = threading.local()
 
@@ -165,19 +336,22 @@ class Measuring(ColumnSelector):
         The measure in use and why.
     """
 
+    common_reasons: ClassVar[Mapping[str, Reason]] = COMMON_REASONS
+
     measure_: Measure
 
-    _kept: Any
+    counted: ClassVar[Mapping[str, str]] = {
+        **ColumnSelector.counted, "relevant": "_relevant", "pair_values": "_kept.panel.pairs",
+    }  # fmt: skip
 
-    def reasons(self) -> dict[str, Reason]:
-        """Return the reasons of the measure, then those of the rule."""
-        return {**COMMON_REASONS, **self.rule.reasons()}
+    _kept: Any
 
     # --- beginning -------------------------------------------------------------------------
 
     def _begin(self) -> None:
         self._relevant = 0
-        for stale in ("measure_", "measure_reason_", "_kept"):
+        self._kept = NOTHING
+        for stale in ("measure_", "measure_reason_"):
             vars(self).pop(stale, None)
         measure = resolve(self.rule.measure, self.rule.alpha)
         self._picked_by_auto = measure is None
@@ -195,11 +369,11 @@ class Measuring(ColumnSelector):
             self._use(*choose(blocks, self._target, n_columns, *between, self.name_of))
 
     def _use(self, measure: Measure, why: str) -> None:
-        measure = self.rule.adapt(measure)
         measure.check_target(self._target)
-        self.measure_, self.measure_reason_ = measure, why
         self._kept = self.rule.kept(measure, self._target)
-        self._new_log(self.rule.template_fields(measure, self._target))
+        self.measure_, self.measure_reason_ = self._kept.measure, why
+        self.kind = self.measure_.kind
+        self.log_.template_fields |= self.rule.template_fields(self.measure_, self._target)
 
     # --- the two halves of taking a block --------------------------------------------------
 
@@ -228,64 +402,27 @@ class Measuring(ColumnSelector):
         )
 
     def update(self, scored: ScoredBlock) -> None:
-        """Log a block in bulk; the survivors then meet the rule."""
-        self._in_order(scored.first, scored.width)
+        """Log a scored block in bulk, then take its survivors; blocks must come in order."""
+        self._in_order(scored.first, len(scored.relevance))
         # The marks of `score` are the codes of the reasons that come first.
         self.log_.append_bulk(scored.relevance, scored.level, scored.constant, scored.names)
         self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
+        self._take(scored, 0, len(scored.features))
+
+    @abstractmethod
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        """Take survivors first..last-1 of a block."""
 
     def _warn_of_levels(self, mean: float, what: str) -> None:
         """Warn of columns whose values are not categories, where the measure takes them as such."""
         if mean > most_levels(self._target.n_rows):
-            other = "pass measure='fisher_z', or " if "measure" in self.get_params() else ""
+            other = "pass measure='fisher_z', or " if "measure" in self.rule.parameter_names else ""
             warn(
                 f"{self.measure_!r} takes every value as a category, but a {what} column has "
                 f"{mean:.0f} different values on average, too many for {self._target.n_rows} rows; "
                 f"{other}cut the columns into a few categories first (--encode mdlp, encode='mdlp' "
                 "of tamis.select, or tamis.encode.MDLP in a pipeline)"
             )
-
-    @property
-    def work_(self) -> dict[str, int]:
-        """Counted work: what was computed, whatever the machine."""
-        return {
-            **super().work_,
-            "relevant": self._relevant,
-            "pair_values": self._kept.panel.pairs if hasattr(self, "_kept") else 0,
-        }
-
-    def refuse_bad_values(self, block: ColumnBlock) -> int:
-        """Raise one sentence for values that the measure cannot take."""
-        not_whole = super().refuse_bad_values(block)
-        if self.measure_.kind == "continuous":
-            self._refuse_huge_values(block)
-        if not_whole >= 0 and self._picked_by_auto and self.measure_.kind == "discrete":
-            column = block.column_of_entry(not_whole)
-            name = self.name_of(block, column)
-            raise self._error_about(
-                block, column,
-                f"column {name} holds numbers that are not whole, but measure='auto' had picked "
-                f"{self.measure_!r} from the columns before it; pass measure=FisherZ(), or turn "
-                "the column into categories",
-            )  # fmt: skip
-        return not_whole
-
-    def _takes_text(self) -> bool:
-        return self.measure_.kind == "discrete"
-
-    def _refuse_huge_values(self, block: ColumnBlock) -> None:
-        """Raise one sentence for numbers whose squares a correlation could not hold."""
-        entries = block.entries
-        largest = max(entries.max(initial=0.0), -entries.min(initial=0.0))
-        if largest > HUGE:
-            entry = int(np.argmax(np.abs(entries)))
-            column = block.column_of_entry(entry)
-            name = self.name_of(block, column)
-            raise self._error_about(
-                block, column,
-                f"column {name} holds numbers beyond {HUGE:g}, whose squares cannot be held; "
-                "divide it by a constant",
-            )  # fmt: skip
 
 
 class MeasuredStream(Measuring, FeatureStreamSelector):
@@ -296,7 +433,6 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     saved_per_feature: ClassVar[Mapping[str, str]] = {"relevance": "_kept.relevance"}
     saved: ClassVar[Mapping[str, str]] = {
-        "measure": "_named_measure",
         "why": "measure_reason_",
         "relevant": "_relevant",
         "pairs": "_kept.panel.pairs",
@@ -305,42 +441,36 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
-        self._check_started()
-        return self._kept.features.copy() if hasattr(self, "_kept") else np.zeros(0, np.int64)
-
-    def update(self, scored: ScoredBlock) -> None:
-        """Take a scored block into the stream; blocks must come in order."""
-        super().update(scored)
-        self._meet(scored, 0, len(scored.features))
+        features: npt.NDArray[np.int64] = self._kept.features.copy()
+        return features
 
     def finish(self) -> None:
         """Warn if what was kept are not categories, where a measure for categories was given."""
-        if hasattr(self, "_kept") and not self._picked_by_auto:
+        if not self._picked_by_auto:
             self._warn_of_levels(self._kept.panel.mean_n_levels, "kept")
 
-    def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Compare survivors first..last-1 with the kept features."""
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        """Let survivors first..last-1 meet the rule: foreseen drops in bulk, others in turn."""
         for lo in range(first, last, self.look_ahead):
-            self._update_some(scored, lo, min(lo + self.look_ahead, last))
-
-    def _update_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
-        """Take survivors lo..hi-1: foreseen drops in bulk, the others by the rule."""
-        foresight = self._foreseen(scored, lo, hi)
-        if foresight is None:
+            hi = min(lo + self.look_ahead, last)
+            foresight = None
+            if scored.foresight is not None or (hi - lo > 1 and len(self._kept.features)):
+                foresight = self._foreseen(scored, lo, hi)
+            still_kept = set() if foresight is None else set(self._kept.features.tolist())
+            recorded = lo  # survivors before this one are in the log
             for i in range(lo, hi):
-                self._decide(scored.arrival(i))
-            return
-        waiting: list[int] = []
-        still_kept = set(self._kept.features.tolist())
-        for i, because in enumerate(foresight.because.tolist()):
-            if because in still_kept:
-                waiting.append(i)
-                continue
-            self._record(scored, lo, foresight, waiting)
-            waiting.clear()
-            if self._decide(scored.arrival(lo + i)).evicts:
-                still_kept.intersection_update(self._kept.features.tolist())
-        self._record(scored, lo, foresight, waiting)
+                if foresight is not None and foresight.because[i - lo] in still_kept:
+                    continue
+                if foresight is not None and recorded < i:
+                    self._record(scored, lo, foresight, recorded, i)
+                recorded = i + 1
+                arrival = scored.arrival(i)
+                decision = self.rule.decide(arrival, self._kept)
+                self._carry_out(decision, arrival)
+                if decision.evicts:
+                    still_kept.intersection_update(self._kept.features.tolist())
+            if foresight is not None and recorded < hi:
+                self._record(scored, lo, foresight, recorded, hi)
 
     def _foreseen(self, scored: ScoredBlock, lo: int, hi: int) -> Foresight | None:
         """Return foreseen drops of survivors lo..hi-1, computed again where they no longer hold."""
@@ -350,7 +480,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
             # Those that it left open are likely to be kept, so the rule decides at once.
             gone = ~np.isin(earlier.because, self._kept.features)
             rest = np.flatnonzero(gone & (earlier.because >= 0))
-        if len(rest) < 2 or len(self._kept) == 0 or not self.rule.foresees:
+        if len(rest) < 2 or not self.rule.foresees or not len(self._kept.features):
             return earlier
         columns: Any = scored.columns
         if earlier is None:
@@ -360,29 +490,20 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         now = self.rule.foresee(scored.strengths[lo + rest], pairs, self._kept)
         return now if earlier is None or now is None else earlier.filled(rest, now)
 
-    def _decide(self, arrival: Arrival) -> Decision:
-        """Let the rule decide about one feature, and carry it out."""
-        decision = self._carry_out(self.rule.decide(arrival, self._kept), arrival)
-        if self.on_settled is not None:
-            self.on_settled(arrival.feature + 1)
-        return decision
-
-    def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
+    def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         """Log a decision, evict and keep."""
         self.log_.append(decision)
         if decision.evicts:
             self._kept.drop([e.feature for e in decision.evicts])
         if self.log_.keeps(decision):
             self._kept.add(arrival)
-        return decision
+        if self.on_settled is not None:
+            self.on_settled(arrival.feature + 1)
 
-    def _record(self, scored: ScoredBlock, lo: int, seen: Foresight, some: list[int]) -> None:
-        """Log foreseen drops, in order, one run of equal reasons at a time."""
-        if not some:
-            return
-        picks = np.array(some)
-        reason = seen.reason[picks]
-        for run in np.split(picks, np.flatnonzero(np.diff(reason)) + 1):
+    def _record(self, scored: ScoredBlock, lo: int, seen: Foresight, first: int, end: int) -> None:
+        """Log foreseen drops of survivors first..end-1, one run of equal reasons at a time."""
+        picks = np.arange(first - lo, end - lo)
+        for run in np.split(picks, np.flatnonzero(np.diff(seen.reason[picks])) + 1):
             self.log_.append_many(
                 seen.reasons[int(seen.reason[run[0]])],
                 scored.features[lo + run],
@@ -396,8 +517,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def snapshot(self) -> Kept | None:
         """Return the kept features, where many drops can be foreseen with them."""
-        useful = self.rule.foresees and len(getattr(self, "_kept", ())) > 0
-        return self._kept if useful else None
+        return self._kept if len(self._kept.features) and self.rule.foresees else None
 
     def score_knowing(self, block: ColumnBlock, kept: Kept) -> ScoredBlock:
         """Score a block, and foresee what the kept features of a while ago drop."""
@@ -417,20 +537,11 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     # --- saving a stream -------------------------------------------------------------------
 
-    @property
-    def _named_measure(self) -> dict[str, Any]:
-        """The measure as its name and its parameters."""
-        return named(self.measure_)
-
-    @_named_measure.setter
-    def _named_measure(self, measure: Mapping[str, Any]) -> None:
-        if not hasattr(self, "measure_"):
-            self._use(from_name(**measure), "")
-
-    def _keep_again(self, saved: Saved) -> None:
-        self._named_measure = saved.numbers["measure"]
-        ready = self._kept.panel.prepare(saved.columns, np.arange(saved.columns.width))
-        pairs = zip(saved.features, saved.each["relevance"], strict=True)
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
+        if not hasattr(self, "measure_"):  # it was left to the columns that came first
+            self._use(from_name(**state["numbers"]["measure"]), "")
+        ready = self._kept.panel.prepare(columns, np.arange(columns.width))
+        pairs = zip(state["features"], state["each"]["relevance"], strict=True)
         for i, (feature, relevance) in enumerate(pairs):
             self._kept.add(Arrival(int(feature), float(relevance), np.nan, ready[i]))
 

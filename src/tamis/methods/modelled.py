@@ -19,11 +19,10 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.names import Names
-from tamis.core.target import Target
 from tamis.kernels.column_entries import column_moments, list_column, spread_column
 from tamis.kernels.threads import over_columns
 from tamis.methods.rule import Rule
-from tamis.methods.selector import FeatureStreamSelector, Saved
+from tamis.methods.selector import FeatureStreamSelector
 
 Floats = npt.NDArray[np.float64]
 
@@ -136,10 +135,6 @@ class ModelRule(Rule):
         """Whether columns are taken less their means."""
         return True
 
-    def template_fields(self, target: Target) -> dict[str, str]:
-        """Return the fields that the sentences share."""
-        return {"target": "class" if target.is_classes else "target"}
-
     @abstractmethod
     def take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
         """Take columns lo..hi-1 in turn, up to and with the first that the model meets.
@@ -161,9 +156,6 @@ class ModelStream(FeatureStreamSelector):
 
     #: Columns looked at in the first run after the model changed. It cannot change a decision.
     look_ahead: int = 16
-
-    def _begin(self) -> None:
-        self._new_log(self.rule.template_fields(self._target))
 
     def score(self, block: ColumnBlock) -> Columns:
         """Compute all that does not depend on what is kept: a pure function, in any order."""
@@ -187,13 +179,12 @@ class ModelStream(FeatureStreamSelector):
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
-        self._check_started()
         kept: npt.NDArray[np.int64] = self.rule.features.copy()
         return kept
 
-    def _keep_again(self, saved: Saved) -> None:
-        self.rule.features = saved.features
-        self.rule.keep_again(self.score(saved.columns), saved.each)
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
+        self.rule.features = state["features"]
+        self.rule.keep_again(self.score(columns), state["each"])
 
     def _after_withdrawal(self) -> None:
         self.rule.after_withdrawal()

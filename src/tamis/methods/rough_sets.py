@@ -9,7 +9,7 @@ S.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.neighbours import first_reaching
 from tamis.measures.dependency import Dependency, LineColumn, Neighbourhoods, sign
 from tamis.measures.measure import Floats
 from tamis.methods.rule import Rule
-from tamis.methods.selector import FeatureStreamSelector, Saved
+from tamis.methods.selector import FeatureStreamSelector
 
 #: Features that miss the gate by less than this are logged with all their digits.
 HAIR = 1e-6
@@ -239,17 +239,12 @@ class RoughSetRule(Rule):
     #: Where a neighbourhood ends, by variant.
     neighbours: ClassVar[Mapping[str, str]]
 
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "variant": OneOf(("paper", "program")),
-        "order": OneOf(("random", "natural")),
-        "random_state": Number(0, integer=True),
-    }
     former_parameters: ClassVar[Mapping[str, str | None]] = {"seed": "random_state"}
 
     _: KW_ONLY
-    variant: str = "paper"
-    order: str = "random"
-    random_state: int = 0
+    variant: str = param("paper", OneOf(("paper", "program")))
+    order: str = param("random", OneOf(("random", "natural")))
+    random_state: int = param(0, Number(0, integer=True))
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Decide about one feature that reached the gate, and change the kept set accordingly."""
@@ -280,18 +275,21 @@ class RoughSetStream(FeatureStreamSelector):
         "met": "_met",
         "computed": "_kept.space.computed",
     }
+    counted: ClassVar[Mapping[str, str]] = {
+        **FeatureStreamSelector.counted,
+        "reached_the_gate": "_met",
+        "set_dependencies": "_kept.space.computed",
+    }
 
     def _begin(self) -> None:
         self._kept = KeptSet(self.rule, self._target)
         self._met = 0
         at_gate = self.rule.passes(0)
-        self._new_log(
-            {
-                "gate": self.rule.gate_words(),
-                "reaches": "not below" if at_gate else "above",
-                "misses": "below" if at_gate else "not above",
-            }
-        )
+        self.log_.template_fields |= {
+            "gate": self.rule.gate_words(),
+            "reaches": "not below" if at_gate else "above",
+            "misses": "below" if at_gate else "not above",
+        }
 
     def score(self, block: ColumnBlock) -> ScoredBlock:
         """Compute the dependency of each column alone: a pure function, in any order."""
@@ -336,13 +334,13 @@ class RoughSetStream(FeatureStreamSelector):
         }  # fmt: skip
         return state
 
-    def _keep_again(self, saved: Saved) -> None:
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
         space = self._kept.space
         space.columns = [
-            replace(space.ready(saved.columns, j), feature=feature)
-            for j, feature in enumerate(saved.features.tolist())
+            replace(space.ready(columns, j), feature=feature)
+            for j, feature in enumerate(state["features"].tolist())
         ]
-        numbers = saved.numbers
+        numbers = state["numbers"]
         self._kept.restore(numbers["shares"], numbers["values"], numbers["in_gate"])
 
     def _after_withdrawal(self) -> None:
@@ -354,22 +352,12 @@ class RoughSetStream(FeatureStreamSelector):
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
-        self._check_started()
         return np.array([column.feature for column in self._kept.space.columns], dtype=np.int64)
 
     @property
     def dependency_(self) -> float:
         """D, the dependency that the next feature has to beat."""
         return self._kept.whole.value
-
-    @property
-    def work_(self) -> dict[str, int]:
-        """Counted work: what was computed, whatever the machine."""
-        return {
-            **super().work_,
-            "reached_the_gate": self._met,
-            "set_dependencies": self._kept.space.computed,
-        }
 
 
 RoughSetRule.machinery = RoughSetStream

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from tamis.core.decisions import Reason
-from tamis.core.params import Parameters, Range
+from tamis.core.params import Parameters
 from tamis.core.target import Target
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Rule(Parameters):
     """The rule of one method: its parameters, its reasons, and how it decides.
 
     Parameters are annotated attributes with defaults, as in a dataclass (every subclass becomes
-    one), and `ranges` says which values they may take; both are inherited.
+    one), and `param(default, range)` says which values they may take; both are inherited.
 
     A rule does not know scikit-learn, files, workers or progress: a selector runs it over scored
     blocks (`to_selector`). Its docstring is the documentation of the method.
@@ -51,6 +51,9 @@ class Rule(Parameters):
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}
 
+    #: What the rule counts for `work_`, by name.
+    counted: ClassVar[Mapping[str, str]] = {}
+
     #: Parameters of earlier versions that run folders may hold, and their names today, if any.
     former_parameters: ClassVar[Mapping[str, str | None]] = {}
 
@@ -59,10 +62,6 @@ class Rule(Parameters):
             cls.public_name = cls.__name__.removesuffix("Rule")
         if "__init__" not in vars(cls):
             dataclass(eq=False, repr=False, match_args=False)(cls)
-        ranges: dict[str, Range | Sequence[Range]] = {}
-        for base in reversed(cls.__mro__):
-            ranges |= vars(base).get("ranges", {})
-        cls.ranges = ranges
         super().__init_subclass__(**options)
 
     def __init__(self) -> None:
@@ -74,10 +73,6 @@ class Rule(Parameters):
 
     def begin(self, target: Target) -> None:
         """Begin with a new target: reset what was counted or fitted, or refuse the target."""
-
-    def work(self) -> dict[str, int]:
-        """Return what the rule counted, by name."""
-        return {}
 
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs a copy of this rule."""

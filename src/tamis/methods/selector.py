@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Self
 
@@ -22,7 +21,11 @@ from tamis.core.errors import InputError, NotStartedError, SourceError
 from tamis.core.names import NameBook
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
+from tamis.measures.auto import named
 from tamis.sources.base import ColumnSource
+
+#: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
+HUGE = 1e70
 
 
 class ColumnSelector:
@@ -35,8 +38,10 @@ class ColumnSelector:
 
     Attributes
     ----------
+    method : str
+        The name on the command line.
     log_ : DecisionLog
-        What happened to every feature, and why; there is none before the measure is known.
+        What happened to every feature, and why.
     n_features_in_ : int
         Features seen so far.
     names : NameBook
@@ -54,37 +59,23 @@ class ColumnSelector:
     #: Called with the number of features settled so far; a loop that reports progress sets it.
     on_settled: Callable[[int], None] | None = None
 
+    #: Reasons that come before those of the rule.
+    common_reasons: ClassVar[Mapping[str, Reason]] = {}
+
+    #: What `work_` counts, by name: attributes. Those of the rule follow them.
+    counted: ClassVar[Mapping[str, str]] = {"features": "n_features_in_"}
+
+    #: What values are taken for: "discrete" (categories, so words too), "continuous", or "".
+    kind: str = ""
+    #: Whether that was decided by the columns that came first.
+    _picked_by_auto: bool = False
+
     def __init__(self, rule: Any) -> None:
         self.rule = rule
-
-    # --- what it is ------------------------------------------------------------------------
-
-    @property
-    def method(self) -> str:
-        """The name on the command line."""
-        return str(self.rule.name)
-
-    @property
-    def takes_groups(self) -> bool:
-        """Whether it takes columns in groups."""
-        return bool(self.rule.takes_groups)
-
-    def get_params(self) -> dict[str, Any]:
-        """Return the parameters of the rule by name."""
-        params: dict[str, Any] = self.rule.get_params()
-        return params
-
-    def clone(self) -> Self:
-        """Return a selector with the same parameters that has seen nothing."""
-        return type(self)(self.rule.clone())
+        self.method: str = rule.name
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.rule!r}>"
-
-    def reasons(self) -> dict[str, Reason]:
-        """Return every reason that the log can hold, in the order of their codes."""
-        reasons: dict[str, Reason] = self.rule.reasons()
-        return reasons
 
     # --- one pass over the columns ---------------------------------------------------------
 
@@ -103,18 +94,16 @@ class ColumnSelector:
         self._target.refuse_constant()
         self.names = NameBook(name_prefix, name_base)
         self.n_features_in_ = 0
-        vars(self).pop("log_", None)
+        self.log_ = DecisionLog(
+            {**self.common_reasons, **self.rule.reasons()}, self.names,
+            {"target": "class" if self._target.is_classes else "target"},
+        )  # fmt: skip
         self.rule.begin(self._target)
         self._begin()
         return self
 
-    @abstractmethod
     def _begin(self) -> None:
-        """Set up for new columns; the target and the names are there."""
-
-    def _new_log(self, template_fields: Mapping[str, str]) -> None:
-        """Begin the log, with these fields for its sentences."""
-        self.log_ = DecisionLog(self.reasons(), self.names, template_fields)
+        """Set up for new columns; the target, the names and the log are there."""
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Make the pass over the columns that must come before the first one is scored, if any."""
@@ -138,8 +127,11 @@ class ColumnSelector:
     @property
     def work_(self) -> dict[str, int]:
         """Counted work: what was computed, whatever the machine."""
-        self._check_started()
-        return {"features": self.n_features_in_, **self.rule.work()}
+        return {
+            name: attrgetter(path)(owner)
+            for owner in (self, self.rule)
+            for name, path in owner.counted.items()
+        }
 
     def run(self, source: ColumnSource, y: Any, width: int | None = None) -> Self:
         """Select from a whole source, block after block: the loop that any other must equal."""
@@ -170,27 +162,41 @@ class ColumnSelector:
         """Return the name of a column of a block, for a sentence."""
         return block.name_of(column, self.names.prefix, self.names.base)
 
-    def refuse_bad_values(self, block: ColumnBlock) -> int:
-        """Raise one sentence for NaN or infinity; return the first entry not whole, or -1."""
-        not_finite, not_whole = scan(block.entries)
+    def refuse_bad_values(self, block: ColumnBlock) -> None:
+        """Raise one sentence for values that cannot be taken: NaN, infinity, words as numbers."""
+        entries = block.entries
+        not_finite, not_whole = scan(entries)
         if not_finite >= 0:
             column = block.column_of_entry(not_finite)
-            gap = _of_gap(block, int(not_finite), self.name_of(block, column))
-            raise self._error_about(block, column, gap)
-        if block.is_text is not None and block.is_text.any() and not self._takes_text():
+            sentence = _of_gap(block, int(not_finite), self.name_of(block, column))
+        elif block.is_text is not None and block.is_text.any() and self.kind != "discrete":
             column = block.first + int(np.argmax(block.is_text))
-            raise self._error_about(
-                block, column,
+            sentence = (
                 f"column {self.name_of(block, column)} holds words, which have no order, and "
                 "numbers are needed here; leave it out (--ignore), make a column of each word "
                 "(pandas.get_dummies, sklearn's OneHotEncoder), or turn numbers into categories "
-                "too (--encode mdlp)",
-            )  # fmt: skip
-        return int(not_whole)
-
-    def _takes_text(self) -> bool:
-        """Tell whether codes without an order make sense to this selector as it is set up."""
-        return False
+                "too (--encode mdlp)"
+            )
+        elif (
+            self.kind == "continuous"
+            and max(entries.max(initial=0), -entries.min(initial=0)) > HUGE
+        ):
+            column = block.column_of_entry(int(np.argmax(np.abs(entries))))
+            sentence = (
+                f"column {self.name_of(block, column)} holds numbers beyond {HUGE:g}, whose "
+                "squares cannot be held; divide it by a constant"
+            )
+        elif self.kind == "discrete" and self._picked_by_auto and not_whole >= 0:
+            column = block.column_of_entry(not_whole)
+            sentence = (
+                f"column {self.name_of(block, column)} holds numbers that are not whole, but "
+                f"measure='auto' had picked {self.measure_!r} from the columns before it; pass "
+                "measure=FisherZ(), or turn the column into categories"
+            )
+        else:
+            return
+        called = block.called(column, self.names.prefix, self.names.base)
+        raise InputError(sentence, column=called)  # whoever feeds can leave that column out
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
         """Return the block without stored zeros, or raise one sentence about what is wrong."""
@@ -211,15 +217,6 @@ class ColumnSelector:
             )
         self.n_features_in_ += width
 
-    def _error_about(self, block: ColumnBlock, column: int, sentence: str) -> InputError:
-        """Return an error that knows which column it is about, so that it can be left out."""
-        called = block.called(column, self.names.prefix, self.names.base)
-        return InputError(sentence, column=called)
-
-    def _check_started(self) -> None:
-        if not hasattr(self, "n_features_in_"):
-            raise NotStartedError(f"this {self.rule.public_name} has seen no columns yet")
-
 
 def _of_gap(block: ColumnBlock, entry: int, name: str) -> str:
     """Return one sentence about a value that is not a number."""
@@ -233,16 +230,6 @@ def _of_gap(block: ColumnBlock, entry: int, name: str) -> str:
         "missing= of tamis.select (--missing category or delete), fill the gaps (for example with "
         "sklearn.impute.SimpleImputer), or drop the column or the rows"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Saved:
-    """A saved stream: the kept features, their columns, numbers of each of them, and others."""
-
-    features: npt.NDArray[np.int64]
-    columns: ColumnBlock
-    each: Mapping[str, Any]
-    numbers: Mapping[str, Any]
 
 
 class FeatureStreamSelector(ColumnSelector):
@@ -267,12 +254,15 @@ class FeatureStreamSelector(ColumnSelector):
         Nested dicts of numbers, strings and arrays: ``features`` are the kept ones, ``each`` has
         one entry for each of them in every array, ``numbers`` is about the whole.
         """
-        return {
-            "features": self.kept_,
-            "each": _read(self, self.saved_per_feature)
-            | _read(self.rule, self.rule.saved_per_feature),
-            "numbers": _read(self, self.saved) | _read(self.rule, self.rule.saved),
-        }
+        state: dict[str, Any] = {"features": self.kept_, "each": {}, "numbers": {}}
+        for owner in (self, self.rule):
+            for name, path in owner.saved_per_feature.items():
+                state["each"][name] = attrgetter(path)(owner)
+            for name, path in owner.saved.items():
+                state["numbers"][name] = attrgetter(path)(owner)
+        if hasattr(self, "measure_"):
+            state["numbers"]["measure"] = named(self.measure_)
+        return state
 
     def restore(
         self, y: Any, state: Mapping[str, Any], columns: ColumnBlock, log: DecisionLog
@@ -282,12 +272,18 @@ class FeatureStreamSelector(ColumnSelector):
         `columns` are the kept columns, oldest first. What follows from them is computed again.
         """
         self.start(y, name_prefix=log.names.prefix, name_base=log.names.base)
-        features = np.asarray(state["features"], dtype=np.int64)
-        self._keep_again(Saved(features, columns, state["each"], state["numbers"]))
-        _write(self, self.saved, state["numbers"])
-        _write(self.rule, self.rule.saved, state["numbers"])
-        declared = self.reasons()
-        if list(log.reasons)[: len(declared)] != list(declared):
+        self._keep_again({**state, "features": np.asarray(state["features"], np.int64)}, columns)
+        for owner in (self, self.rule):
+            for name, path in owner.saved.items():
+                parent, _, attribute = path.rpartition(".")
+                holder = attrgetter(parent)(owner) if parent else owner
+                now, value = getattr(holder, attribute, None), state["numbers"][name]
+                if isinstance(now, np.ndarray):  # an array of a file may be read-only, or flat
+                    value = np.array(value, now.dtype)
+                    value = value.reshape(now.shape) if value.size == now.size else value
+                setattr(holder, attribute, value)
+        declared = list(self.log_.reasons)
+        if list(log.reasons)[: len(declared)] != declared:
             raise SourceError(
                 f"the log was written by a {self.rule.public_name} that gave other reasons; use "
                 "the tamis that wrote it"
@@ -304,31 +300,16 @@ class FeatureStreamSelector(ColumnSelector):
         stays = ~np.isin(state["features"], features)
         state["features"] = state["features"][stays]
         state["each"] = {key: array[stays] for key, array in state["each"].items()}
-        copy = self.clone().restore(self._target, state, columns, self.log_)
+        copy = type(self)(self.rule.clone()).restore(self._target, state, columns, self.log_)
         copy._after_withdrawal()
         return copy
 
     @abstractmethod
-    def _keep_again(self, saved: Saved) -> None:
-        """Keep the features of a saved stream again, after `start`."""
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
+        """Keep the features of a saved stream again, after `start`; see `restore`."""
 
     def _after_withdrawal(self) -> None:
         """Correct what depends on all kept features, when some were taken away."""
-
-
-def _read(owner: Any, paths: Mapping[str, str]) -> dict[str, Any]:
-    return {name: attrgetter(path)(owner) for name, path in paths.items()}
-
-
-def _write(owner: Any, paths: Mapping[str, str], values: Mapping[str, Any]) -> None:
-    for name, path in paths.items():
-        parent, _, attribute = path.rpartition(".")
-        holder, value = attrgetter(parent)(owner) if parent else owner, values[name]
-        now = getattr(holder, attribute, None)
-        if isinstance(now, np.ndarray):  # an array of a file may be read-only, or flat
-            value = np.array(value, now.dtype)
-            value = value.reshape(now.shape) if value.size == now.size else value
-        setattr(holder, attribute, value)
 
 
 class BatchSelector(ColumnSelector):

@@ -10,24 +10,21 @@ import numpy as np
 
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError, warn
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
-from tamis.measures.conditional import (
-    UNRELIABLE,
-    Conditional,
-    ConditionalPanel,
-    Independence,
-)
+from tamis.measures.conditional import UNRELIABLE, Conditional, ConditionalPanel, Independence
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
-from tamis.measures.measure import Ints, Measure
-from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
+from tamis.measures.measure import Measure
 from tamis.methods.measured import (
     UNTESTED,
+    Arrival,
+    Kept,
     MeasuredRule,
     MeasuredStream,
     Measuring,
     MeasuringRule,
+    ScoredBlock,
 )
 
 
@@ -44,32 +41,10 @@ class Separable(Kept):
         assert isinstance(measure, Conditional)
         super().__init__(measure.conditional_panel(target), measure)
         self._rule = rule
+        # Tests made and refused by the number of features given, up to the largest set.
+        self.panel.tests, self.panel.refused = np.zeros((2, rule.max_conditioning + 1), np.int64)
         #: Decisions that rest on tests which were not made.
         self.decided_by_refusals = 0
-
-    @property
-    def tests(self) -> Ints:
-        """Tests made, by the number of features given."""
-        return self._padded(self.panel.tests)
-
-    @tests.setter
-    def tests(self, counts: Ints) -> None:
-        self.panel.tests = self._padded(counts)
-
-    @property
-    def refused(self) -> Ints:
-        """Tests refused for lack of rows, by the number of features given."""
-        return self._padded(self.panel.refused)
-
-    @refused.setter
-    def refused(self, counts: Ints) -> None:
-        self.panel.refused = self._padded(counts)
-
-    def _padded(self, counts: Ints) -> Ints:
-        """Return a copy with room for sets of the largest size: compiled code counts there."""
-        padded = np.zeros(max(len(counts), self._rule.max_conditioning + 1), dtype=np.int64)
-        padded[: len(counts)] = counts
-        return padded
 
     def consider(self, arrival: Arrival) -> int:
         """Put the newcomer beside the kept features and return its position."""
@@ -162,36 +137,19 @@ class SeparatingRule(MeasuringRule):
 
     discrete_measure: ClassVar[Measure] = GSquared(alpha=0.01)
     continuous_measure: ClassVar[Measure] = FisherZ(alpha=0.01)
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "max_conditioning": Number(1, integer=True),
-        "unreliable": OneOf(UNRELIABLE),
-    }
 
-    max_conditioning: int = 3
-    unreliable: str = "independent"
+    max_conditioning: int = param(3, Number(1, integer=True))
+    unreliable: str = param("independent", OneOf(UNRELIABLE))
 
-    def adapt(self, measure: Measure) -> Measure:
-        """Return the measure as it is to test features given others, or refuse it."""
+    def kept(self, measure: Measure, target: Target) -> Separable:
+        """Return an empty kept set, or refuse a measure that cannot test features given others."""
         if not isinstance(measure, Conditional):
             raise ParameterError(
                 f"{self.public_name} tests features given others, which "
                 f"{type(measure).__name__} cannot; use GSquared() for categories or FisherZ() for "
                 "numbers"
             )
-        return measure.under(self.unreliable)
-
-    def kept(self, measure: Measure, target: Target) -> Separable:
-        """Return an empty kept set."""
-        return Separable(self, measure, target)
-
-    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
-        """Return the fields that the sentences share."""
-        single = self.max_conditioning == 1
-        return {
-            **super().template_fields(measure, target),
-            "up_to": "single" if single else f"{self.max_conditioning} or fewer",
-            "features": "feature makes" if single else "features make",
-        }
+        return Separable(self, measure.under(self.unreliable), target)
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, for features that come and for features that leave."""
@@ -215,7 +173,10 @@ class SeparatingRule(MeasuringRule):
                     "{target}, which counts as independence",
                 ),
             }
-        alone = "and no {up_to} kept {features} it independent of the {target}"
+        up_to = f"{self.max_conditioning} or fewer kept features make"
+        if self.max_conditioning == 1:
+            up_to = "single kept feature makes"
+        alone = f"and no {up_to} it independent of the {{target}}"
         return reasons | {
             "kept": Reason(
                 Verdict.KEPT,
@@ -248,14 +209,12 @@ class Separating(Measuring):
     @property
     def work_(self) -> dict[str, int]:
         """Counted work: tests made by the number of features given, and how many were refused."""
-        work, k = super().work_, self.rule.max_conditioning
-        begun, none = hasattr(self, "_kept"), np.zeros(k + 1, np.int64)
-        tests = self._kept.tests if begun else none
-        refused = self._kept.refused if begun else none.copy()
-        tests[0], refused[0] = work["features"], self._refused_alone
-        work |= {f"tests_given_{m}": count for m, count in enumerate(tests.tolist())}
-        work |= {f"refused_given_{m}": count for m, count in enumerate(refused.tolist())}
-        return work | {"decided_by_refused": self._kept.decided_by_refusals if begun else 0}
+        work, panel = super().work_, self._kept.panel
+        tests = [work["features"], *panel.tests[1:].tolist()]
+        refused = [self._refused_alone, *panel.refused[1:].tolist()]
+        work |= {f"tests_given_{m}": count for m, count in enumerate(tests)}
+        work |= {f"refused_given_{m}": count for m, count in enumerate(refused)}
+        return work | {"decided_by_refused": self._kept.decided_by_refusals}
 
 
 class SeparatingStream(Separating, MeasuredStream):
@@ -263,8 +222,8 @@ class SeparatingStream(Separating, MeasuredStream):
 
     saved: ClassVar[Mapping[str, str]] = {
         **MeasuredStream.saved,
-        "tests": "_kept.tests",
-        "refused": "_kept.refused",
+        "tests": "_kept.panel.tests",
+        "refused": "_kept.panel.refused",
         "refused_alone": "_refused_alone",
         "decided_by_refusals": "_kept.decided_by_refusals",
     }

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.core.decisions import DecisionLog
 from tamis.core.errors import (
     InputError,
     OutputError,
@@ -114,11 +113,9 @@ def begin(
     line = _line(name, info.fingerprint, 0) | {"asked": asked}
 
     with atomic_folder(folder, "run", force=force) as work:
-        # The log begins with the first column; until then there is nothing in it.
         encoded = UNCHANGED if encoding is None else encoding.record()
         facts = info.record() | encoded | {"name": name}
-        empty = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
-        state.create(work, describe_run(chosen, empty, facts, target, seconds, command))
+        state.create(work, describe_run(chosen, chosen.log_, facts, target, seconds, command))
         state.commit(line)
         state.export()
 
@@ -237,7 +234,7 @@ def _take_rest(
         source = EncodedSource(source, state.encoded.encoding, state.target)
     selector = state.selector
     # Workers get a selector that has seen nothing, which is small: scoring needs no more.
-    blank = selector.clone().start(
+    blank = type(selector)(selector.rule.clone()).start(
         state.target, name_prefix=source.name_prefix, name_base=source.name_base
     )
     for one in (blank, selector):

@@ -14,7 +14,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
@@ -160,11 +159,10 @@ class Selection:
             state.target_name = str(y.name)
 
         with atomic_folder(folder, "run", force=force) as work:
-            log = getattr(chosen, "log_", None) or DecisionLog(chosen.reasons(), chosen.names)
             source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                       "name": "columns that are fed", "fingerprint": "",
                       **(UNCHANGED if encoding is None else encoding.record())}  # fmt: skip
-            state.create(work, describe_run(chosen, log, source, target))
+            state.create(work, describe_run(chosen, chosen.log_, source, target))
             state.commit({"action": "create"})
             state.export()
         return cls.open(folder, None if own_place(chosen) is None else chosen)

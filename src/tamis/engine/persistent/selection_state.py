@@ -27,7 +27,6 @@ from tamis.core.errors import InputError, SourceError, warn
 from tamis.core.files import atomic_file
 from tamis.core.log_arrays import Mark, arrays_since, names_between
 from tamis.core.masking import without_secrets
-from tamis.core.names import NameBook
 from tamis.core.target import Target
 from tamis.engine.encoded import EncodedSoFar, Encoding
 from tamis.engine.known_selectors import as_selector, own_place, parameters_of, selector_from
@@ -131,11 +130,8 @@ class SelectionState:
 
     @property
     def log(self) -> DecisionLog:
-        """The log; an empty one before the first column."""
-        if hasattr(self.selector, "log_"):
-            return self.selector.log_
-        names = self.head["names"]
-        return DecisionLog(self.selector.reasons(), NameBook(names["prefix"], names["base"]))
+        """The log."""
+        return self.selector.log_
 
     def run(self) -> Run:
         """Return the selection as a run."""
@@ -282,9 +278,8 @@ class SelectionState:
     def _facts(self) -> dict[str, Any]:
         """Return the fields of `Run` as they are now."""
         facts, selector = dict(self.head["run"]), self.selector
-        if hasattr(selector, "log_"):
-            facts["work"] = {key: int(count) for key, count in selector.work_.items()}
-            facts["source"] = facts["source"] | {"n_columns": len(self.log)}
+        facts["work"] = {key: int(count) for key, count in selector.work_.items()}
+        facts["source"] = facts["source"] | {"n_columns": len(self.log)}
         if self.encoded is not None and len(self.log):
             facts["source"] = facts["source"] | self.encoded.record(selector.kept_)
         if hasattr(selector, "measure_"):
@@ -503,7 +498,7 @@ def can_be_saved(selector: Any) -> bool:
     """Tell whether a selector decides as columns come and says what its state is."""
     if not isinstance(selector, FeatureStreamSelector):
         return False
-    measures = [p for p in selector.get_params().values() if isinstance(p, Measure)]
+    measures = [p for p in selector.rule.get_params().values() if isinstance(p, Measure)]
     return all(map(known_by_name, measures))
 
 

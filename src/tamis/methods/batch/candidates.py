@@ -16,8 +16,7 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared
 from tamis.measures.mutual_information import SymmetricUncertainty
-from tamis.methods.arrivals import Arrival, ScoredBlock
-from tamis.methods.measured import Measuring, MeasuringRule
+from tamis.methods.measured import Arrival, Measuring, MeasuringRule, ScoredBlock
 from tamis.methods.selector import BatchSelector
 
 #: Strengths closer than this are tied: sums of the same numbers in another order differ by less.
@@ -64,7 +63,7 @@ class Candidates:
 class CandidateRule(MeasuringRule):
     """A batch rule with a measure.
 
-    Subclasses have a `name`, say which values their parameters may take (`ranges`) and why a
+    Subclasses have a `name`, say which values their parameters may take (`param`) and why a
     feature can be kept or dropped (`reasons`), and rank the relevant features (`rank`).
     """
 
@@ -86,10 +85,9 @@ class CandidateSelector(Measuring, BatchSelector):
         vars(self).pop("ranking_", None)
         super()._begin()
 
-    def update(self, scored: ScoredBlock) -> None:
-        """Log a block in bulk, and hold its relevant columns."""
-        super().update(scored)
-        if len(scored.features):
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        """Hold the relevant columns of a block."""
+        if last > 0:
             self._waiting.append(scored)
 
     def finish(self) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Panel
 from tamis.methods.batch.candidates import CandidateRule, Candidates
@@ -86,13 +86,9 @@ class CFSRule(CandidateRule):
     """
 
     name: ClassVar[str] = "cfs"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "search": OneOf(("best_first", "forward")),
-        "stale": Number(1, integer=True),
-    }
 
-    search: str = "best_first"
-    stale: int = 5
+    search: str = param("best_first", OneOf(("best_first", "forward")))
+    stale: int = param(5, Number(1, integer=True))
 
     def begin(self, target: Target) -> None:
         """Begin with no feature, whose merit is 0."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
-from tamis.core.params import Nothing, Number, Range
+from tamis.core.params import Nothing, Number
 from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
 from tamis.kernels.threads import over_columns
@@ -75,9 +74,7 @@ class ConsistencyRule(CandidateRule):
     """
 
     name: ClassVar[str] = "consistency"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "max_rate": (Number(0, 1), Nothing())
-    }
+    ranges: ClassVar = {"max_rate": (Number(0, 1), Nothing())}
 
     #: Not a parameter: what is not above its level is not looked at.
     measure = SymmetricUncertainty()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import DecisionLog, Reason, Verdict
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.batch.candidates import CandidateRule, Candidates
@@ -71,9 +70,8 @@ class FCBFRule(CandidateRule):
     """
 
     name: ClassVar[str] = "fcbf"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"threshold": Number(0)}
 
-    threshold: float = 0.0
+    threshold: float = param(0.0, Number(0))
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Walk down the list; what remains of it stays in order of arrival."""

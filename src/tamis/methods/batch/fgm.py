@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import Reason, Verdict
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import ROUNDING, best_first
@@ -78,17 +77,11 @@ class FGMRule(TableRule):
     """
 
     name: ClassVar[str] = "fgm"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_per_cut": Number(1, integer=True),
-        "max_cuts": Number(1, integer=True),
-        "C": Number(0, open_low=True),
-        "tol": Number(0),
-    }
 
-    n_per_cut: int = 10
-    max_cuts: int = 5
-    C: float = 10.0
-    tol: float = 0.01
+    n_per_cut: int = param(10, Number(1, integer=True))
+    max_cuts: int = param(5, Number(1, integer=True))
+    C: float = param(10.0, Number(0, open_low=True))
+    tol: float = param(0.01, Number(0))
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

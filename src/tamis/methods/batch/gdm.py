@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import DecisionLog, Reason, Verdict
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import ROUNDING, best_first
@@ -70,11 +69,8 @@ class GDMRule(FGMRule):
     """
 
     name: ClassVar[str] = "gdm"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "min_correlation": Number(0, 1, open_low=True),
-    }
 
-    min_correlation: float = 0.8
+    min_correlation: float = param(0.8, Number(0, 1, open_low=True))
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict, and begin without groups."""

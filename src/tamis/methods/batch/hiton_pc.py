@@ -87,9 +87,9 @@ class SeparatingCandidates(Separating, CandidateSelector):
         """Let the rule rank the relevant features, and forget their columns."""
         super().finish()
         done, self._kept = self._kept, self.rule.kept(self.measure_, self._target)
-        self._kept.tests, self._kept.refused = done.tests, done.refused
         self._kept.decided_by_refusals = done.decided_by_refusals
-        self._kept.panel.pairs = done.panel.pairs
+        for counts in ("tests", "refused", "pairs"):
+            setattr(self._kept.panel, counts, getattr(done.panel, counts))
 
 
 HITONPCRule.machinery = SeparatingCandidates

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import Reason
 from tamis.core.errors import warn
-from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.params import Nothing, Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Found, Table, TableRule, weight_reasons
@@ -85,19 +84,12 @@ class L1SVMRule(TableRule):
     """
 
     name: ClassVar[str] = "l1-svm"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "C": Number(0, open_low=True),
-        "n_features": (Number(1, integer=True), Nothing()),
-        "scale": OneOf(("std", "none")),
-        "max_iter": Number(1, integer=True),
-        "random_state": Number(0, 2**31 - 1, integer=True),
-    }
 
-    C: float = 0.1
-    n_features: int | None = None
-    scale: str = "std"
-    max_iter: int = 5000
-    random_state: int = 0
+    C: float = param(0.1, Number(0, open_low=True))
+    n_features: int | None = param(None, Number(1, integer=True), Nothing())
+    scale: str = param("std", OneOf(("std", "none")))
+    max_iter: int = param(5000, Number(1, integer=True))
+    random_state: int = param(0, Number(0, 2**31 - 1, integer=True))
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import Reason
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats
 from tamis.methods.batch.least_angle import UnitColumns, least_angle, path_reasons
@@ -67,11 +66,8 @@ class LARSRule(TableRule):
     """
 
     name: ClassVar[str] = "lars"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": Number(1, integer=True)
-    }
 
-    n_features: int = 10
+    n_features: int = param(10, Number(1, integer=True))
 
     def model_reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the correlations."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf, param
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.measures.mutual_information import MutualInformation
 from tamis.methods.batch.candidates import CandidateRule, Candidates
@@ -75,13 +74,9 @@ class MRMRRule(CandidateRule):
 
     name: ClassVar[str] = "mrmr"
     discrete_measure: ClassVar[Measure] = MutualInformation()
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": Number(1, integer=True),
-        "criterion": OneOf(("difference", "quotient")),
-    }
 
-    n_features: int = 10
-    criterion: str = "difference"
+    n_features: int = param(10, Number(1, integer=True))
+    criterion: str = param("difference", OneOf(("difference", "quotient")))
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Pick one after the other; `rest` lists the positions of those not picked."""

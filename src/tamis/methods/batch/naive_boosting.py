@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Reason, Verdict
-from tamis.core.params import Nothing, Number, Range
+from tamis.core.params import Nothing, Number, param
 from tamis.core.target import Target
 from tamis.kernels.stumps import ROUNDING, best_stumps, sort_entries
 from tamis.kernels.threads import over_columns
@@ -74,14 +73,10 @@ class NaiveBoostingRule(TableRule):
     """
 
     name: ClassVar[str] = "boosting"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": Number(1, integer=True),
-        "max_rounds": (Number(1, integer=True), Nothing()),
-    }
 
     centred: ClassVar[bool] = False  # thresholds need no products, and equal must stay equal
-    n_features: int = 10
-    max_rounds: int | None = None
+    n_features: int = param(10, Number(1, integer=True))
+    max_rounds: int | None = param(None, Number(1, integer=True), Nothing())
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

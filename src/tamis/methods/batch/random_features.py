@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Codes, ScoredRule, constants
 
@@ -47,15 +46,11 @@ class RandomFeaturesRule(ScoredRule):
     """
 
     name: ClassVar[str] = "random"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": Number(1, integer=True),
-        "random_state": Number(0, 2**63 - 1, integer=True),
-    }
     symbol: ClassVar[str] = "draw({name})"
     takes_text: ClassVar[bool] = True
 
-    n_features: int = 10
-    random_state: int = 0
+    n_features: int = param(10, Number(1, integer=True))
+    random_state: int = param(0, Number(0, 2**63 - 1, integer=True))
 
     def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:
         """Draw a number for each column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
-from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.params import Nothing, Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.relief import (
     add_distances,
@@ -90,21 +90,14 @@ class ReliefFRule(ScoredRule):
     """
 
     name: ClassVar[str] = "relieff"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": Number(1, integer=True),
-        "n_neighbors": Number(1, integer=True),
-        "n_samples": (Number(1, integer=True), Nothing()),
-        "random_state": Number(0, integer=True),
-        "values": OneOf(("numeric", "discrete")),
-    }
     symbol: ClassVar[str] = "W({name})"
     takes_text: ClassVar[bool] = True
 
-    n_features: int = 10
-    n_neighbors: int = 10
-    n_samples: int | None = None
-    random_state: int = 0
-    values: str = "numeric"
+    n_features: int = param(10, Number(1, integer=True))
+    n_neighbors: int = param(10, Number(1, integer=True))
+    n_samples: int | None = param(None, Number(1, integer=True), Nothing())
+    random_state: int = param(0, Number(0, integer=True))
+    values: str = param("numeric", OneOf(("numeric", "discrete")))
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

@@ -89,10 +89,6 @@ class ScoredRule(Rule):
             log.template_fields["cut"] = f"that of {last} ({scores[-1]:.6g}), the last that is kept"
         return ranking
 
-    def template_fields(self, target: Target) -> Mapping[str, str]:
-        """Return the fields that the sentences share."""
-        return {"target": "class" if target.is_classes else "target"}
-
     def reasons(self) -> dict[str, Reason]:
         """Return every reason that the rule can give."""
         return {
@@ -113,9 +109,9 @@ class ScoredBatch(BatchSelector):
 
     def _begin(self) -> None:
         vars(self).pop("ranking_", None)
+        self.kind = "discrete" if self.rule.takes_text else ""
         self._features, self._scores = np.zeros(0, np.int64), np.zeros(0)
         self._model: Any = None
-        self._new_log(self.rule.template_fields(self._target))
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Fit the model of the rule to all columns."""
@@ -147,9 +143,6 @@ class ScoredBatch(BatchSelector):
         ranking, scores = self.rule.best(self._features, self._scores, self._model)
         self.ranking_ = self.rule.log_kept(self.log_, ranking, scores)
         del self._features, self._scores, self._model
-
-    def _takes_text(self) -> bool:
-        return bool(self.rule.takes_text)
 
 
 ScoredRule.machinery = ScoredBatch

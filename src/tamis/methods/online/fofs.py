@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
 from tamis.core.errors import ParameterError
-from tamis.core.params import Number, Range
+from tamis.core.params import Number
 from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
 
 
@@ -48,7 +47,7 @@ class FofsLearner(KeptLearner):
     """
 
     public_name: ClassVar[str] = "FOFS"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+    ranges: ClassVar = {
         "eta": Number(0, open_low=True),
         "lam": Number(0, open_low=True),
     }

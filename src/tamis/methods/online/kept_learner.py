@@ -9,14 +9,14 @@ whatever chunks they came in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from tamis.core.blocks import Compressed
 from tamis.core.errors import ParameterError
-from tamis.core.params import Number, OneOf, Range, check
+from tamis.core.params import Number, OneOf, check
 from tamis.kernels import heap
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.learner import OnlineLearner, StreamOptions
@@ -138,9 +138,7 @@ class KeptLearner(OnlineLearner):
         Progressive error of each size that was tried; `work_` is that of the sizes that led.
     """
 
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "n_features": (SIZE, OneOf(("auto",)))
-    }
+    ranges: ClassVar = {"n_features": (SIZE, OneOf(("auto",)))}
 
     model: KeptWeights | SideBySide
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
-from tamis.core.params import Nothing, Number, OneOf, Parameters, Range
+from tamis.core.params import Nothing, Number, OneOf, Parameters
 from tamis.kernels import heap
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import Columns, LinearScorer, Weights
@@ -113,7 +113,7 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         steps.
     """
 
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+    ranges: ClassVar = {
         "multiclass": OneOf(("max", "uniform")),
         "passes": Number(1, integer=True),
         "n_columns": (Number(1, integer=True), Nothing()),
@@ -145,11 +145,6 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.n_columns = n_columns
         self.n_bits = n_bits
         self.classes = classes
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        given = [vars(base).get("ranges", {}) for base in reversed(cls.__mro__)]
-        cls.ranges = {name: allowed for ranges in given for name, allowed in ranges.items()}
 
     # --- what a learner defines -----------------------------------------------------------------
 
@@ -299,7 +294,7 @@ class SecondOrderLearner(OnlineLearner):
         C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij.
     """
 
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"gamma": Number(0, open_low=True)}
+    ranges: ClassVar = {"gamma": Number(0, open_low=True)}
     second_order: ClassVar[bool] = True
 
     gamma: float

@@ -7,13 +7,12 @@ summed, and means are weighted by precision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from tamis.core.blocks import Compressed
-from tamis.core.params import Number, Range
+from tamis.core.params import Number
 from tamis.kernels import heap
 from tamis.kernels.row_scoring import list_filled
 from tamis.kernels.threads import over_columns
@@ -193,7 +192,7 @@ class MergedSofsLearner(SecondOrderLearner):
     """
 
     public_name: ClassVar[str] = "MergedSOFS"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+    ranges: ClassVar = {
         "n_features": SIZE,
         "shards": Number(1, integer=True),
     }

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf
 from tamis.methods.online.learner import OnlineLearner, StreamOptions
 
 
@@ -39,7 +38,7 @@ class OgdLearner(OnlineLearner):
     """
 
     public_name: ClassVar[str] = "OGD"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
+    ranges: ClassVar = {
         "eta": Number(0, open_low=True),
         "decay": OneOf(("sqrt", "none")),
     }

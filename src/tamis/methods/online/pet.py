@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar, Unpack
 
-from tamis.core.params import Number, Range
+from tamis.core.params import Number
 from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
 
 
@@ -45,7 +44,7 @@ class PetLearner(KeptLearner):
     """
 
     public_name: ClassVar[str] = "PET"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {"eta": Number(0, open_low=True)}
+    ranges: ClassVar = {"eta": Number(0, open_low=True)}
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betainc
 
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.least_squares import (
     EXPLAINED,
@@ -147,19 +147,15 @@ class AlphaInvestingRule(ModelRule):
     """
 
     name: ClassVar[str] = "alpha-investing"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "wealth": Number(0, 1, open_low=True),
-        "payout": Number(0, 1),
-        "variant": OneOf(("paper", "program")),
-    }
     saved: ClassVar[Mapping[str, str]] = {
         "wealth": "wealth_", "counted": "_counted", "p_values": "_p_values",
     }  # fmt: skip
+    counted: ClassVar[Mapping[str, str]] = {"p_values": "_p_values", "updates": "features.size"}
 
-    wealth: float = 0.5
-    payout: float = 0.5
+    wealth: float = param(0.5, Number(0, 1, open_low=True))
+    payout: float = param(0.5, Number(0, 1))
     _: KW_ONLY
-    variant: str = "paper"
+    variant: str = param("paper", OneOf(("paper", "program")))
 
     @property
     def _as_program(self) -> bool:
@@ -237,10 +233,6 @@ class AlphaInvestingRule(ModelRule):
         """Take the kept columns of a saved stream into the model."""
         for j in range(columns.width):
             self.model.add(columns.whole(j))
-
-    def work(self) -> dict[str, int]:
-        """Return the p-values computed and the updates of the model."""
-        return {"p_values": self._p_values, "updates": len(self.features)}
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, the first six in the order of their codes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ConvergenceWarning, InputError, warn
-from tamis.core.params import Number, OneOf, Range
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.logistic import block_gradients, fit_weights
 from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelRule, Page
@@ -144,19 +144,16 @@ class GraftingRule(ModelRule):
     """
 
     name: ClassVar[str] = "grafting"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "penalty": Number(0, open_low=True),
-        "l2": Number(0),
-        "scale": OneOf(("std", "none")),
-        "tol": Number(0, 0.1, open_low=True),
-    }
+    counted: ClassVar[Mapping[str, str]] = {
+        "gradients": "_gradients", "fits": "_fits", "sweeps": "model.sweeps",
+    }  # fmt: skip
     former_parameters: ClassVar[Mapping[str, str | None]] = {"tolerance": "tol"}
 
-    penalty: float = 0.1
+    penalty: float = param(0.1, Number(0, open_low=True))
     _: KW_ONLY
-    l2: float = 0.0
-    scale: str = "std"
-    tol: float = 1e-6
+    l2: float = param(0.0, Number(0))
+    scale: str = param("std", OneOf(("std", "none")))
+    tol: float = param(1e-6, Number(0, 0.1, open_low=True))
 
     @classmethod
     def from_saved(cls, parameters: Mapping[str, Any]) -> Rule:
@@ -293,10 +290,6 @@ class GraftingRule(ModelRule):
         """Intercept of each model."""
         intercepts: Floats = self.model.weights[:, -1] - self.coef_ @ self._shifts
         return intercepts
-
-    def work(self) -> dict[str, int]:
-        """Return the gradients, fits and sweeps that were computed."""
-        return {"gradients": self._gradients, "fits": self._fits, "sweeps": self.model.sweeps}
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, the first three in the order of their codes."""

@@ -14,11 +14,19 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
+from tamis.measures.auto import from_name
 from tamis.measures.measure import Measure
-from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
-from tamis.methods.measured import MeasuredStream
-from tamis.methods.pair_walk import BETTER, OLDER, WEAKER, walk
-from tamis.methods.selector import Saved
+from tamis.methods.measured import (
+    BETTER,
+    NOTHING,
+    OLDER,
+    WEAKER,
+    Arrival,
+    Kept,
+    MeasuredStream,
+    ScoredBlock,
+    walk,
+)
 from tamis.methods.streaming.saola import SAOLARule
 
 #: A stretch of columns of one group: arrival number of the first, and the label.
@@ -102,9 +110,9 @@ class GroupSAOLARule(SAOLARule):
         self.alpha = alpha
         self.variant = variant
 
-    def older_wins_ties(self, kept: Kept) -> bool:
-        """Tell whether the older of two equally relevant features stays: it does."""
-        return True
+    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+        """Walk over the kept features, oldest first; of equally relevant ones the older stays."""
+        return walk(arrival, kept, *self.compare(arrival, kept), "older")
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons of SAOLA, which hold inside a group, and those between groups."""
@@ -140,18 +148,18 @@ class GroupStream(MeasuredStream):
     _label_of: dict[int, Any]
     _pairs: int
 
-    def _use(self, measure: Measure, why: str) -> None:
-        super()._use(measure, why)
-        self._earlier = self._empty()
+    def _begin(self) -> None:
+        self._earlier = NOTHING
         self._held = {}
         self._label_of = {}
         self._label = None
         self._open = False
         self._pairs = 0
+        super()._begin()
 
-    def _empty(self) -> Kept:
-        kept: Kept = self.rule.kept(self.measure_, self._target)
-        return kept
+    def _use(self, measure: Measure, why: str) -> None:
+        super()._use(measure, why)
+        self._earlier = self.rule.kept(self.measure_, self._target)
 
     # --- inside a group --------------------------------------------------------------------
 
@@ -159,9 +167,9 @@ class GroupStream(MeasuredStream):
         """Compute all that does not depend on what is kept: a pure function, in any order."""
         return Grouped(**vars(super().score(block)), runs=runs_of(block))
 
-    def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
         assert isinstance(scored, Grouped)
-        end = (scored.first + scored.width, None)
+        end = (scored.first + len(scored.relevance), None)
         for (start, label), (stop, _) in pairwise([*scored.runs, end]):
             if start == stop:
                 continue
@@ -169,17 +177,15 @@ class GroupStream(MeasuredStream):
                 self._end_group()
             self._open, self._label = True, label
             lo, hi = np.searchsorted(scored.features, [start, stop])
-            super()._meet(scored, int(lo), int(hi))
+            super()._take(scored, int(lo), int(hi))
 
-    def _decide(self, arrival: Arrival) -> Decision:
-        decision = super()._decide(arrival)
+    def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
+        super()._carry_out(decision, arrival)
         for gone in decision.evicts:
             del self._held[gone.feature]
         if self.log_.keeps(decision):
             # A copy: the column is a part of its block, which must not live as long as it does.
-            own = replace(arrival, column=deepcopy(arrival.column))
-            self._held[arrival.feature] = own
-        return decision
+            self._held[arrival.feature] = replace(arrival, column=deepcopy(arrival.column))
 
     def snapshot(self) -> None:
         """Return nothing: each group begins with an empty kept set, so it would soon be old."""
@@ -196,7 +202,7 @@ class GroupStream(MeasuredStream):
             earlier.add(arrival)
             self._label_of[arrival.feature] = self._label
         self._pairs += self._kept.panel.pairs
-        self._kept = self._empty()
+        self._kept = self.rule.kept(self.measure_, self._target)
         self._held = {}
         self._open = False
 
@@ -244,10 +250,10 @@ class GroupStream(MeasuredStream):
 
     def finish(self) -> None:
         """End the present group; a column that comes later begins a new one."""
-        if hasattr(self, "_kept"):
+        if self._open:
             self._end_group()
-            if not self._picked_by_auto:
-                self._warn_of_levels(self._earlier.panel.mean_n_levels, "kept")
+        if not self._picked_by_auto:
+            self._warn_of_levels(self._earlier.panel.mean_n_levels, "kept")
 
     # --- saving a stream -------------------------------------------------------------------
 
@@ -278,11 +284,12 @@ class GroupStream(MeasuredStream):
         state["numbers"]["labels"] = self._labels
         return state
 
-    def _keep_again(self, saved: Saved) -> None:
-        self._named_measure = saved.numbers["measure"]
-        ready = self._kept.panel.prepare(saved.columns, np.arange(saved.columns.width))
-        numbers = [saved.each[key].tolist() for key in ("relevance", "level", "label")]
-        each = zip(saved.features.tolist(), *numbers, strict=True)
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
+        if not hasattr(self, "measure_"):
+            self._use(from_name(**state["numbers"]["measure"]), "")
+        ready = self._kept.panel.prepare(columns, np.arange(columns.width))
+        numbers = [state["each"][key].tolist() for key in ("relevance", "level", "label")]
+        each = zip(state["features"].tolist(), *numbers, strict=True)
         for i, (feature, relevance, level, label) in enumerate(each):
             arrival = Arrival(feature, relevance, level, deepcopy(ready[i]))
             if label < 0:
@@ -290,16 +297,14 @@ class GroupStream(MeasuredStream):
                 self._held[feature] = arrival
             else:
                 self._earlier.add(arrival)
-                self._label_of[feature] = saved.numbers["labels"][label]
+                self._label_of[feature] = state["numbers"]["labels"][label]
 
     # --- what can be read ------------------------------------------------------------------
 
     @property
     def kept_(self) -> npt.NDArray[np.int64]:
         """Kept features by number, in order of arrival."""
-        present = super().kept_
-        begun = hasattr(self, "_kept")
-        return np.concatenate([self._earlier.features, present]) if begun else present
+        return np.concatenate([self._earlier.features, self._kept.features])
 
     @property
     def groups_(self) -> dict[Any, npt.NDArray[np.int64]]:
@@ -314,8 +319,7 @@ class GroupStream(MeasuredStream):
     def work_(self) -> dict[str, int]:
         """Counted work: what was computed, whatever the machine."""
         work = super().work_
-        if hasattr(self, "_kept"):
-            work["pair_values"] += self._pairs + self._earlier.panel.pairs
+        work["pair_values"] += self._pairs + self._earlier.panel.pairs
         return work
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.measures.dependency import Dependency, LineColumn, sign
 from tamis.methods.rough_sets import KeptSet, RoughSetRule
 
@@ -73,11 +73,8 @@ class OFSDensityRule(RoughSetRule):
 
     name: ClassVar[str] = "ofs-density"
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "density falls", "program": "density rises"}
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "lam": Number(0, 1),
-    }
 
-    lam: float = 0.05
+    lam: float = param(0.05, Number(0, 1))
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Try a newcomer with the kept set."""

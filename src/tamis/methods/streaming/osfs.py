@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
-from tamis.methods.arrivals import Arrival
+from tamis.methods.measured import Arrival
 from tamis.methods.separating import Separable, SeparatingStreamRule, taken
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import ClassVar
 
@@ -10,12 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.params import OneOf, Range
+from tamis.core.params import OneOf, param
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.measure import Floats
-from tamis.methods.arrivals import Arrival, Foresight, Kept
-from tamis.methods.measured import MeasuredRule
-from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
+from tamis.methods.measured import (
+    BETTER,
+    DROPPED,
+    OLDER,
+    REPLACED,
+    WEAKER,
+    Arrival,
+    Foresight,
+    Kept,
+    MeasuredRule,
+    Ties,
+    walk,
+)
 
 
 class SAOLARule(MeasuredRule):
@@ -75,20 +84,18 @@ class SAOLARule(MeasuredRule):
     """
 
     name: ClassVar[str] = "saola"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "bound": OneOf(("min", "max")),
-        "ties": OneOf(("kept", "neither")),
-        "variant": OneOf(("paper", "program")),
-    }
 
     _: KW_ONLY
-    bound: str = "min"
-    ties: str = "kept"
-    variant: str = "paper"
+    bound: str = param("min", OneOf(("min", "max")))
+    ties: str = param("kept", OneOf(("kept", "neither")))
+    variant: str = param("paper", OneOf(("paper", "program")))
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first."""
-        ties: Ties = "older" if self.older_wins_ties(kept) else "neither"
+        older_stays = self.ties == "kept"
+        if self.variant == "program":
+            older_stays = kept.measure.kind == "continuous"
+        ties: Ties = "older" if older_stays else "neither"
         return walk(arrival, kept, *self.compare(arrival, kept), ties)
 
     def compare(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
@@ -107,7 +114,7 @@ class SAOLARule(MeasuredRule):
         """Find the newcomers that a kept feature drops before they evict any other."""
         ends, evicts = np.empty(len(pairs), np.intp), np.empty(len(pairs), np.bool_)
         foresee_walk(
-            pairs, kept.relevance, relevance, self.bound == "max", self.older_wins_ties(kept),
+            pairs, kept.relevance, relevance, self.bound == "max", self.ties == "kept",
             kept.measure.resolution, ends, evicts,
         )  # fmt: skip
         plain = (ends >= 0) & ~evicts
@@ -127,12 +134,6 @@ class SAOLARule(MeasuredRule):
     def foresees(self) -> bool:
         """Whether drops can be settled in bulk: the program's variant needs more than pairs."""
         return self.variant == "paper"
-
-    def older_wins_ties(self, kept: Kept) -> bool:
-        """Tell whether the older of two equally relevant features stays."""
-        if self.variant == "program":
-            return kept.measure.kind == "continuous"
-        return self.ties == "kept"
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, which depend on the bound."""

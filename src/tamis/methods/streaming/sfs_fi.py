@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, replace
 from typing import ClassVar
 
@@ -11,13 +10,24 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError
-from tamis.core.params import Nothing, Number, OneOf, Range
+from tamis.core.params import Nothing, Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.interaction_gain import GainForm, InteractionPanel, Meeting, interaction_panel
 from tamis.measures.measure import Floats, Measure, Panel
-from tamis.methods.arrivals import Arrival, Kept, ScoredBlock
-from tamis.methods.measured import MeasuredRule, MeasuredStream
-from tamis.methods.pair_walk import BETTER, DROPPED, OLDER, REPLACED, WEAKER, Ties, walk
+from tamis.methods.measured import (
+    BETTER,
+    DROPPED,
+    OLDER,
+    REPLACED,
+    WEAKER,
+    Arrival,
+    Kept,
+    MeasuredRule,
+    MeasuredStream,
+    ScoredBlock,
+    Ties,
+    walk,
+)
 
 #: Terms of a gain that a decision records, the largest first.
 TERMS = 3
@@ -104,18 +114,12 @@ class SFSFIRule(MeasuredRule):
     """
 
     name: ClassVar[str] = "sfs-fi"
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "gamma": Number(0, open_low=True),
-        "gain": OneOf(("sum", "mean")),
-        "correction": (Nothing(), OneOf(("miller-madow", "significant"))),
-        "variant": OneOf(("paper", "program")),
-    }
 
     _: KW_ONLY
-    gamma: float = 0.01
-    gain: str = "sum"
-    correction: str | None = None
-    variant: str = "paper"
+    gamma: float = param(0.01, Number(0, open_low=True))
+    gain: str = param("sum", OneOf(("sum", "mean")))
+    correction: str | None = param(None, Nothing(), OneOf(("miller-madow", "significant")))
+    variant: str = param("paper", OneOf(("paper", "program")))
 
     # --- the rule --------------------------------------------------------------------------
 
@@ -214,8 +218,8 @@ class SFSFIRule(MeasuredRule):
         program = self.variant == "program"
         return GainForm(self.gain == "mean" or program, self.correction, program)
 
-    def panel(self, measure: Measure, target: Target) -> Panel:
-        """Return an empty panel that computes interaction gains."""
+    def kept(self, measure: Measure, target: Target) -> Kept:
+        """Return an empty kept set that computes interaction gains, or refuse the measure."""
         if self.correction == "significant" and getattr(measure, "alpha", 0) is None:
             raise ParameterError(
                 f"SFSFI: correction='significant' needs a measure with a level, and the measure is "
@@ -232,7 +236,7 @@ class SFSFIRule(MeasuredRule):
                 f"SFSFI has no interaction gain for {measure!r}; give a mutual information, a "
                 "symmetric uncertainty or FisherZ()"
             )
-        return panel
+        return Kept(panel, measure)
 
 
 class InteractionStream(MeasuredStream):
@@ -241,35 +245,37 @@ class InteractionStream(MeasuredStream):
     _gains: npt.NDArray[np.float32]
     _first: int
 
-    def _meet(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Compare survivors; log the gains of those dropped in bulk together at the end."""
-        self._first, self._gains = scored.first, np.full(scored.width, np.nan, np.float32)
-        super()._meet(scored, first, last)
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        """Let one compiled call find the next feature to decide about, again and again.
+
+        The gains of those dropped in bulk are logged together at the end.
+        """
+        self._first, self._gains = scored.first, np.full(len(scored.relevance), np.nan, np.float32)
+        asks = scored.strengths > scored.levels
+        for begin in range(first, last, self.look_ahead):
+            lo, hi = begin, min(begin + self.look_ahead, last)
+            while lo < hi:
+                if hi - lo == 1 or len(self._kept) == 0:
+                    arrival = scored.arrival(lo)
+                    self._carry_out(self.rule.decide(arrival, self._kept), arrival)
+                    lo += 1
+                    continue
+                met = _interacting(self._kept.panel).meet(scored.columns, lo, hi, asks[lo:hi])
+                bulk = scored.features[lo : met.stop] - self._first
+                self._gains[bulk] = met.gains[: met.stop - lo]
+                if met.stop < hi:
+                    arrival = scored.arrival(met.stop)
+                    self._carry_out(self.rule.weigh(arrival, self._kept, met), arrival)
+                lo = met.stop + 1
         self.log_.append_values(self._first, self._gains)
         self._gains = np.zeros(0, np.float32)
 
-    def _update_some(self, scored: ScoredBlock, lo: int, hi: int) -> None:
-        """Let one compiled call find the next feature to decide about, again and again."""
-        asks = scored.strengths[lo:hi] > scored.levels[lo:hi]
-        first = lo
-        while lo < hi:
-            if hi - lo == 1 or len(self._kept) == 0:
-                self._decide(scored.arrival(lo))
-                lo += 1
-                continue
-            met = _interacting(self._kept.panel).meet(scored.columns, lo, hi, asks[lo - first :])
-            self._gains[scored.features[lo : met.stop] - self._first] = met.gains[: met.stop - lo]
-            if met.stop < hi:
-                arrival = scored.arrival(met.stop)
-                self._carry_out(self.rule.weigh(arrival, self._kept, met), arrival)
-            lo = met.stop + 1
-
-    def _carry_out(self, decision: Decision, arrival: Arrival) -> Decision:
+    def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         if decision.reason == "irrelevant":
             # Its entry in bulk says it all but the gain.
             self._gains[decision.feature - self._first] = decision.value
-            return decision
-        return super()._carry_out(decision, arrival)
+        else:
+            super()._carry_out(decision, arrival)
 
 
 SFSFIRule.machinery = InteractionStream
