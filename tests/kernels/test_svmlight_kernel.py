@@ -21,7 +21,7 @@ from tamis.kernels.counting_sort import (
     scatter_entries,
     scatter_places,
 )
-from tamis.sources.text.svmlight_chunks import parse_chunk
+from tamis.sources.text.svmlight_rows import parse_chunk
 
 
 def read(token: str):

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import InputError, SourceError
 from tamis.core.names import Names
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
@@ -126,8 +126,6 @@ def open_rows(
     **options
         Passed on to the reader of the format.
     """
-    if zero_based not in (True, False, "auto"):
-        raise ParameterError(f"zero_based={zero_based!r} is not 'auto', True or False")
     if isinstance(data, str | os.PathLike):
         return [_rows_of_path(data, format, zero_based, options)]
     if isinstance(data, Source):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import SourceError, need
+from tamis.core.errors import SourceError, need, one_sentence
 
 #: Bytes at the end of a file that its fingerprint looks at, where reading it all would cost.
 _TAIL = 1 << 16
@@ -67,12 +67,11 @@ class AddressedFile:
     def __init__(self, url: str) -> None:
         fsspec = need("fsspec", extra="remote", what_for=url)
         self.url = url
-        try:
+        # The scheme may need a package, or be none.
+        with one_sentence(
+            f"{url} cannot be opened", "check the address", (ImportError, ValueError)
+        ):
             self._files, self._path = fsspec.core.url_to_fs(url)
-        except (ImportError, ValueError) as error:  # the scheme needs a package, or is none
-            raise SourceError(
-                f"{url} cannot be opened ({_reason(error)}); check the address"
-            ) from error
 
     @functools.cached_property
     def _info(self) -> dict[str, Any]:
@@ -120,22 +119,16 @@ class AddressedFile:
 
     def _call(self, call: Any, *args: Any, **options: Any) -> Any:
         """Ask, and tell in one sentence of whatever goes wrong; every store has its own errors."""
+        remedy = "check the address and whether you may read it"
         try:
-            return call(*args, **options)
-        except FileNotFoundError as error:
+            with one_sentence(f"{self.url} cannot be read", remedy):
+                return call(*args, **options)
+        except SourceError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
             raise SourceError(
                 f"{self.url} does not exist, or its server cannot be reached; check the address"
-            ) from error
-        except Exception as error:
-            raise SourceError(
-                f"{self.url} cannot be read ({_reason(error)}); check the address and whether you "
-                "may read it"
-            ) from error
-
-
-def _reason(error: BaseException) -> str:
-    """Return what an error says, on one line."""
-    return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+            ) from error.__cause__
 
 
 #: A file, any part of which can be read.

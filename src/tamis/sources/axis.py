@@ -34,7 +34,7 @@ from tamis.sources.base import (
     silent,
     whole_numbers,
 )
-from tamis.sources.matrix import row_blocks
+from tamis.sources.matrix import vectors
 from tamis.sources.rebatch import join
 from tamis.sources.stores.column_store import ColumnStore
 from tamis.sources.stores.column_writer import StoreWriter
@@ -204,13 +204,7 @@ def write_store(
         else:
             assert isinstance(source, RowSource)
             n_rows, y = transpose(writer, source, memory, progress)
-        writer.commit(
-            n_rows=n_rows,
-            y=y,
-            name_prefix=source.name_prefix,
-            name_base=source.name_base or 0,
-            source=_made_from(source),
-        )
+        writer.commit(n_rows=n_rows, y=y, **_description(source))
     return ColumnStore(path)
 
 
@@ -234,9 +228,7 @@ def write_rows(
             first_number=rows.first_number,
             whole_labels=rows.whole_labels,
             names=_all_names(source),
-            name_prefix=source.name_prefix,
-            name_base=source.name_base or 0,
-            source=_made_from(source),
+            **_description(source),
         )
     return RowStore(path)
 
@@ -246,22 +238,20 @@ class _Rows(Wrapper, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        y, n_columns = self.target(), self.n_columns or 0
-        if self._source.layout == "sparse":
-            progress("transposing columns to rows in memory", 0, n_columns)
-            matrix = self._matrix
-            progress("transposing columns to rows in memory", n_columns, n_columns)
-            yield from row_blocks(matrix, y, size, progress)
-            return
-        for lo, hi in self._row_ranges(size):
-            values = np.ascontiguousarray(self._columns[:, lo:hi].T, dtype=np.float64)
-            yield RowBlock(lo, n_columns, values, None if y is None else y[lo:hi])
-            progress("reading rows", hi, self.n_rows)
+        if self._source.layout != "sparse":
+            return self._row_ranges(self._dense_rows, size, progress)
+        progress("transposing columns to rows in memory", 0, self.n_columns)
+        matrix = self._matrix
+        progress("transposing columns to rows in memory", self.n_columns, self.n_columns)
+        return self._row_ranges(matrix.part, size, progress)
+
+    def _dense_rows(self, lo: int, hi: int) -> npt.NDArray[np.float64]:
+        return np.ascontiguousarray(self._columns[:, lo:hi].T, dtype=np.float64)
 
     @cached_property
-    def _matrix(self) -> Any:
+    def _matrix(self) -> Compressed:
         """All rows of a sparse source."""
-        return self._source.load()[0].tocsr()
+        return vectors(self._source.load()[0].tocsr())
 
     @cached_property
     def _columns(self) -> npt.NDArray[Any]:
@@ -276,9 +266,11 @@ class _Rows(Wrapper, RowSource):
         return write_store(scratch_for(self, self.work_folder()) / "now.cols", source).mapped()
 
 
-def _made_from(source: Source) -> dict[str, Any]:
-    """Return what a store records of the source it is made from."""
-    return {"format": source.format, "fingerprint": source.fingerprint()} | _origin(source)
+def _description(source: Source) -> dict[str, Any]:
+    """Return what a store records of the source it is made from, besides its data."""
+    made_from = {"format": source.format, "fingerprint": source.fingerprint()} | _origin(source)
+    names = {"name_prefix": source.name_prefix, "name_base": source.name_base or 0}
+    return {"source": made_from, **names}
 
 
 def _origin(source: Source) -> dict[str, Any]:

@@ -350,14 +350,13 @@ class RowSource(Source):
         return self.path or f"the {self.format} source"
 
     def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
-        """Return all labels, sorted, if they are known before the rows are read."""
+        """Return the sorted labels of all rows, or of the first ones if rows can be read only once.
+
+        None: they are not known.
+        """
         refuse_without_target(self)
         labels = self.target()
         return None if labels is None else different_labels(labels, self.name)
-
-    def first_classes(self) -> npt.NDArray[Any] | None:
-        """Return the labels of the first rows, which are read all the same; None without rows."""
-        return None
 
     def learning(self) -> RowSource:
         """Return the source as learners read it, if that differs."""
@@ -384,12 +383,20 @@ class RowSource(Source):
         parts = [block.values for block in self.batches()]
         return joined(parts, self.n_columns or 0), self.target()
 
-    def _row_ranges(self, size: int | None) -> Iterator[tuple[int, int]]:
-        """Cut all rows into ranges of `size` rows."""
-        length = self.n_rows or 0
+    def _row_ranges(
+        self,
+        read: Callable[[int, int], Any],
+        size: int | None,
+        progress: Progress,
+        doing: str = "reading rows",
+    ) -> Iterator[RowBlock]:
+        """Stream blocks of `size` rows, where `read` returns the values of rows lo to hi - 1."""
+        y, length = self.target(), self.n_rows or 0
         step = size or default_width(self.n_columns or 0, length, self.stored)
         for lo in range(0, length, step):
-            yield lo, min(lo + step, length)
+            hi = min(lo + step, length)
+            yield RowBlock(lo, self.n_columns, read(lo, hi), None if y is None else y[lo:hi])
+            progress(doing, hi, length)
 
 
 def _of_other(name: str) -> Any:

@@ -21,7 +21,6 @@ from tamis.sources.base import (
     Source,
     Wrapper,
     as_path,
-    default_width,
 )
 from tamis.sources.text_files import TextFile
 
@@ -114,8 +113,7 @@ class MatrixSource(ColumnSource, RowSource):
 
     @cached_property
     def _columns(self) -> Compressed:
-        matrix = self._matrix.tocsc()
-        return Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
+        return vectors(self._matrix.tocsc())
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1."""
@@ -124,7 +122,7 @@ class MatrixSource(ColumnSource, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        return row_blocks(self._matrix.tocsr(), self.target(), size, progress)
+        return self._row_ranges(vectors(self._matrix.tocsr()).part, size, progress)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return the matrix and the target."""
@@ -141,15 +139,7 @@ class HeldRows(Wrapper, MatrixSource):
         return self._source.load()[0]
 
 
-def row_blocks(
-    matrix: Any, y: npt.NDArray[Any] | None, size: int | None, progress: Progress
-) -> Iterator[RowBlock]:
-    """Stream a canonical CSR matrix."""
-    n_rows, n_columns = matrix.shape
+def vectors(matrix: Any) -> Compressed:
+    """Return the rows of a canonical CSR matrix, or the columns of a CSC one, as floats."""
     values = matrix.data.astype(np.float64, copy=False)
-    whole = Compressed(matrix.indptr.astype(np.int64), matrix.indices, values)
-    step = size or default_width(n_columns, n_rows, matrix.nnz)
-    for lo in range(0, n_rows, step):
-        hi = min(lo + step, n_rows)
-        yield RowBlock(lo, n_columns, whole.part(lo, hi), None if y is None else y[lo:hi])
-        progress("reading rows", hi, n_rows)
+    return Compressed(matrix.indptr.astype(np.int64), matrix.indices, values)

@@ -26,7 +26,7 @@ from tamis.methods.online.scorer import LinearScorer
 from tamis.methods.online.weights import Ints
 from tamis.sources.base import BadLines, Progress, RowSource, silent
 from tamis.sources.rebatch import join
-from tamis.sources.text.svmlight_chunks import SKIP
+from tamis.sources.text.svmlight_rows import SKIP
 
 #: Description of rows whose label is not a class, for counts of skipped lines.
 NO_CLASS = "with a label that is not among the classes"
@@ -221,7 +221,6 @@ class Training:
         found: list[npt.NDArray[Any]] = []
         for source in self.sources:
             labels = source.classes(progress)
-            labels = source.first_classes() if labels is None else labels
             if labels is None:
                 raise InputError(
                     f"{source.name} does not tell its classes; give them with classes= (--classes)"

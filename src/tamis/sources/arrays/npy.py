@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, one_sentence
 from tamis.core.params import Number, check
 from tamis.sources.arrays.in_memory import refuse_rounding
 from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, seen_as
@@ -46,13 +46,12 @@ class NpyRows(MatrixFile, RowSource):
         check("npy", "memory", memory, Number(1, integer=True))
         super().__init__(path, y)
         self.memory, self.work = memory, work
-        try:
+        remedy, damage = (
+            "write it with numpy.save, without objects",
+            (ValueError, OSError, EOFError),
+        )
+        with one_sentence(f"{self.path} cannot be read as an array", remedy, damage):
             self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise SourceError(
-                f"{self.path} cannot be read as an array ({' '.join(str(error).split())}); write "
-                "it with numpy.save, without objects"
-            ) from error
         if self._array.ndim != 2:
             raise SourceError(
                 f"{self.path} has shape {self._array.shape}; a table has two dimensions"
@@ -68,11 +67,11 @@ class NpyRows(MatrixFile, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        y = self.target()
-        for lo, hi in self._row_ranges(size):
-            values = np.array(self._part(np.s_[lo:hi]), np.float64, order="C")
-            yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-            progress("reading rows", hi, self.n_rows)
+
+        def read(lo: int, hi: int) -> npt.NDArray[np.float64]:
+            return np.array(self._part(np.s_[lo:hi]), np.float64, order="C")
+
+        return self._row_ranges(read, size, progress)
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Return everything at once: an array, and the target."""

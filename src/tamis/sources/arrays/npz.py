@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, one_sentence
 from tamis.sources.matrix import MatrixFile, MatrixSource
 
 #: What reading a damaged file, or one of another kind, raises.
@@ -57,16 +57,12 @@ class NpzSource(MatrixFile, MatrixSource):
         """The matrix: CSR or CSC, float64, in order, without duplicates."""
         from scipy.sparse import load_npz
 
-        try:
-            with open(self.path, "rb") as raw:
-                matrix = load_npz(raw)
+        what = f"{self.path} cannot be read as a scipy sparse matrix"
+        remedy = "write it with scipy.sparse.save_npz"
+        with one_sentence(what, remedy, (*_UNREADABLE, TypeError)), open(self.path, "rb") as raw:
+            matrix = load_npz(raw)
             matrix = matrix if matrix.format in ("csr", "csc") else matrix.tocsr()
             matrix.check_format(full_check=True)
-        except (*_UNREADABLE, TypeError) as error:
-            raise SourceError(
-                f"{self.path} cannot be read as a scipy sparse matrix ({error}); write it with "
-                "scipy.sparse.save_npz"
-            ) from error
         if matrix.dtype.kind not in "biuf":
             raise SourceError(f"{self.path} holds {matrix.dtype} values; store real numbers")
         matrix = matrix.astype(np.float64)

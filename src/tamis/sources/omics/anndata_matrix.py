@@ -188,17 +188,12 @@ class AnnDataRows(AnnDataSource, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        matrix, y = self._matrix, self._y
+        matrix = self._matrix
         with file.opened(self.path) as root:
-            indptr = matrix.bounds(root) if matrix.layout == "csr" else None
-            for lo, hi in self._row_ranges(size):
-                values: Any = (
-                    matrix.rows(root, lo, hi)
-                    if indptr is None
-                    else matrix.vectors(root, indptr, lo, hi)
-                )
-                yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-                progress("reading rows", hi, self.n_rows)
+            read: Any = partial(matrix.rows, root)
+            if matrix.layout == "csr":
+                read = partial(matrix.vectors, root, matrix.bounds(root))
+            yield from self._row_ranges(read, size, progress)
 
 
 def open_anndata(

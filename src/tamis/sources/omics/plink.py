@@ -108,19 +108,20 @@ class PlinkSource(ColumnSource, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` individuals; a pass over the file for each 256 MB of calls."""
-        y = self.target()
         held = np.empty((0, self.n_columns), dtype=np.int8)
         first = end = 0
         per_pass = max(1, _PASS // max(1, self.n_columns))
+
+        def read(lo: int, hi: int) -> npt.NDArray[np.float64]:
+            nonlocal held, first, end
+            if hi > end:
+                first, end = lo, min(self.n_rows, max(hi, lo + per_pass))
+                held = self._calls(bed, np.s_[first:end, :], "int8")
+            part = held[lo - first : hi - first]
+            return np.ascontiguousarray(np.where(part == _NO_CALL, np.nan, part))
+
         with self._opened(self.n_rows, self.n_columns) as bed:
-            for lo, hi in self._row_ranges(size):
-                if hi > end:
-                    first, end = lo, min(self.n_rows, max(hi, lo + per_pass))
-                    held = self._calls(bed, np.s_[first:end, :], "int8")
-                part = held[lo - first : hi - first]
-                values = np.ascontiguousarray(np.where(part == _NO_CALL, np.nan, part))
-                yield RowBlock(lo, self.n_columns, values, None if y is None else y[lo:hi])
-                progress("reading rows across columns", hi, self.n_rows)
+            yield from self._row_ranges(read, size, progress, "reading rows across columns")
 
     def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
         """Return everything at once: an array in Fortran order, and the target."""

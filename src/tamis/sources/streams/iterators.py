@@ -311,10 +311,7 @@ class RowStream(RowSource):
             done += block.height
             wanted.progress("reading rows", done, None)
 
-    def classes(self, progress: Progress = silent) -> None:
-        """Return None: labels are not known before the rows are read."""
-
-    def first_classes(self) -> npt.NDArray[Any] | None:
+    def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
         """Return the labels of the first block."""
         block = self._next()
         if block is None:

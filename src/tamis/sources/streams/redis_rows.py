@@ -32,7 +32,7 @@ from tamis.sources.base import (
     whole_numbers,
 )
 from tamis.sources.streams.redis_stream import Entry, Stream, id_key
-from tamis.sources.text.svmlight_chunks import parse_chunk
+from tamis.sources.text.svmlight_rows import parse_chunk
 
 #: Entries in a block unless the caller asks for a number.
 _BLOCK = 1000

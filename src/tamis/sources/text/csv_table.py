@@ -173,7 +173,7 @@ class CsvRows(RowSource):
             return None
         import pyarrow as pa
 
-        batches = self._text.batches({key: pa.large_string()}, [key])
+        batches = self._text.batches({key: pa.large_string()})
         words = [key_values(batch.column(key)) for batch in batches]
         return key, np.concatenate([np.zeros(0, "U1"), *words])
 
@@ -224,7 +224,7 @@ class CsvRows(RowSource):
         return length * _HELD <= self.memory
 
     def _batches(self, names: list[str]) -> Iterator[Any]:
-        return self._text.batches({name: self._types[name] for name in names}, names)
+        return self._text.batches({name: self._types[name] for name in names})
 
     def _learn(self, progress: Progress = silent) -> None:
         """Read the file once: rows, words and the target; hold it if it is small."""
@@ -239,10 +239,9 @@ class CsvRows(RowSource):
             try:
                 self._pass(names, progress)
                 return
-            except NotANumberError as found:  # not numbers after all, and not in the first lines
-                self._types[found.name] = pa.large_string()
-            except LongRecordError:
-                continue
+            except ReadAgainError as found:
+                if found.column is not None:  # not numbers after all, and not in the first lines
+                    self._types[found.column] = pa.large_string()
 
     def _guess(self, name: str) -> Any:
         """Return how to read a column, by its first lines."""
@@ -341,16 +340,18 @@ def _target(labels: list[Any]) -> npt.NDArray[Any]:
         return found if column.null_count else found.astype(str)
 
 
-class NotANumberError(Exception):
-    """A column that was taken for numbers holds something else."""
+class ReadAgainError(Exception):
+    """Reading must begin again: a column is not numbers, or longer records are expected now.
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    Attributes
+    ----------
+    column : str or None
+        The name of the column that is not numbers.
+    """
 
-
-class LongRecordError(Exception):
-    """A record is longer than what is parsed at a time; more will be, so read again."""
+    def __init__(self, column: str | None) -> None:
+        super().__init__(column)
+        self.column = column
 
 
 class CsvText:
@@ -383,35 +384,31 @@ class CsvText:
         import pyarrow.csv
 
         self.path, self.delimiter, self.header = path, delimiter, header
-        self.longest_line = longest_line
-        self.file = TextFile(path)
-        known = pyarrow.csv.ConvertOptions().null_values
-        self._gaps = [*known, "NA", "N/A", *gaps]
+        self.file, self.longest_line = TextFile(path), longest_line
+        self._gaps = [*pyarrow.csv.ConvertOptions().null_values, "NA", "N/A", *gaps]
         self.names: list[str] = []
         self._block = min(_BLOCK, longest_line)
         schema: Any = None
         while schema is None:
             try:
                 text = _Lines(self.file, longest_line)
-                with self._one_sentence(), self._open({}, None, text) as reader:
+                with self._one_sentence(), self._open({}, text) as reader:
                     schema = reader.schema
-            except LongRecordError:
+            except ReadAgainError:
                 continue
         self.names = schema.names if header else [f"x{i}" for i in range(len(schema.names))]
         self.guessed = dict(zip(self.names, schema.types, strict=True))
 
-    def batches(self, types: Mapping[str, Any], names: Sequence[str]) -> Iterator[Any]:
-        """Stream record batches of some columns, of the types given.
+    def batches(self, types: Mapping[str, Any]) -> Iterator[Any]:
+        """Stream record batches of some columns, given with their types.
 
         Raises
         ------
-        NotANumberError
-            If a column of numbers holds something else.
-        LongRecordError
-            If a record is longer than expected; another try expects longer ones.
+        ReadAgainError
+            If a column of numbers holds something else, or a record is longer than expected.
         """
         text, n_rows = _Lines(self.file, self.longest_line), 0
-        with self._one_sentence(), self._open(types, names, text) as reader:
+        with self._one_sentence(), self._open(types, text) as reader:
             for batch in reader:
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -419,20 +416,21 @@ class CsvText:
         if text.quotes % 2:
             self._refuse_open_quote(n_rows + self.header)
 
-    def _open(self, types: Mapping[str, Any], names: Sequence[str] | None, text: _Lines) -> Any:
+    def _open(self, types: Mapping[str, Any], text: _Lines) -> Any:
+        """Open the text with Arrow; without types, all columns are read and their types guessed."""
         import pyarrow as pa
         import pyarrow.csv
 
         reading = pyarrow.csv.ReadOptions(
             use_threads=False,  # Arrow tells the row of a fault only then, and is as fast
             block_size=self._block,
-            column_names=self.names if self.names and not self.header else None,
+            column_names=None if self.header else self.names,
             autogenerate_column_names=not self.header and not self.names,
         )
         parsing = pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         converting = pyarrow.csv.ConvertOptions(
-            column_types=dict(types), include_columns=None if names is None else list(names),
-            null_values=self._gaps, strings_can_be_null=True,
+            column_types=dict(types), include_columns=list(types), null_values=self._gaps,
+            strings_can_be_null=True,
         )  # fmt: skip
         return pyarrow.csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting)
 
@@ -462,12 +460,12 @@ class CsvText:
             name = self.names[int(match[1])] if self.names else f"number {int(match[1]) + 1}"
             where = f" line {self._lines_of(int(match[2]))[0]}" if match[2] else ""
             if match[3] == "double":
-                raise NotANumberError(name) from error
+                raise ReadAgainError(name) from error
             return f"{self.path}{where}, column {name!r}: {match[4]}; save the file as UTF-8"
         if "straddles" in said or "straddling" in said:
             if self._block < self.longest_line:
                 self._block = min(4 * self._block, self.longest_line)
-                raise LongRecordError from error
+                raise ReadAgainError(None) from error
             return (
                 f"{self.path} has a value of more than {self.longest_line:,} bytes over several "
                 "lines; look for a quote that is never closed"
