@@ -67,10 +67,8 @@ class AddressedFile:
     def __init__(self, url: str) -> None:
         fsspec = need("fsspec", extra="remote", what_for=url)
         self.url = url
-        # The scheme may need a package, or be none.
-        with one_sentence(
-            f"{url} cannot be opened", "check the address", (ImportError, ValueError)
-        ):
+        wrong = (ImportError, ValueError)  # the scheme needs a package, or is none
+        with one_sentence(f"{url} cannot be opened", "check the address", wrong):
             self._files, self._path = fsspec.core.url_to_fs(url)
 
     @functools.cached_property

@@ -17,6 +17,9 @@ from tamis.sources.arrays.in_memory import refuse_rounding
 from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, seen_as
 from tamis.sources.matrix import MatrixFile
 
+#: What reading a damaged file, or one of another kind, raises.
+_UNREADABLE = (ValueError, OSError, EOFError)
+
 
 class NpyRows(MatrixFile, RowSource):
     """A two-dimensional array on disk, by rows; only the blocks in use are in memory.
@@ -46,11 +49,8 @@ class NpyRows(MatrixFile, RowSource):
         check("npy", "memory", memory, Number(1, integer=True))
         super().__init__(path, y)
         self.memory, self.work = memory, work
-        remedy, damage = (
-            "write it with numpy.save, without objects",
-            (ValueError, OSError, EOFError),
-        )
-        with one_sentence(f"{self.path} cannot be read as an array", remedy, damage):
+        remedy = "write it with numpy.save, without objects"
+        with one_sentence(f"{self.path} cannot be read as an array", remedy, _UNREADABLE):
             self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
         if self._array.ndim != 2:
             raise SourceError(

@@ -192,7 +192,7 @@ class SvmlightSource(RowSource):
         return self._labels
 
     def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
-        """Return all labels, from a pass over the beginnings of lines; of a pipe, the first ones."""
+        """Return all labels, from a pass over the beginnings of lines; the first ones of a pipe."""
         if not self.rereadable:
             self._held, looked = self._look(self._texts(0, None))
             first = [_labels(text) for text in looked]
