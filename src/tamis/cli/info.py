@@ -47,7 +47,7 @@ def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, An
     source = open_source(data, **reading)
     if verify:
         source.verify()
-    facts = source.info().record()
+    facts = dict(vars(source.info()))
     details = facts.pop("details")
     verified = {"verified": True} if verify else {}
     return {"name": Path(data).name, **facts, **details, **verified}

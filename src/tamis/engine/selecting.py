@@ -158,7 +158,7 @@ def select(
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    run = describe_run(chosen, chosen.log_, info.record() | encoded, target, seconds, command)
+    run = describe_run(chosen, chosen.log_, vars(info) | encoded, target, seconds, command)
     run.state = state
     return run
 

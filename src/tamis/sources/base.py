@@ -45,7 +45,7 @@ def silent(what: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True)
 class SourceInfo:
-    """Everything about a source but its data.
+    """Everything about a source but its data: what `run.json` records and `tamis info` prints.
 
     Attributes
     ----------
@@ -59,8 +59,6 @@ class SourceInfo:
         A short hash of the data and of how they are read.
     details : dict
         What else `tamis info` prints.
-    path, target_name, name_prefix, name_base
-        As attributes of the source.
     """
 
     format: str
@@ -72,15 +70,6 @@ class SourceInfo:
     target: str
     fingerprint: str
     details: dict[str, Any] = field(default_factory=dict)
-    path: str | None = None
-    target_name: str | None = None
-    name_prefix: str = "x"
-    name_base: int | None = 0
-
-    def record(self) -> dict[str, Any]:
-        """Return what `run.json` records and `tamis info` prints."""
-        aside = ("path", "target_name", "name_prefix", "name_base")
-        return {name: value for name, value in vars(self).items() if name not in aside}
 
 
 S = TypeVar("S", bound="Source")
@@ -197,7 +186,6 @@ class Source(ABC):
         return SourceInfo(
             self.format, self.axis, self.n_rows, self.n_columns, self.stored, self.layout,
             describe_target(self.target()), self.fingerprint(), self.details(),
-            self.path, self.target_name, self.name_prefix, self.name_base,
         )  # fmt: skip
 
     @abstractmethod

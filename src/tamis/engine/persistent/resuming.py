@@ -114,7 +114,7 @@ def begin(
 
     with atomic_folder(folder, "run", force=force) as work:
         encoded = UNCHANGED if encoding is None else encoding.record()
-        facts = info.record() | encoded | {"name": name}
+        facts = vars(info) | encoded | {"name": name}
         state.create(work, describe_run(chosen, chosen.log_, facts, target, seconds, command))
         state.commit(line)
         state.export()
