@@ -11,14 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, RowBlock
-from tamis.core.errors import SourceError, one_sentence
+from tamis.core.errors import SourceError
 from tamis.core.params import Number, check
 from tamis.sources.arrays.in_memory import refuse_rounding
 from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, seen_as
 from tamis.sources.matrix import MatrixFile
-
-#: What reading a damaged file, or one of another kind, raises.
-_UNREADABLE = (ValueError, OSError, EOFError)
 
 
 class NpyRows(MatrixFile, RowSource):
@@ -49,9 +46,13 @@ class NpyRows(MatrixFile, RowSource):
         check("npy", "memory", memory, Number(1, integer=True))
         super().__init__(path, y)
         self.memory, self.work = memory, work
-        remedy = "write it with numpy.save, without objects"
-        with one_sentence(f"{self.path} cannot be read as an array", remedy, _UNREADABLE):
+        try:
             self._array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise SourceError(
+                f"{self.path} cannot be read as an array ({' '.join(str(error).split())}); write "
+                "it with numpy.save, without objects"
+            ) from error
         if self._array.ndim != 2:
             raise SourceError(
                 f"{self.path} has shape {self._array.shape}; a table has two dimensions"
