@@ -15,7 +15,7 @@ from typing import Any
 import tamis
 from tamis.core.target import Target
 from tamis.engine.loop import Scorer, advance
-from tamis.engine.persistent.selection_state import state_for
+from tamis.engine.persistent.selection_state import new_state
 from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
 from tamis.kernels.threads import threads
 from tamis.sources.base import silent
@@ -56,8 +56,8 @@ def measured(store: ColumnStore, workers: int) -> Costs:
     """Select with SAOLA as a driver with so many workers, all of them played by this thread."""
     found = Costs(store.n_columns, store.info().details["bytes"])
     selector, target = tamis.SAOLA().to_selector(), Target.of(store.target())
-    state = state_for(selector, store, target, None)
-    assert state is not None
+    state = new_state(selector, target, None)
+    state.know_rows(store)
     selector.start(target, name_prefix=store.name_prefix, name_base=store.name_base)
     selector.prepare(store.columns(), store.n_columns)
     scorer = Scorer(selector, target, remember=True)

@@ -7,18 +7,15 @@ its file, one entry here and the changelog; tests compare the entries with what 
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-
-def load(where: str) -> Any:
-    """Import what is at ``package.module:name``."""
-    module, _, name = where.partition(":")
-    return getattr(importlib.import_module(module), name)
+#: Imports what is at ``package.module:name``.
+load = pkgutil.resolve_name
 
 
 class Lazy(Mapping[str, T], Generic[T]):

@@ -312,7 +312,7 @@ def test_columns_on_the_disk_are_those_that_are_kept(tmp_path):
         flip = rng.random(ROWS) < 0.45 - 0.01 * i  # each better than those before
         selection.feed(pd.DataFrame({f"better{i}": np.where(flip, 1 - y, y) * 1.0}))
     with state_file.reading(tmp_path / "run") as opened:
-        stored = list(state_file.read_all(opened, "column"))
+        stored = [number for number, _, _ in state_file.read(opened, "column")]
     assert stored == selection._state.selector.kept_.tolist()
     assert Selection.open(tmp_path / "run").kept_names == selection.kept_names
 

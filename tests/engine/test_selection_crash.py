@@ -147,7 +147,7 @@ class Stop(BaseException):
     """Stands for the end of a process at one point of a commit."""
 
 
-STEPS = ["writing", "put", "remove", "atomic_file", "write_log", "write_events"]
+STEPS = ["writing", "put", "atomic_file", "write_log", "write_events"]
 
 
 @pytest.mark.parametrize("step", STEPS)

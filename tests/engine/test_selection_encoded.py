@@ -14,7 +14,7 @@ from tamis import SAOLA, MutualInformation, Selection
 from tamis.checks.data import assert_same_log
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.encode import BY_NAME, MDLP, EqualFrequency, Missing
-from tamis.engine.loop import SETTLED, SettledProgress
+from tamis.engine import loop
 from tamis.engine.persistent import feeding
 from tamis.engine.persistent.resuming import begin, resume
 from tamis.engine.runs import open_run, save_run
@@ -249,12 +249,12 @@ def test_a_feed_that_stops_between_commits_goes_on(tmp_path, monkeypatch):
     expected = tamis.select(data, "saola", y, encode="mdlp", missing="category")
     Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
-    monkeypatch.setattr(SettledProgress, "EVERY", 0.0)
+    monkeypatch.setattr(loop, "REPORT_EVERY", 0.0)
     for blocks in (2, 5, 9):
         calls = iter(range(10**6))
 
         def report(what: str, done: int, total: int | None, calls=calls, blocks=blocks) -> None:
-            if what == SETTLED and next(calls) == blocks:
+            if what == loop.SETTLED and next(calls) == blocks:
                 raise DiedError
 
         with pytest.raises(DiedError):

@@ -129,9 +129,9 @@ def test_a_watcher_that_ends_in_the_middle_of_a_file_goes_on_there(tmp_path, inc
         heads = iter(range(10**6))
 
         @contextlib.contextmanager
-        def ends(*given, heads=heads, end=end):
+        def ends(*given, heads=heads, end=end, **named):
             last = next(heads) == end // 2
-            with real(*given) as opened:
+            with real(*given, **named) as opened:
                 yield opened
                 if last and not end % 2:
                     raise Stop

@@ -239,10 +239,10 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
             f"{found.name} is not a Rule of tamis.methods, so tamis select cannot run it; "
             "tamis compare takes any class with fit(X, y)"
         )
-    refuse_two_levels({"alpha": found.params.get("alpha"), **found.level})
-    if "alpha" in found.level:
-        raise ParameterError("this method has no parameter alpha; give a measure that has one")
     if found.level:
+        refuse_two_levels({"alpha": found.params.get("alpha"), **found.level})
+        if "alpha" in found.level:
+            raise ParameterError("this method has no parameter alpha; give a measure that has one")
         found.params["measure"] = MutualInformation(**found.level)
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}

@@ -25,7 +25,7 @@ from tamis.engine.seen_columns import Hashes, hashes_of
 from tamis.measures.auto import at_level
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
-from tamis.methods import ColumnSelector, FeatureStreamSelector
+from tamis.methods import ColumnSelector
 from tamis.sources.base import ColumnSource, ColumnWrapper
 
 #: What was done to kept features, by number: cuts, and how many gaps.
@@ -65,11 +65,6 @@ class Encoding:
         self.encoder = encoder.set_params(**plain | {"missing": self.missing})
         self.encoder.check_params()
 
-    @property
-    def idle(self) -> bool:
-        """True where columns go through as they are, and gaps are refused by the selector."""
-        return not self.cuts and self.missing.policy == "error" and self.missing.values != 0
-
     def __str__(self) -> str:
         return repr(self.encoder.clone().set_params(missing="error")) if self.cuts else ""
 
@@ -89,7 +84,9 @@ class Encoding:
             measure = rule.discrete_measure
             if rule.alpha is not None:
                 measure = at_level(measure, {"alpha": rule.alpha})
-            reason = self._reason()
+            reason = "missing values are told apart from categories only"
+            if self.cuts:
+                reason = f"every column is turned into categories by {self}"
         if policy != "error" and (measure is None or measure.kind != "discrete"):
             what = "auto" if measure is None else type(measure).__name__
             raise ParameterError(
@@ -102,22 +99,17 @@ class Encoding:
             rule.measure, rule.alpha = measure, None
         return reason
 
-    def _reason(self) -> str:
-        if self.cuts:
-            return f"every column is turned into categories by {self}"
-        return "missing values are told apart from categories only"
-
     def encode(self, block: ColumnBlock, target: Target, name_of: NameOf) -> EncodedBlock:
         """Return columns as a selector is to see them."""
         cuts = self.encoder.find(block, target, name_of)
         hashes = None if block.names is None else hashes_of(block)
         return EncodedBlock(**vars(self.encoder.apply(block, cuts)), cuts=cuts, hashes=hashes)
 
-    def record(self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None) -> Any:
+    def record(
+        self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None
+    ) -> dict[str, Any]:
         """What was done, for the record of a run: missing values, and what became of the kept."""
         missing = {"policy": self.missing.policy, "gaps": gaps, "columns": columns}
-        if self.idle:
-            return {"missing": missing}
         if self.missing.values is not None:
             missing["values"] = _plain(self.missing.values)
         return {"encode": str(self), "missing": missing, "encoded": encoded or {}}
@@ -157,49 +149,34 @@ class Encoding:
 
 def encoding_of(encode: Any, missing: Missing | str) -> Encoding | None:
     """Return what is done to columns, or None where they pass unchanged."""
-    if encode is None and missing == "error":
-        return None
     found = Encoding(encode, missing)
-    return None if found.idle else found
+    unchanged = not found.cuts and found.missing.policy == "error" and found.missing.values != 0
+    return None if unchanged else found
 
 
 #: What the record of a run says where columns pass unchanged.
 UNCHANGED = {"missing": {"policy": "error", "gaps": 0, "columns": 0}}
 
 
-def started(
-    selector: FeatureStreamSelector,
-    encoding: Encoding | None,
-    target: Target,
-    name_prefix: str,
-    name_base: int,
-) -> FeatureStreamSelector:
-    """Return a selector that has started its stream, with the measure that fits the encoding."""
-    reason = "" if encoding is None else encoding.prepare(selector, target)
-    selector.start(target, name_prefix=name_prefix, name_base=name_base)
-    if reason:
-        selector.measure_reason_ = reason
-    return selector
-
-
 class EncodedSoFar:
-    """What was done to the columns of a stream so far: gaps counted, cuts of what is kept."""
+    """What was done to the columns of a stream so far: gaps counted, cuts of what is kept.
 
-    def __init__(self, encoding: Encoding) -> None:
+    A `record` that an earlier one returned is continued.
+    """
+
+    def __init__(self, encoding: Encoding, record: Mapping[str, Any] | None = None) -> None:
         self.encoding = encoding
-        self._gaps = self._columns = 0
-        self._facts: Facts = {}
+        missing = {"gaps": 0, "columns": 0} if record is None else record["missing"]
+        self._gaps, self._columns = int(missing["gaps"]), int(missing["columns"])
+        self._facts: Facts = {} if record is None else dict(record["encoded"])
 
-    def count(self, cuts: Cuts) -> None:
-        """Count the missing values of columns that were encoded."""
-        self._gaps += int(cuts.missing.sum())
-        self._columns += int(np.count_nonzero(cuts.missing))
-
-    def note(self, first: int, cuts: Cuts, kept: npt.NDArray[np.int64]) -> None:
-        """Note the cuts of those columns from number `first` on that are kept.
+    def add(self, first: int, cuts: Cuts, kept: npt.NDArray[np.int64]) -> None:
+        """Count the missing values of columns from number `first` on; note the cuts of kept ones.
 
         What fell in the meantime goes when it outnumbers what is kept.
         """
+        self._gaps += int(cuts.missing.sum())
+        self._columns += int(np.count_nonzero(cuts.missing))
         lo, hi = np.searchsorted(kept, [first, first + len(cuts.stays)])
         for feature in kept[lo:hi].tolist():
             self._facts[str(feature)] = _facts_of(cuts, feature - first)
@@ -208,15 +185,7 @@ class EncodedSoFar:
 
     def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
         """Return what the record of a run says."""
-        record: dict[str, Any] = self.encoding.record(self._gaps, self._columns, self._of(kept))
-        return record
-
-    def take_back(self, record: Mapping[str, Any]) -> Self:
-        """Go on from what `record` gave."""
-        missing = record["missing"]
-        self._gaps, self._columns = int(missing["gaps"]), int(missing["columns"])
-        self._facts = dict(record["encoded"])
-        return self
+        return self.encoding.record(self._gaps, self._columns, self._of(kept))
 
     def _of(self, kept: npt.NDArray[np.int64]) -> Facts:
         return {str(f): self._facts[str(f)] for f in np.sort(kept).tolist()}
@@ -243,19 +212,23 @@ class EncodedSource(ColumnWrapper):
         """Return the block as a selector is to see it."""
         return self.encoding.encode(block, self._target, self._name_of)
 
-    def facts_of(self, features: npt.NDArray[np.int64]) -> Facts:
-        """Return cuts and missing values of some features, in one more pass over the data."""
+    def record(
+        self, kept: npt.NDArray[np.int64], gaps: int, columns: int, so_far: EncodedSoFar | None
+    ) -> dict[str, Any]:
+        """Return what was done, for the record of a run that counted gaps.
+
+        Cuts of the kept features that were not noted on the way take one more pass over the data.
+        """
+        if so_far is not None:
+            return so_far.record(kept)
         facts: Facts = {}
-        if not len(features):
-            return facts
-        for block in self._source.columns():
-            inside = features[(features >= block.first) & (features < block.first + block.width)]
-            if not len(inside):
-                continue
-            picked = block.pick(inside - block.first)
-            cuts = self.encoding.encoder.find(picked, self._target, self._name_of)
-            facts |= {str(feature): _facts_of(cuts, i) for i, feature in enumerate(inside.tolist())}
-        return facts
+        for block in self._source.columns() if len(kept) else ():
+            inside = kept[(kept >= block.first) & (kept < block.first + block.width)]
+            if len(inside):
+                picked = block.pick(inside - block.first)
+                cuts = self.encoding.encoder.find(picked, self._target, self._name_of)
+                facts |= {str(f): _facts_of(cuts, i) for i, f in enumerate(inside.tolist())}
+        return self.encoding.record(gaps, columns, facts)
 
     def _name_of(self, block: ColumnBlock, column: int) -> str:
         return block.name_of(column, self.name_prefix, self.name_base)

@@ -47,11 +47,12 @@ def rule_of(kind: Any) -> Any:
 
 
 def _known(method: str) -> type[Rule]:
-    if method not in BY_METHOD:
+    found = BY_METHOD.get(method)
+    if found is None:
         raise ParameterError(
             f"method {method!r} is not known; give one of {', '.join(sorted(BY_METHOD))}"
         )
-    return BY_METHOD[method]
+    return found
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,12 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
     ({'measure': 'fisher_z', 'bound': 'max'}, 'mdlp')
     """
     name, params = split_method(text)
-    kind = class_of(name)
+    kind = load_class(name) if ":" in name else _known(name)
     known = inspect.signature(kind).parameters
     params |= more or {}
     encode = None if "encode" in known else params.pop("encode", None)
-    resolve_encoder(encode)  # raises if it is not known
+    if encode is not None:
+        resolve_encoder(encode)  # raises if it is not known
     levels: tuple[str, ...] = ("alpha", "threshold")
     level = {n: params.pop(n) for n in levels if n in params and n not in known}
     for unknown in (n for n in params if n not in known and n != "measure"):
@@ -106,7 +108,11 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
         raise ParameterError(f"the measure {measure!r} is not known; give one of {known_measures}")
     if measure != "auto" and level:
         refuse_two_levels({**params, **level})
-        params["measure"], level = _measure_at(measure, level), {}
+        of_kind = BY_NAME[measure]
+        for parameter in level:
+            if parameter not in inspect.signature(of_kind).parameters:
+                raise ParameterError(f"the measure {measure} has no {parameter}")
+        params["measure"], level = of_kind(**level), {}
     made = kind(**params)
     if isinstance(made, Rule):
         made.check_params()
@@ -117,15 +123,6 @@ def refuse_two_levels(params: Mapping[str, Any]) -> None:
     """Raise a one-sentence error if a measure is given both an alpha and a threshold."""
     if params.get("alpha") is not None and params.get("threshold") is not None:
         raise ParameterError("alpha is the level of a test and threshold is not; give one of them")
-
-
-def _measure_at(name: str, level: Mapping[str, float]) -> Measure:
-    """Return a measure with an alpha or a threshold."""
-    kind = BY_NAME[name]
-    for parameter in level:
-        if parameter not in inspect.signature(kind).parameters:
-            raise ParameterError(f"the measure {name} has no {parameter}")
-    return kind(**level)
 
 
 def class_of(where: str) -> Any:
@@ -161,18 +158,21 @@ def load_class(where: str) -> Any:
     return found
 
 
-def parameters_of(selector: ColumnSelector) -> dict[str, Any]:
-    """Return the parameters of a selector as numbers, strings and measures by name."""
-    return {
-        key: {"measure": named(value)} if isinstance(value, Measure) else value
-        for key, value in selector.rule.get_params().items()
-    }
+def saved_form(selector: ColumnSelector) -> dict[str, Any]:
+    """Return what names a selector in a file, as `selector_from` takes it.
 
-
-def own_place(selector: ColumnSelector) -> str | None:
-    """Return where the rule of a selector is found, if it is not one of tamis."""
+    That is its method, where its rule is found if it is not one of tamis, and its parameters as
+    numbers, strings and measures by name.
+    """
     kind = type(selector.rule)
-    return None if BY_METHOD.get(selector.method) is kind else place_of(kind)
+    return {
+        "method": selector.method,
+        "class": None if BY_METHOD.get(selector.method) is kind else place_of(kind),
+        "selector_parameters": {
+            key: {"measure": named(value)} if isinstance(value, Measure) else value
+            for key, value in selector.rule.get_params().items()
+        },
+    }
 
 
 def selector_from(
@@ -181,12 +181,13 @@ def selector_from(
     own: str | None = None,
     given: Any = None,
 ) -> FeatureStreamSelector:
-    """Return the selector that `parameters_of` describes.
+    """Return the selector that `saved_form` describes.
 
     `own` is where a rule that is not one of tamis was found, as a file says. It is not imported:
     the user must have `given` its class.
     """
-    given = rule_of(given)
+    if given is not None:
+        given = rule_of(given)
     if own is not None and (given is None or place_of(given) != own):
         named = "" if given is None else f", and not with {place_of(given)}"
         raise ParameterError(

@@ -8,10 +8,10 @@ who scores, how many do, and how columns are cut into blocks cannot change a dec
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,26 +37,8 @@ B = TypeVar("B")
 #: How many scored blocks may wait for the rule; each is held in memory.
 AHEAD = 2
 
-
-#: What `SettledProgress` reports.
-SETTLED = "selecting features"
-
-
-class SettledProgress:
-    """Reports how many features have been settled, a few times a second: rules can be slow."""
-
-    EVERY = 0.2
-
-    def __init__(self, progress: Progress, total: int | None) -> None:
-        self._progress, self._total = progress, total
-        self._last = time.monotonic()
-
-    def __call__(self, done: int) -> None:
-        """Report, unless that happened a moment ago."""
-        now = time.monotonic()
-        if now - self._last >= self.EVERY or done == self._total:
-            self._last = now
-            self._progress(SETTLED, done, self._total)
+#: What is reported while features are settled, and seconds between two reports: rules can be slow.
+SETTLED, REPORT_EVERY = "selecting features", 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,29 +95,24 @@ class Scorer:
 
     def __call__(self, block: ColumnBlock, kept: Any = None) -> ScoredColumns:
         """Score a block; `kept` is what a worker knows of the kept features."""
-        hashes = self._hashes(block)
+        hashes, cuts, leak = None, None, None
+        if isinstance(block, EncodedBlock):
+            hashes, cuts = block.hashes, block.cuts  # of the values before they were encoded
+        elif self.remember and block.names is not None:
+            hashes = hashes_of(block)
+        if block.names is not None:
+            if cuts is not None and hashes is not None:
+                same = np.flatnonzero(np.isin(hashes, target_hashes(self.target)))
+                column = int(same[0]) if len(same) else None
+            else:
+                column = equal_to_target(block, self.target)
+            leak = None if column is None else block.names[column]
         return ScoredColumns(
             block.first, block.first + block.width, block.names,
             self.selector.score(block) if kept is None
             else self.selector.score_knowing(block, kept),
-            block if self.send_blocks else None, hashes,
-            self._leak(block), block.cuts if isinstance(block, EncodedBlock) else None,
+            block if self.send_blocks else None, hashes, leak, cuts,
         )  # fmt: skip
-
-    def _hashes(self, block: ColumnBlock) -> Hashes | None:
-        if isinstance(block, EncodedBlock):
-            return block.hashes  # of the values before they were encoded
-        return hashes_of(block) if self.remember and block.names is not None else None
-
-    def _leak(self, block: ColumnBlock) -> str | None:
-        if block.names is None:
-            return None
-        if isinstance(block, EncodedBlock) and block.hashes is not None:
-            same = np.flatnonzero(np.isin(block.hashes, target_hashes(self.target)))
-            column = int(same[0]) if len(same) else None
-        else:
-            column = equal_to_target(block, self.target)
-        return None if column is None else block.names[column]
 
     def snapshot(self) -> Any:
         """Return what is kept now, for workers that can make use of it, or None."""
@@ -145,8 +122,7 @@ class Scorer:
         return vars(self) | {"deciding": None}
 
 
-#: Scores the blocks of a source in order, so wide, from a column on: in this thread, in one ahead
-#: of it, in processes, or on a cluster.
+#: Scores the blocks of a source in order, so wide, from a column on, in processes or on a cluster.
 Executor = Callable[[Scorer, ColumnSource, int | None, Progress, int], Generator[ScoredColumns]]
 
 
@@ -182,7 +158,16 @@ def advance(
     progress : callable
         Called with the number of columns done.
     """
-    tell, committed, taken = SettledProgress(progress, total), time.monotonic(), Taken()
+    committed, reported, taken = time.monotonic(), time.monotonic(), Taken()
+
+    def tell(done: int) -> None:
+        """Report how many features have been settled, unless that happened a moment ago."""
+        nonlocal reported
+        now = time.monotonic()
+        if now - reported >= REPORT_EVERY or done == total:
+            reported = now
+            progress(SETTLED, done, total)
+
     if whole:
         if total is not None:
             selector.log_.reserve(total)
@@ -198,7 +183,7 @@ def advance(
                 if state is not None:
                     state.remember(columns)
                 tell(columns.end)
-                due = commit is not None and time.monotonic() - committed >= every
+                due = time.monotonic() - committed >= every
                 if commit is not None and due and columns.end != total:
                     commit(columns.end)
                     committed = time.monotonic()
@@ -210,70 +195,34 @@ def advance(
     return taken
 
 
-# --- scoring in this process -----------------------------------------------------------------
-
-
-def score_here(
-    scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
-) -> Generator[ScoredColumns]:
-    """Score the blocks of a source in this process: the executor without workers."""
-    return score_ahead(scorer, source.columns(width, start, progress=progress))
-
-
-def score_ahead(score: Callable[[A], B], blocks: Iterable[A]) -> Generator[B]:
-    """Score blocks a little ahead of the rule, where there are threads for it."""
-    return ahead(score, blocks) if thread_count() > 1 else (score(block) for block in blocks)
-
-
 def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:
-    """Map `function` over `items` in a thread of its own, in order, a little ahead of the reader.
+    """Map `function` over `items` in order, a little ahead of the reader, in a thread of its own.
 
-    An exception in the thread is raised here. Closing the iterator, or an exception in the reader,
-    stops the thread after the current item, and closes `items` if they come from a generator.
+    Where only one thread may compute there is none. An exception in the thread is raised here.
+    Closing the iterator, or an exception in the reader, stops the thread after the current item,
+    and closes `items` if they come from a generator.
 
     >>> list(ahead(str.upper, "abc"))
     ['A', 'B', 'C']
     """
-    done: queue.Queue[tuple[bool, B | BaseException | None]] = queue.Queue(AHEAD)
-    stop = threading.Event()
-
-    def work() -> None:
-        try:
-            for item in items:
-                result = function(item)
-                if not _put(done, (True, result), stop):
-                    return
-            _put(done, (False, None), stop)
-        except BaseException as error:  # raised again in the reader's thread
-            _put(done, (False, error), stop)
-        finally:
-            if isinstance(items, Generator):
-                items.close()
-
+    if thread_count() == 1:
+        yield from map(function, items)
+        return
     # In the reader's context: how many threads kernels may use is a setting of it.
-    thread = threading.Thread(
-        target=copy_context().run, args=(work,), name="tamis-ahead", daemon=True
-    )
-    thread.start()
+    source, context, end = iter(items), copy_context(), object()
+
+    def take_next() -> Any:
+        for item in source:
+            return function(item)
+        return end
+
+    pool = ThreadPoolExecutor(1, thread_name_prefix="tamis-ahead")
     try:
-        while True:
-            more, result = done.get()
-            if not more:
-                if result is not None:
-                    raise result  # type: ignore[misc]
-                return
-            yield result  # type: ignore[misc]
+        waiting = deque(pool.submit(context.run, take_next) for _ in range(AHEAD + 1))
+        while (result := waiting.popleft().result()) is not end:
+            waiting.append(pool.submit(context.run, take_next))
+            yield result
     finally:
-        stop.set()
-        thread.join()
-
-
-def _put(to: queue.Queue[A], item: A, stop: threading.Event) -> bool:
-    """Put an item into a queue when there is room, unless `stop` is set."""
-    while not stop.is_set():
-        try:
-            to.put(item, timeout=0.1)
-            return True
-        except queue.Full:
-            continue
-    return False
+        pool.shutdown(cancel_futures=True)
+        if isinstance(items, Generator):
+            items.close()

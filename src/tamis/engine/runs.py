@@ -153,7 +153,7 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
     """
     with atomic_folder(folder, "run", force=force) as work:
         if run.state is not None:
-            run.state.save(work, run)
+            run.state.create(work, run)
         else:
             with (work / "log.parquet").open("wb") as file:
                 write_log(run.log, file)

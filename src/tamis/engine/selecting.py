@@ -11,7 +11,7 @@ from typing import Any
 
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import InputError
+from tamis.core.errors import InputError, ParameterError
 from tamis.core.params import Nothing, Number, check
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
@@ -19,8 +19,8 @@ from tamis.encode import Encoder, Missing
 from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import SETTLED, Scorer, advance
-from tamis.engine.persistent.selection_state import as_keys, state_for, warn_of_leak
+from tamis.engine.loop import SETTLED, Scorer, advance, ahead
+from tamis.engine.persistent.selection_state import as_keys, new_state, warn_of_leak
 from tamis.engine.runs import Run
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
@@ -112,10 +112,16 @@ def select(
     chosen: Any = as_selector(selector)
     if groups is not None:
         refuse_groups(chosen)
-    encoding = encoding_of(encode, missing)
+    plain = encode is None and missing == "error"
+    encoding = None if plain else encoding_of(encode, missing)
     reason = "" if encoding is None else encoding.prepare(chosen, target)
-    state = state_for(chosen, source, target, encoding) if keep_state else None
-    if state is None and (named := source.keys()) is not None:
+    state = None
+    if keep_state:
+        with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
+            state = new_state(chosen, target, encoding)
+    if state is not None:
+        state.know_rows(source)
+    elif (named := source.keys()) is not None:
         as_keys(named[1], target.n_rows, named[0])  # duplicate or missing keys: a broken table
 
     def so_far() -> Run:
@@ -129,32 +135,36 @@ def select(
     with contextlib.ExitStack() as stack:
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))
-        by_columns = stack.enter_context(temporary_columns(source, progress))
-        columns: ColumnSource = grouped(by_columns, groups)
+        columns: ColumnSource = stack.enter_context(temporary_columns(source, progress))
+        if groups is not None:
+            columns = grouped(columns, groups)
         if encoding is not None:
             columns = EncodedSource(columns, encoding, target)
-        execute = stack.enter_context(executor(cluster))
+        execute = None if cluster is None else stack.enter_context(executor(cluster))
         chosen.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
         chosen.prepare(columns.columns(), columns.n_columns)
         # Workers do not send columns that they read themselves; the few kept ones are read here.
-        at_hand = cluster is None or not columns.portable
+        at_hand = execute is None or not columns.portable
         scorer = Scorer(chosen, target, state is not None, state is not None and at_hand)
         taken = advance(
-            chosen, execute(scorer, columns, width, progress, 0), state, total=columns.n_columns,
-            whole=True, progress=watched(progress, watch, so_far),
+            chosen,
+            ahead(scorer, columns.columns(width, progress=progress)) if execute is None
+            else execute(scorer, columns, width, progress, 0),
+            state, total=columns.n_columns, whole=True,
+            progress=progress if watch is None else watched(progress, watch, so_far),
         )  # fmt: skip
         if reason:
             chosen.measure_reason_ = reason
-        if state is not None and not at_hand:
+        if state is not None and execute is not None:
             state.fetch(columns)
         if taken.leak is not None:
             warn_of_leak(taken.leak)
-        encoded: dict[str, Any] = UNCHANGED
-        if state is not None and state.encoded is not None:
-            encoded = state.encoded.record(chosen.kept_)
-        elif isinstance(columns, EncodedSource):
-            facts = columns.facts_of(chosen.kept_)
-            encoded = columns.encoding.record(taken.gaps, taken.gap_columns, facts)
+        noted = None if state is None else state.encoded
+        encoded: dict[str, Any] = (
+            columns.record(chosen.kept_, taken.gaps, taken.gap_columns, noted)
+            if isinstance(columns, EncodedSource)
+            else UNCHANGED
+        )
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
@@ -163,10 +173,19 @@ def select(
     return run
 
 
-def watched(progress: Progress, watch: Watch | None, so_far: Callable[[], Run]) -> Progress:
+def _target(source: Source, y: Any) -> Target:
+    if y is None:
+        refuse_without_target(source)
+        y = source.target()
+    if y is None:
+        raise InputError("the data has no target; give one with y=")
+    target = Target.of(y)
+    target.refuse_constant()
+    return target
+
+
+def watched(progress: Progress, watch: Watch, so_far: Callable[[], Run]) -> Progress:
     """Let somebody look at the run whenever the rule says how far it is."""
-    if watch is None:
-        return progress
 
     def both(what: str, done: int, total: int | None) -> None:
         progress(what, done, total)
@@ -185,13 +204,16 @@ def describe_run(
     command: str = "",
 ) -> Run:
     """Return the run of a selector, for the record."""
+    labels = target.values  # as they were given: classes by name, or numbers
+    if target.codes is not None and target.classes is not None:
+        labels = target.classes[target.codes]
     return Run(
         log=log,
         method=chosen.method,
         parameters={k: repr(v) for k, v in chosen.rule.get_params().items()},
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
         measure_reason=getattr(chosen, "measure_reason_", ""),
-        source=source | {"target": describe_target(_labels(target))},
+        source=source | {"target": describe_target(labels)},
         work=chosen.work_,
         seconds=seconds or {},
         peak_megabytes=peak_megabytes(),
@@ -199,24 +221,6 @@ def describe_run(
         command=command,
         selector=chosen,
     )
-
-
-def _target(source: Source, y: Any) -> Target:
-    if y is None:
-        refuse_without_target(source)
-    target = source.target() if y is None else y
-    if target is None:
-        raise InputError("the data has no target; give one with y=")
-    encoded = Target.of(target)
-    encoded.refuse_constant()
-    return encoded
-
-
-def _labels(target: Target) -> Any:
-    """The target as it was given: classes by name, or numbers."""
-    if target.codes is None or target.classes is None:
-        return target.values
-    return target.classes[target.codes]
 
 
 def versions() -> dict[str, str]:

@@ -21,16 +21,10 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import counted
 from tamis.core.target import Target
-from tamis.engine.groups import Labels, labels_of
+from tamis.engine.groups import Labels, labels_of, refuse_groups
 from tamis.engine.log_tables import arrow_names, numbered_names
-from tamis.engine.loop import ScoredColumns, Scorer, advance, score_ahead
-from tamis.engine.persistent.selection_state import (
-    REPLACED,
-    SelectionState,
-    as_keys,
-    first_duplicate,
-    shown_key,
-)
+from tamis.engine.loop import ScoredColumns, Scorer, advance, ahead
+from tamis.engine.persistent.selection_state import REPLACED, SelectionState, as_keys
 from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
 from tamis.sources.base import ColumnSource, Progress, silent
 
@@ -105,39 +99,40 @@ class Feeding:
     allow_target: bool = False
     groups: Any = None
 
-    def __post_init__(self) -> None:
-        self.fed = Fed(self.name)
-        self.leaks = target_hashes(self.state.target)
-        self.indices: Indices | None = None
-        self.labels: Labels | None = None
-        #: A hash of each column, its name and its values, as it was when it was looked at.
-        self.looked_at: list[Hashes] = []
-        self.fingerprint = self.facts.get("fingerprint") or self.source.fingerprint()
-        same = self.state.fed.get(self.fingerprint, [])
-        mine = [line for line in same if line["source"] == self.name]
-        #: Columns of this very source that an earlier feed, which was stopped, had taken.
-        self.done = 0 if not mine or mine[-1]["done"] else mine[-1]["columns"]
-        self.before = any(line["done"] for line in same)
+    #: Which of their rows is each of ours, where the order differs.
+    indices: Indices | None = field(default=None, init=False)
+    #: The group of each column, where groups were given.
+    labels: Labels | None = field(default=None, init=False)
+    #: A hash of each column, its name and its values, as it was when it was looked at.
+    looked_at: list[Hashes] = field(default_factory=list, init=False)
+    #: Columns of this very source that an earlier feed, which was stopped, had taken.
+    done: int = field(default=0, init=False)
 
     def __call__(self) -> Fed:
         """Look at everything, then take it."""
+        state, self.fed = self.state, Fed(self.name)
+        if self.groups is not None:
+            refuse_groups(state.selector)
+        self.fingerprint = self.facts.get("fingerprint") or self.source.fingerprint()
+        same = [h for h in state.history if h.get("fingerprint") == self.fingerprint]
+        mine = [line for line in same if line["source"] == self.name]
+        self.done = 0 if not mine or mine[-1]["done"] else mine[-1]["columns"]
         self._check_rows()
-        state = self.state
         if self.source.n_columns != 0:  # from nothing no measure could be picked
             state.selector.prepare(map(self._ready, self._blocks()), self.source.n_columns)
-        take, replaced = self._survey()
+        take, replaced, nameless = self._survey()
+        self.fed.again = nameless and not self.done and any(line["done"] for line in same)
         if self.fed.again:
             return self.fed
-        first, n_events = state.log.names.count, state.log.n_events
+        first = state.log.names.count
         if replaced:
             self.fed.replaced = [state.log.names[f] for f in replaced]
             state.withdraw(replaced, REPLACED)
             state.commit(self._line(self.done, done=False))
-            n_events = state.log.n_events
+        n_events = state.log.n_events
         self._take(take)
         state.commit(self._line(len(take), done=True))
-        names = state.log.names
-        kept = set(state.selector.kept_.tolist())
+        names, kept = state.log.names, set(state.selector.kept_.tolist())
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
         left = state.log.event_features[n_events:].tolist()
         self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
@@ -175,10 +170,10 @@ class Feeding:
                     "same order"
                 )
 
-    def _blocks(self, progress: Progress | None = None) -> Iterator[ColumnBlock]:
+    def _blocks(self, progress: Progress = silent) -> Iterator[ColumnBlock]:
         """The blocks of the source with our rows."""
-        for block in self.source.columns(self.width, progress=progress or silent):
-            yield rearranged(block, self.indices)
+        for block in self.source.columns(self.width, progress=progress):
+            yield block if self.indices is None else rearranged(block, self.indices)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
         """The block as the selector sees it."""
@@ -189,95 +184,80 @@ class Feeding:
 
     # --- looking ---------------------------------------------------------------------------
 
-    def _survey(self) -> tuple[npt.NDArray[np.bool_], list[int]]:
-        """Which columns are to be taken, and which older ones they replace."""
-        state, fed = self.state, self.fed
+    def _survey(self) -> tuple[npt.NDArray[np.bool_], list[int], bool]:
+        """Which columns to take, which older ones they replace, and whether some have no name."""
+        state, leaks = self.state, target_hashes(self.state.target)
         takes: list[npt.NDArray[np.bool_]] = []
         names: list[Names] = []
         replaced: list[int] = []
-        seen = 0
+        seen, nameless = 0, False
         for block in self._blocks():
             hashes, take = hashes_of(block), np.ones(block.width, np.bool_)
             self.looked_at.append(_marks(block, hashes))
             take[: max(0, self.done - seen)] = False
             if block.names is None:
-                fed.again = fed.again or (self.before and not self.done)
+                nameless = True
             else:
                 names.append(block.names)
-                known, changed = self._known(block, take, hashes)
-                take[known] = False
-                fed.skipped += len(known)
-                replaced += changed
-            self._refuse_leak(block, take & np.isin(hashes, self.leaks), seen)
+                replaced += self._known(block.names, take, hashes)
+            leaking = take & np.isin(hashes, leaks)
+            if leaking.any() and not self.allow_target:
+                at = int(np.argmax(leaking))
+                name = f"number {seen + at}" if block.names is None else repr(block.names[at])
+                raise InputError(
+                    f"{self.name}: the column {name} equals the target of the selection in every "
+                    "row; leave it out, or use --allow-target (allow_target=True) if it is a "
+                    "feature all the same"
+                )
             if take.any():  # one that was fed before was looked at then
                 state.selector.refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
             takes.append(take)
             seen += block.width
-        _refuse_doubles(names, self.name)
+        called = Names.joined(names) if names else None
+        if called is not None:
+            order = np.argsort(marks := name_hashes(called), kind="stable")
+            again = order[1:][marks[order[1:]] == marks[order[:-1]]]
+            if len(again):
+                name = called[int(again[0])]
+                raise InputError(f"{self.name} has two columns named {name!r}; rename one of them")
         if self.groups is not None:
-            self.labels = labels_of(self.groups, self._named(names, seen), seen, self.name)
-        return np.concatenate([np.zeros(0, np.bool_), *takes]), replaced
+            first = state.selector.n_features_in_ - self.done
+            called = called or numbered_names(state.log.names, first, first + seen)
+            self.labels = labels_of(self.groups, called, seen, self.name)
+        return np.concatenate([np.zeros(0, np.bool_), *takes]), replaced, nameless
 
-    def _named(self, names: list[Names], width: int) -> Names:
-        """Names of the columns, as the selection calls them."""
-        if names:
-            return Names.joined(names)
-        first = self.state.selector.n_features_in_ - self.done
-        return numbered_names(self.state.log.names, first, first + width)
-
-    def _known(
-        self, block: ColumnBlock, take: npt.NDArray[np.bool_], hashes: Hashes
-    ) -> tuple[npt.NDArray[np.intp], list[int]]:
-        """Columns that were fed before, and older ones whose name came with other values."""
-        assert block.names is not None
-        state = self.state
-        features, values = state.seen.find(block.names)
-        same = values == hashes
-        found = take & (features >= 0)
-        book = state.log.names
+    def _known(self, names: Names, take: npt.NDArray[np.bool_], hashes: Hashes) -> list[int]:
+        """Leave out columns that were fed before; return older ones whose name has other values."""
+        state, book = self.state, self.state.log.names
+        features, values = state.seen.find(names)
+        same, found = values == hashes, take & (features >= 0)
         changed = [
-            int(i) for i in np.flatnonzero(found & ~same)
-            if book[int(features[i])] == block.names[int(i)]
-        ]  # fmt: skip
+            int(i) for i in np.flatnonzero(found & ~same) if book[int(features[i])] == names[int(i)]
+        ]
         if changed and not self.replace:
             raise InputError(
-                f"{self.name}: the column {block.names[changed[0]]!r} was fed before with other "
-                "values; rename it, or use --replace (replace=True) to put it in place of the old "
-                "one"
+                f"{self.name}: the column {names[changed[0]]!r} was fed before with other values; "
+                "rename it, or use --replace (replace=True) to put it in place of the old one"
             )
-        self._refuse_numbered(block.names)
+        if len(state.seen) < len(book):  # some came without a name, and are called by a number
+            pattern = f"^{re.escape(book.prefix)}[0-9]{{1,19}}$"
+            for i in pc.indices_nonzero(pc.match_substring_regex(arrow_names(names), pattern)):
+                name = names[i.as_py()]
+                feature = book.find_numbered(name)
+                if feature is not None and not state.seen.has(feature):
+                    raise InputError(
+                        f"{self.name}: the column {name!r} has the name by which a column that "
+                        "came without one is called; rename it"
+                    )
         goal = state.target_name
-        if goal is not None and block.names.find(goal) is not None:
+        if goal is not None and names.find(goal) is not None:
             raise InputError(
                 f"{self.name}: the column {goal!r} is the target of the selection, not a feature; "
                 f"leave it out, or say so with --target {goal} (target={goal!r})"
             )
-        return np.flatnonzero(found & same), [int(features[i]) for i in changed]
-
-    def _refuse_leak(self, block: ColumnBlock, leaks: npt.NDArray[np.bool_], before: int) -> None:
-        """Raise one sentence for a new column that is the target itself, by whatever name."""
-        if leaks.any() and not self.allow_target:
-            at = int(np.argmax(leaks))
-            name = f"number {before + at}" if block.names is None else repr(block.names[at])
-            raise InputError(
-                f"{self.name}: the column {name} equals the target of the selection in every row; "
-                "leave it out, or use --allow-target (allow_target=True) if it is a feature all "
-                "the same"
-            )
-
-    def _refuse_numbered(self, names: Names) -> None:
-        """Raise one sentence for a name that a column without one goes by."""
-        book = self.state.log.names
-        if len(self.state.seen) >= len(book):
-            return
-        pattern = f"^{re.escape(book.prefix)}[0-9]{{1,19}}$"
-        for i in pc.indices_nonzero(pc.match_substring_regex(arrow_names(names), pattern)):
-            feature = book.find_numbered(names[i.as_py()])
-            if feature is not None and not self.state.seen.has(feature):
-                raise InputError(
-                    f"{self.name}: the column {names[i.as_py()]!r} has the name by which a column "
-                    "that came without one is called; rename it"
-                )
+        self.fed.skipped += int(np.count_nonzero(found & same))
+        take[found & same] = False
+        return [int(features[i]) for i in changed]
 
     # --- taking ----------------------------------------------------------------------------
 
@@ -285,6 +265,7 @@ class Feeding:
         """Take the columns block by block; commit what was taken about once a second."""
         state = self.state
         scorer = Scorer(state.selector, state.target, remember=True, send_blocks=True)
+        first = state.selector.n_features_in_
 
         def score(picked: Picked) -> ScoredColumns:
             if not np.array_equal(_marks(picked.block, hashes_of(picked.block)), picked.marks):
@@ -295,9 +276,8 @@ class Feeding:
             self.fed.taken = state.selector.n_features_in_ - first
             state.commit(self._line(end, done=False))
 
-        first = state.selector.n_features_in_
         advance(
-            state.selector, score_ahead(score, self._picked(take)), state, commit,
+            state.selector, ahead(score, self._picked(take)), state, commit,
             every=COMMIT_EVERY, total=len(take), progress=self.progress,
         )  # fmt: skip
         self.fed.taken = state.selector.n_features_in_ - first
@@ -340,59 +320,37 @@ def _marks(block: ColumnBlock, hashes: Hashes) -> Hashes:
     return hashes if block.names is None else hashes + np.uint64(3) * name_hashes(block.names)
 
 
-def _refuse_doubles(names: list[Names], where: str) -> None:
-    """Raise one sentence for a name that comes twice."""
-    hashes = np.concatenate([np.zeros(0, np.uint64), *map(name_hashes, names)])
-    order = np.argsort(hashes, kind="stable")
-    same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
-    if len(same):
-        place = int(order[same[0]])
-        for some in names:
-            if place < len(some):
-                raise InputError(
-                    f"{where} has two columns named {some[place]!r}; rename one of them"
-                )
-            place -= len(some)
-
-
 # --- rows --------------------------------------------------------------------------------
 
 
 def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Indices | None:
     """For each of our rows the row of theirs that has its key; None if they are in order already.
 
-    A missing, unknown or duplicate key raises a one-sentence error.
+    No key is there twice. A missing or unknown key raises a one-sentence error.
     """
     if ours.dtype.kind != theirs.dtype.kind:
         ours, theirs = ours.astype(str), theirs.astype(str)
-    if len(ours) == len(theirs) and bool(np.all(ours == theirs)):
+    if np.array_equal(ours, theirs):
         return None
-    order = np.argsort(theirs, kind="stable")
-    in_order = theirs[order]
-    again = first_duplicate(in_order)
-    if again is not None:
-        raise InputError(f"{where}: the key {again} names two rows; keys must be different")
-    indices = np.searchsorted(in_order, ours)
-    there = np.zeros(len(ours), np.bool_)
-    inside = indices < len(in_order)
-    there[inside] = in_order[indices[inside]] == ours[inside]
-    if not there.all():
-        lacking = ours[np.argmin(there)]
-        raise InputError(f"{where} has no row with the key {shown_key(lacking)}, which is in the "
-                         "selection; give all of its rows")  # fmt: skip
-    if len(theirs) > len(ours):
-        unknown = in_order[~np.isin(np.arange(len(theirs)), indices)][0]
+    lacking = ours[~np.isin(ours, theirs)]
+    if len(lacking):
         raise InputError(
-            f"{where} has a row with the key {shown_key(unknown)}, which is not in the selection; "
+            f"{where} has no row with the key {lacking[0].item()!r}, which is in the selection; "
+            "give all of its rows"
+        )
+    if len(theirs) > len(ours):
+        unknown = np.sort(theirs[~np.isin(theirs, ours)])[0]
+        raise InputError(
+            f"{where} has a row with the key {unknown.item()!r}, which is not in the selection; "
             "leave it out"
         )
-    return order[indices]
+    order = np.argsort(theirs, kind="stable")
+    indices: Indices = order[np.searchsorted(theirs[order], ours)]
+    return indices
 
 
-def rearranged(block: ColumnBlock, indices: Indices | None) -> ColumnBlock:
+def rearranged(block: ColumnBlock, indices: Indices) -> ColumnBlock:
     """A block with its rows in our order."""
-    if indices is None:
-        return block
     if not isinstance(block.values, Compressed):
         return replace(block, values=np.asfortranarray(block.values[indices]), n_rows=len(indices))
     import scipy.sparse as sp

@@ -27,15 +27,21 @@ from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.encoded import UNCHANGED, EncodedSource, started
+from tamis.engine.encoded import UNCHANGED, EncodedSource
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import Executor, Scorer, advance
+from tamis.engine.loop import Scorer, advance, ahead
 from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
-from tamis.engine.persistent.selection import Selection, known_encoding
-from tamis.engine.persistent.selection_state import Given, SelectionState, can_be_saved, state_for
+from tamis.engine.persistent.selection import Selection
+from tamis.engine.persistent.selection_state import (
+    Given,
+    can_be_saved,
+    started_state,
+    warn_of_leak,
+)
 from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
+from tamis.engine.seen_columns import target_hashes
 from tamis.engine.selecting import Watch, describe_run, watched
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
@@ -86,51 +92,37 @@ def begin(
     force : bool
         Replace a run that is there.
     """
-    selector = as_selector(selector)
-    if not can_be_saved(selector):
+    chosen: Any = as_selector(selector)
+    if not can_be_saved(chosen):
         raise ParameterError(
-            f"{cannot_be_fed(selector.method)}; without --checkpoint it runs, and begins again "
+            f"{cannot_be_fed(chosen.method)}; without --checkpoint it runs, and begins again "
             "when it is stopped"
         )
     target = Target.of(source.target())
     target.refuse_constant()
-    encoding = known_encoding(encode, missing)
-    chosen = started(selector, encoding, target, source.name_prefix, source.name_base)
-    state = state_for(chosen, source, target, encoding)
-    if state is None:
-        raise InputError(
-            "the classes of the target cannot be written to a file, so the run cannot be resumed; "
-            "make words of them, or leave --checkpoint out"
-        )
+    state = started_state(chosen, target, encode, missing, source.name_prefix, source.name_base)
+    state.know_rows(source)
     if rows is not None:
         state.know_rows(rows)
-    info = source.info()
-    asked = _requested(source, reading or {})
-    if groups is not None:
-        refuse_groups(selector)
-        grouped(source, groups)  # which says what is wrong with them
-        asked["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
-    line = _line(name, info.fingerprint, 0) | {"asked": asked}
-
-    with atomic_folder(folder, "run", force=force) as work:
-        encoded = UNCHANGED if encoding is None else encoding.record()
-        facts = vars(info) | encoded | {"name": name}
-        state.create(work, describe_run(chosen, chosen.log_, facts, target, seconds, command))
-        state.commit(line)
-        state.export()
-
-
-def _requested(source: ColumnSource, reading: dict[str, Any]) -> dict[str, Any]:
-    """Where the columns are, so that another process finds them from wherever it is started."""
-    path = source.path
+    info, path, reading = source.info(), source.path, dict(reading or {})
     if path is None:
         raise InputError(
             "only columns in a file or a folder can be selected from resumably; write them to one "
             "with tamis convert, or leave --checkpoint out"
         )
     if "y" in reading:
-        reading = reading | {"y": os.path.abspath(reading["y"])}
-    return {"path": from_here(path), "reading": {"format": source.format, **reading}}
+        reading["y"] = os.path.abspath(reading["y"])
+    # Where the columns are, so that another process finds them from wherever it is started.
+    asked: Record = {"path": from_here(path), "reading": {"format": source.format, **reading}}
+    if groups is not None:
+        refuse_groups(chosen)
+        grouped(source, groups)  # which says what is wrong with them
+        asked["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
+    encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
+    facts = vars(info) | encoded | {"name": name}
+    with atomic_folder(folder, "run", force=force) as work:
+        run = describe_run(chosen, state.log, facts, target, seconds, command)
+        state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": asked})
 
 
 def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> Record:
@@ -191,9 +183,8 @@ def resume(
     with contextlib.ExitStack() as stack:
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))
-        execute = stack.enter_context(executor(cluster))
-        stack.enter_context(selection._writing(False, say))
-        state = selection._state
+        execute = None if cluster is None else stack.enter_context(executor(cluster))
+        state = stack.enter_context(selection._writing(False, say))
         line, _ = _last_line(state.history, folder)
         if state.selector.n_features_in_ != line["columns"]:
             raise SourceError(
@@ -202,57 +193,39 @@ def resume(
             )
         if line["columns"]:
             say(f"resuming after column {line['columns']:,} of {line['source']}")
-        elsewhere = cluster is not None
-        progress = watched(progress, watch, state.run)
-        _take_rest(state, columns, execute, line, width, progress, every, elsewhere=elsewhere)
+        if state.encoded is not None:
+            columns = EncodedSource(columns, state.encoded.encoding, state.target)
+        # Workers get a selector that has seen nothing, which is small: scoring needs no more.
+        chosen, blank = state.selector, type(state.selector)(state.selector.rule.clone())
+        blank.start(state.target, name_prefix=columns.name_prefix, name_base=columns.name_base)
+        for one in (blank, chosen):
+            one.prepare(columns.columns(), columns.n_columns)
+        at_hand = execute is None or not columns.portable
+
+        def commit(end: int, *, done: bool = False) -> None:
+            state.fetch(columns)
+            state.commit(_line(line["source"], line["fingerprint"], end, done=done))
+
+        scorer, start = Scorer(blank, state.target, True, at_hand, chosen), line["columns"]
+        advance(
+            chosen,
+            ahead(scorer, columns.columns(width, start, progress=progress)) if execute is None
+            else execute(scorer, columns, width, progress, start),
+            state, commit, every=every, total=columns.n_columns, whole=True,
+            progress=progress if watch is None else watched(progress, watch, state.run),
+        )  # fmt: skip
         facts = state.head["run"]
         facts["seconds"]["select"] = (
             facts["seconds"].get("select", 0.0) + time.perf_counter() - begun
         )
         facts["peak_megabytes"] = peak_megabytes()
-        state.commit(_line(line["source"], line["fingerprint"], len(state.log), done=True))
+        commit(len(state.log), done=True)
         state.export()
-        state.warn_of_leak()
+        for feature in state.seen.with_values(target_hashes(state.target))[:1].tolist():
+            warn_of_leak(state.log.names[feature])
         run = state.run()
         run.selector = state.selector
     return run
-
-
-def _take_rest(
-    state: SelectionState,
-    source: ColumnSource,
-    execute: Executor,
-    line: Record,
-    width: int | None,
-    progress: Progress,
-    every: float,
-    *,
-    elsewhere: bool,
-) -> None:
-    """Take all columns that are left of a source."""
-    if state.encoded is not None:
-        source = EncodedSource(source, state.encoded.encoding, state.target)
-    selector = state.selector
-    # Workers get a selector that has seen nothing, which is small: scoring needs no more.
-    blank = type(selector)(selector.rule.clone()).start(
-        state.target, name_prefix=source.name_prefix, name_base=source.name_base
-    )
-    for one in (blank, selector):
-        one.prepare(source.columns(), source.n_columns)
-    at_hand = not (elsewhere and source.portable)
-
-    def commit(end: int) -> None:
-        if not at_hand:
-            state.fetch(source)
-        state.commit(_line(line["source"], line["fingerprint"], end))
-
-    scorer = Scorer(blank, state.target, True, at_hand, selector)
-    advance(
-        selector, execute(scorer, source, width, progress, line["columns"]), state, commit,
-        every=every, total=source.n_columns, whole=True, progress=progress,
-    )  # fmt: skip
-    if not at_hand:
-        state.fetch(source)
 
 
 def _groups_again(asked: dict[str, str] | None, folder: Any) -> GroupTable | None:

@@ -6,10 +6,9 @@ libraries.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator
+import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,27 +16,19 @@ from typing import Any
 
 from tamis._registry import BATCH_METHODS, STREAM_METHODS
 from tamis.core.decisions import DecisionLog
-from tamis.core.errors import ParameterError, SourceError, TamisError
-from tamis.core.files import reason, recover_missing
+from tamis.core.errors import ParameterError, SourceError
+from tamis.core.files import recover_missing
 from tamis.core.log_arrays import Mark, append_names, extend
 from tamis.core.names import NameBook
 from tamis.core.sentences import counted
 from tamis.engine.log_tables import reasons_from
-from tamis.engine.persistent.state_file import (
-    DAMAGE,
-    STATE,
-    Record,
-    read_all,
-    reading,
-    rows,
-    unpack,
-)
+from tamis.engine.persistent.state_file import STATE, Record, read, reading
 from tamis.engine.runs import RUN_FIELDS, Run, encoded_how
 
 
-@dataclass(frozen=True)
+@dataclass
 class SavedSelection:
-    """The last commit of a selection, for reading only."""
+    """The last commit of a selection, as much of it as is told without its selector."""
 
     folder: Path
     head: Record
@@ -48,13 +39,13 @@ class SavedSelection:
         """The selection as a run."""
         return Run(log=self.log, **{key: self.head["run"][key] for key in RUN_FIELDS})
 
-    def shown(self) -> bool:
-        """Tell whether the files that people read show this commit."""
+    def shown(self) -> Record | None:
+        """Return the content of run.json, or None if it does not show this commit."""
         try:
-            record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
-            return bool(record.get("commit") == self.head["commit"])
+            record: Record = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            return record if record.get("commit") == self.head["commit"] else None
         except (OSError, ValueError, AttributeError):
-            return False
+            return None
 
     def status(self) -> dict[str, Any]:
         """Where the selection stands, as a dict of plain values."""
@@ -75,9 +66,9 @@ class SavedSelection:
                 f"{h['source']} after {counted(h['columns'], 'column')}"
                 for h in latest.values() if not h["done"]
             ],
-            "must_be_resumed": must_be_resumed(self.history),
-            "refused": _refused(self.history),
-            "shown": self.shown(),
+            "must_be_resumed": self.must_be_resumed(),
+            "refused": self._refused(),
+            "shown": self.shown() is not None,
         }  # fmt: skip
 
     def decisions(self, since: str | int | None = None) -> list[dict[str, Any]]:
@@ -96,89 +87,20 @@ class SavedSelection:
             ]
         return entries
 
+    def must_be_resumed(self) -> bool:
+        """Tell whether a run that was begun to be resumable was stopped before its end."""
+        lines = [line for line in self.history if line["action"] == "select"]
+        return bool(lines) and not lines[-1]["done"]
 
-# --- reading ---------------------------------------------------------------------------------
-
-
-def is_persistent(folder: Path) -> bool:
-    """Tell whether a run has a state to resume from."""
-    return os.path.isfile(folder / STATE)  # False also for a name that cannot be
-
-
-def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> SavedSelection:
-    """Read what a selection says of itself; raise a one-sentence error where there is none."""
-    path = Path(folder)
-    recover_missing(path)
-    if not is_persistent(path):
-        raise SourceError(not_persistent(path))
-    with damage_as_one_sentence(path), reading(path) as opened:
-        head = read_all(opened, "head")[0]
-        log = read_log(opened, head).log
-        return SavedSelection(path, head, log, read_history(opened, head) if history else [])
-
-
-@dataclass(frozen=True)
-class Piece:
-    """One stored piece of the log: its number and size, where it begins, and what it forgets."""
-
-    number: int
-    size: int
-    begin: Mark
-    forgotten: list[int]
-
-
-@dataclass(frozen=True)
-class StoredLog:
-    """The log, the pieces that it is stored in, and the columns seen in each."""
-
-    log: DecisionLog
-    pieces: list[Piece]
-    seen: list[Record]
-
-
-def read_log(opened: Any, head: Record) -> StoredLog:
-    """Read all pieces of the log in order."""
-    names = NameBook(head["names"]["prefix"], head["names"]["base"])
-    stored = StoredLog(DecisionLog(reasons_from(head), names, head["words"]), [], [])
-    log = stored.log
-    for number, data in rows(opened, "log"):
-        piece, begin = unpack(data), Mark.of(log)
-        width = len(piece["log"]["reason"])
-        if len(piece["log"].get("value", piece["log"]["reason"])) != width:
-            raise SourceError("the numbers of the log do not fit together")
-        extend(log, piece["log"])
-        append_names(log, piece["names"], width)
-        stored.pieces.append(Piece(number, len(data), begin, list(piece["forgotten"])))
-        stored.seen.append(piece["seen"])
-    if (len(log), log.n_events) != (head["features"], head["events"]):
-        raise SourceError("a piece of the log is missing")
-    return stored
-
-
-def read_history(opened: Any, head: Record) -> list[Record]:
-    """Read what happened, one entry per commit."""
-    history = read_all(opened, "history")
-    whole = list(history) == list(range(1, head["commit"] + 1))
-    if not whole or not all(0 <= line["events"] <= head["events"] for line in history.values()):
-        raise SourceError("a piece of the history is missing")
-    return list(history.values())
-
-
-@contextlib.contextmanager
-def damage_as_one_sentence(folder: Path) -> Iterator[None]:
-    """Say what is wrong with a folder that cannot be read."""
-    try:
-        yield
-    except DAMAGE as error:
-        if isinstance(error, TamisError) and not isinstance(error, SourceError):
-            raise
-        raise SourceError(
-            f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select "
-            "again"
-        ) from error
-
-
-# --- what there is to tell -------------------------------------------------------------------
+    def _refused(self) -> dict[str, str]:
+        """Files that could not be fed and were not fed since, and why."""
+        refused: dict[str, str] = {}
+        for line in self.history:
+            if line["action"] == "refuse":
+                refused[line["source"]] = line["why"]
+            elif line.get("done"):
+                refused.pop(line["source"], None)
+        return refused
 
 
 def _first_commit(history: list[Record], since: str | int | None) -> int:
@@ -186,8 +108,8 @@ def _first_commit(history: list[Record], since: str | int | None) -> int:
     if since is None:
         return 0
     if since == "last":
-        changes = [i for i, h in enumerate(history) if h["events"] > (history[i - 1]["events"]
-                   if i else 0)]  # fmt: skip
+        events = [0, *(line["events"] for line in history)]
+        changes = [i for i in range(len(history)) if events[i + 1] > events[i]]
         return changes[-1] if changes else len(history)
     if isinstance(since, int) or since.isdigit():
         return max(0, len(history) - int(since))
@@ -203,21 +125,72 @@ def _first_commit(history: list[Record], since: str | int | None) -> int:
     return next((i for i, t in enumerate(times) if t >= moment), len(history))
 
 
-def _refused(history: list[Record]) -> dict[str, str]:
-    """Files that could not be fed and were not fed since, and why."""
-    refused: dict[str, str] = {}
-    for line in history:
-        if line["action"] == "refuse":
-            refused[line["source"]] = line["why"]
-        elif line.get("done"):
-            refused.pop(line["source"], None)
-    return refused
+# --- reading ---------------------------------------------------------------------------------
 
 
-def must_be_resumed(history: list[Record]) -> bool:
-    """Tell whether a run that was begun to be resumable was stopped before its end."""
-    lines = [line for line in history if line["action"] == "select"]
-    return bool(lines) and not lines[-1]["done"]
+def is_persistent(folder: Path) -> bool:
+    """Tell whether a run has a state to resume from."""
+    return os.path.isfile(folder / STATE)  # False also for a name that cannot be
+
+
+def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> SavedSelection:
+    """Read what a selection says of itself; raise a one-sentence error where there is none."""
+    path = Path(folder)
+    recover_missing(path)
+    if not is_persistent(path):
+        raise SourceError(not_persistent(path))
+    with reading(path) as opened:
+        stored = read_log(opened, history=history)
+        return SavedSelection(path, stored.head, stored.log, stored.history)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One stored piece of the log: its number and size, where it begins, and what it forgets."""
+
+    number: int
+    size: int
+    begin: Mark
+    forgotten: list[int]
+
+
+@dataclass(frozen=True)
+class StoredLog:
+    """The head, the log, the pieces that it is stored in, the columns seen in each, the history."""
+
+    head: Record
+    log: DecisionLog
+    pieces: list[Piece]
+    seen: list[Record]
+    history: list[Record]
+
+
+def read_log(opened: sqlite3.Connection, *, history: bool = True) -> StoredLog:
+    """Read the head, all pieces of the log in order, and what happened, one entry per commit."""
+    ((_, head, _),) = read(opened, "head")
+    names = NameBook(head["names"]["prefix"], head["names"]["base"])
+    log = DecisionLog(reasons_from(head), names, head["words"])
+    stored = StoredLog(head, log, [], [], [])
+    for number, piece, size in read(opened, "log"):
+        begin, width = Mark.of(log), len(piece["log"]["reason"])
+        if len(piece["log"].get("value", piece["log"]["reason"])) != width:
+            raise SourceError("the numbers of the log do not fit together")
+        extend(log, piece["log"])
+        append_names(log, piece["names"], width)
+        stored.pieces.append(Piece(number, size, begin, list(piece["forgotten"])))
+        stored.seen.append(piece["seen"])
+    if (len(log), log.n_events) != (head["features"], head["events"]):
+        raise SourceError("a piece of the log is missing")
+    for number, line, _ in read(opened, "history") if history else ():
+        stored.history.append(line)
+        if number != len(stored.history) or not 0 <= line["events"] <= head["events"]:
+            raise SourceError("a piece of the history is missing")
+    if history and len(stored.history) != head["commit"]:
+        raise SourceError("a piece of the history is missing")
+    return stored
+
+
+# --- what cannot be fed ----------------------------------------------------------------------
 
 
 def cannot_be_fed(method: str) -> str:

@@ -14,41 +14,33 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
+from tamis.core.errors import InputError, OutputError, SourceError, TamisError
 from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.encoded import (
-    UNCHANGED,
-    EncodedSoFar,
-    Encoding,
-    encoding_of,
-    started,
-)
-from tamis.engine.groups import refuse_groups
-from tamis.engine.known_selectors import as_selector, own_place
+from tamis.engine.encoded import UNCHANGED
+from tamis.engine.known_selectors import as_selector
 from tamis.engine.persistent.feeding import Fed, Feeding
-from tamis.engine.persistent.saved_selection import (
-    cannot_be_fed,
-    is_persistent,
-    not_persistent,
-)
+from tamis.engine.persistent.saved_selection import not_persistent
 from tamis.engine.persistent.selection_state import (
     WITHDRAWN,
     Given,
     SelectionState,
     as_keys,
-    can_be_saved,
+    started_state,
 )
-from tamis.engine.persistent.state_file import Record, last_commit, only_writer
+from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
 from tamis.engine.runs import Run
 from tamis.engine.selecting import describe_run
 from tamis.sources import Source, open_source
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Progress, silent
+
+#: Raised where a folder cannot be written.
+UNWRITTEN = (OSError, pa.ArrowException, sqlite3.Error)
 
 #: Told a sentence that a person should know.
 Say = Callable[[str], object]
@@ -96,13 +88,9 @@ class Selection:
     """
 
     def __init__(self, state: SelectionState, selector: Given = None) -> None:
+        self.folder = state.folder
         self._state, self._given = state, selector
         self._stale = False
-
-    @property
-    def folder(self) -> Path:
-        """Where it lives."""
-        return self._state.folder
 
     # --- making and opening ----------------------------------------------------------------
 
@@ -145,27 +133,20 @@ class Selection:
             Replace a run that is there.
         """
         chosen: Any = as_selector(selector)
-        if not can_be_saved(chosen):
-            raise ParameterError(cannot_be_fed(chosen.method))
         target = Target.of(np.asarray(y) if is_series(y) else y)
-        encoding = known_encoding(encode, missing)
-        chosen = started(chosen, encoding, target, name_prefix, name_base)
+        state = started_state(chosen, target, encode, missing, name_prefix, name_base)
         if key is not None:
-            key_name = key_name or str(getattr(key, "name", None) or "key")
-            key = as_keys(key, target.n_rows, "key")
-        encoded = None if encoding is None else EncodedSoFar(encoding)
-        state = SelectionState(chosen, target, key, key_name, encoded=encoded)
+            state.key = key_name or str(getattr(key, "name", None) or "key")
+            state.keys = as_keys(key, target.n_rows, "key")
         if is_series(y) and y.name:
             state.target_name = str(y.name)
-
+        encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
+        source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
+                  "name": "columns that are fed", "fingerprint": "", **encoded}  # fmt: skip
         with atomic_folder(folder, "run", force=force) as work:
-            source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
-                      "name": "columns that are fed", "fingerprint": "",
-                      **(UNCHANGED if encoding is None else encoding.record())}  # fmt: skip
-            state.create(work, describe_run(chosen, chosen.log_, source, target))
-            state.commit({"action": "create"})
-            state.export()
-        return cls.open(folder, None if own_place(chosen) is None else chosen)
+            run = describe_run(chosen, state.log, source, target)
+            state.create(work, run, {"action": "create"})
+        return cls.open(folder, None if state.head["class"] is None else chosen)
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], selector: Given = None) -> Self:
@@ -176,19 +157,15 @@ class Selection:
         """
         path = Path(folder)
         recover_missing(path)
-        if not is_persistent(path):
+        if not os.path.isfile(path / STATE):
             raise SourceError(not_persistent(path))
         found = cls(SelectionState.read(path, selector), selector)
-        if not found._state.saved().shown():
-            found._repair()
+        if found._state.shown() is None:  # a crash came between a commit and its export
+            with contextlib.suppress(OSError, sqlite3.Error), only_writer(path, wait=False):
+                state = found._now()
+                state.exported = 0, 0
+                state.export()
         return found
-
-    def _repair(self) -> None:
-        """Show the last commit in the files that people read, if a crash came in between."""
-        with contextlib.suppress(OSError, sqlite3.Error), only_writer(self.folder, wait=False):
-            self._catch_up()
-            self._state.exported = 0, 0
-            self._state.export()
 
     # --- feeding ---------------------------------------------------------------------------
 
@@ -237,23 +214,19 @@ class Selection:
             How a file is read: ``format=``, ``ignore=`` and so on, as in ``tamis.open``.
         """
         facts = dict(facts or {}) if keys is None else {**(facts or {}), "keys": keys}
-        name = name_of(columns)
-        key = self._state.key
-        source, facts = source_of(columns, names, key, facts, reading)
-        if groups is not None:
-            refuse_groups(self._state.selector)
-        with self._writing(wait, say), temporary_columns(source, progress) as by_columns:
+        source, name = source_of(columns, names, self._state.key, facts, reading)
+        with self._writing(wait, say) as state, temporary_columns(source, progress) as by_columns:
             if by_columns is not source:
                 facts = {"fingerprint": source.fingerprint(), **facts}
-            state = self._state
-            if state.must_be_resumed:  # what is fed would come before columns of the run itself
+            if state.must_be_resumed():  # what is fed would come before columns of the run itself
                 raise InputError(
                     f"{self.folder} holds a run that is not finished; resume it first: tamis "
                     f"resume {shlex.quote(os.fspath(self.folder))}"
                 )
-            fed = Feeding(
+            feeding = Feeding(
                 state, by_columns, name, replace, width, progress, facts, allow_target, groups
-            )()
+            )
+            fed = feeding()
             state.export()
         return fed
 
@@ -263,21 +236,21 @@ class Selection:
         It leaves the kept features, and the log says so. Returns the features that it had
         displaced: they may be fed again, and are then decided about as new arrivals.
         """
-        with self._writing(wait, say):
-            log = self._state.log
+        with self._writing(wait, say) as state:
+            log = state.log
             feature = log.number(name)
             if log.reason_of(feature).startswith(WITHDRAWN):
                 raise InputError(f"{name} was withdrawn before")
-            back = self._state.withdraw([feature], WITHDRAWN)
-            self._state.commit({"action": "drop", "feature": log.names[feature]})
-            self._state.export()
+            back = state.withdraw([feature], WITHDRAWN)
+            state.commit({"action": "drop", "feature": log.names[feature]})
+            state.export()
         return [log.names[f] for f in back]
 
     def note(self, line: Record) -> None:
         """Write a line to the history, such as a file that could not be fed."""
-        with self._writing(True, say_nothing):
-            self._state.commit(line)
-            self._state.export()
+        with self._writing() as state:
+            state.commit(line)
+            state.export()
 
     # --- asking ----------------------------------------------------------------------------
 
@@ -302,7 +275,7 @@ class Selection:
 
     def status(self) -> dict[str, Any]:
         """Where the selection stands, as a dict of plain values."""
-        return self._now().saved().status()
+        return self._now().status()
 
     def log(self, since: str | int | None = None) -> list[dict[str, Any]]:
         """The decisions of the rule in order, each with the time of its commit.
@@ -313,7 +286,7 @@ class Selection:
             A date or a time such as "2026-11-01" (UTC unless it says otherwise), a number of
             commits from the end, or "last" for the last commit that decided anything.
         """
-        return self._now().saved().decisions(since)
+        return self._now().decisions(since)
 
     def __repr__(self) -> str:
         counts = self._now().log.counts()
@@ -322,35 +295,26 @@ class Selection:
     # --- small steps -----------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _writing(self, wait: bool, say: Say) -> Iterator[None]:
+    def _writing(self, wait: bool = True, say: Say = say_nothing) -> Iterator[SelectionState]:
         """Be the only writer, know what others wrote, and forget what could not be written."""
         try:
             with only_writer(self.folder, wait=wait, say=say):
-                self._catch_up()
-                yield
-        except TamisError:
+                yield self._now()
+        except BaseException as error:
             self._stale = True
-            raise
-        except (OSError, pa.ArrowException, sqlite3.Error) as error:
-            self._stale = True
+            if isinstance(error, TamisError) or not isinstance(error, UNWRITTEN):
+                raise
             raise OutputError(
                 f"{self.folder} cannot be written ({reason(error)}); the selection is as it was "
                 "when it was last committed"
             ) from error
-        except BaseException:
-            self._stale = True
-            raise
 
     def _now(self) -> SelectionState:
-        """Return what the folder holds now, also if another process wrote to it since."""
-        self._catch_up()
-        return self._state
-
-    def _catch_up(self) -> None:
-        """Read the folder again if another process has written to it, or we failed to."""
+        """Return the state, read again if another process has written to it, or we failed to."""
         if self._stale or last_commit(self.folder) != self._state.head["commit"]:
             self._state = SelectionState.read(self.folder, self._given)
             self._stale = False
+        return self._state
 
 
 # --- what is fed -----------------------------------------------------------------------------
@@ -362,52 +326,29 @@ def source_of(
     key: str | None,
     facts: dict[str, Any],
     reading: dict[str, Any],
-) -> tuple[Source, dict[str, Any]]:
-    """Open the data to be fed; the key column of a table is not a feature."""
-    given = None if names is None else Names.of(names)
+) -> tuple[Source, str]:
+    """Open the data to be fed, and name it; the key column of a table goes to the facts."""
+    path = data.path if isinstance(data, Source) else data
+    name = "the data"
+    if isinstance(path, str | os.PathLike):
+        name = masked(os.fspath(path), whole=True)
+        name = name if "://" in name else os.path.basename(os.path.normpath(name))
     if isinstance(data, Source):
-        return data, facts
+        return data, name
+    by_key = key is not None and "keys" not in facts
     if isinstance(data, str | os.PathLike):
-        if key is not None and "keys" not in facts:
-            reading = {"key": key, **reading}
-        return open_source(data, **reading), facts
+        return open_source(data, **({"key": key, **reading} if by_key else reading)), name
+    given = None if names is None else Names.of(names)
     if is_series(data):
         data, given = one_column(data, given)
-    elif is_frame(data) and key is not None and "keys" not in facts:
-        data, keys = _split_key(data, key)
-        facts = {"keys": keys, **facts}
+    elif is_frame(data) and by_key:
+        table = nw.from_native(data, eager_only=True)
+        if key not in table.columns:
+            raise InputError(
+                f"the table has no column {key!r} to tell which row is which, and this selection "
+                "goes by it; add that column"
+            )
+        data, facts["keys"] = table.drop(key).to_native(), table.get_column(key).to_numpy()
     elif getattr(data, "ndim", 2) == 1:
         data = np.asarray(data).reshape(-1, 1)
-    return MemorySource(data, names=given), facts
-
-
-def _split_key(frame: Any, key: str) -> tuple[Any, Any]:
-    """A table without its key column, and the keys."""
-    table = nw.from_native(frame, eager_only=True)
-    if key not in table.columns:
-        raise InputError(
-            f"the table has no column {key!r} to tell which row is which, and this selection goes "
-            "by it; add that column"
-        )
-    return table.drop(key).to_native(), table.get_column(key).to_numpy()
-
-
-def name_of(data: Any) -> str:
-    """Return a name for the data that is fed."""
-    path = data.path if isinstance(data, Source) else data
-    if not isinstance(path, str | os.PathLike):
-        return "the data"
-    name = masked(os.fspath(path), whole=True)
-    return name if "://" in name else os.path.basename(os.path.normpath(name))
-
-
-def known_encoding(encode: Encoder | str | None, missing: Missing | str) -> Encoding | None:
-    """How columns are encoded, also those that come later: only by what a file can name."""
-    encoding = encoding_of(encode, missing)
-    if encoding is not None and not encoding.known_by_name:
-        raise ParameterError(
-            f"{type(encoding.encoder).__name__} is not an encoder of tamis, so a file cannot name "
-            "it and later columns could not be encoded by it; use one such as 'mdlp', or "
-            "select from all columns at once"
-        )
-    return encoding
+    return MemorySource(data, names=given), name

@@ -36,6 +36,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.core.errors import OutputError, ParameterError, SourceError, TamisError
+from tamis.core.files import reason
 
 STATE, LOCK = "state.sqlite", "state.lock"
 
@@ -109,10 +110,10 @@ def unpack(packed: bytes) -> Any:
     if len(data) != size:
         raise ValueError("a value has another length than it says")
     end = 8 + int.from_bytes(data[:8], "little")
-    arrays: dict[int, np.ndarray[Any, Any]] = {}
+    arrays = 0
 
     def full(thing: Any) -> Any:
-        nonlocal end
+        nonlocal arrays, end
         if not isinstance(thing, dict):
             return thing
         ((kind, inner),) = thing.items()
@@ -121,16 +122,15 @@ def unpack(packed: bytes) -> Any:
         if kind == "list":
             return [full(value) for value in inner]
         number, dtype, shape = inner[0], np.dtype(str(inner[1])), [int(n) for n in inner[2]]
-        if number != len(arrays) or dtype.kind not in "biufUS" or min(shape, default=1) < 0:
+        if number != arrays or dtype.kind not in "biufUS" or min(shape, default=1) < 0:
             raise ValueError("a value holds an array of an unknown kind")
         length = dtype.itemsize * math.prod(shape)
         if len(data) - end < length:
             raise ValueError("a value holds an array that is cut off")
         found = np.empty(shape, dtype)  # aligned, and writable
         found.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, length, end)
-        arrays[number] = found
-        end += length
-        return arrays[number]
+        arrays, end = arrays + 1, end + length
+        return found
 
     return full(json.loads(data[8:end].decode()))
 
@@ -156,73 +156,72 @@ def connection(folder: Path) -> Iterator[sqlite3.Connection]:
         yield opened
 
 
-def create(folder: Path) -> None:
-    """Make an empty state in a folder."""
-    (folder / STATE).touch()
-    (folder / LOCK).touch()
-    with connection(folder) as opened:
-        opened.execute(f"PRAGMA user_version={VERSION}")
-        opened.execute(SCHEMA)
-
-
 @contextlib.contextmanager
-def reading(folder: Path, *, whole: bool = True) -> Iterator[sqlite3.Connection]:
-    """Open the state at one moment, for as long as it is read; `whole`: check all of the file."""
-    with connection(folder) as opened:
-        opened.execute("BEGIN")
-        ((version,),) = opened.execute("PRAGMA user_version")
-        tables = opened.execute("SELECT type, sql FROM sqlite_master").fetchall()
-        if version != VERSION and tables:
-            raise TamisError(
-                f"{folder} was written in format {version} and this tamis reads format {VERSION}; "
-                "use the tamis that wrote it"
-            )
-        if tables != [("table", SCHEMA)]:
-            raise SourceError(f"{STATE} does not hold the tables of a selection")
-        if whole:
+def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the state at one moment, for as long as it is read; damage becomes one sentence."""
+    try:
+        with connection(folder) as opened:
+            opened.execute("BEGIN")
+            ((version,),) = opened.execute("PRAGMA user_version")
+            tables = opened.execute("SELECT type, sql FROM sqlite_master").fetchall()
+            if version != VERSION and tables:
+                raise TamisError(
+                    f"{folder} was written in format {version} and this tamis reads format "
+                    f"{VERSION}; use the tamis that wrote it"
+                )
+            if tables != [("table", SCHEMA)]:
+                raise SourceError(f"{STATE} does not hold the tables of a selection")
             found = opened.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise SourceError(f"{STATE}: {found}")
-        yield opened
+            yield opened
+    except DAMAGE as error:
+        if isinstance(error, TamisError) and not isinstance(error, SourceError):
+            raise
+        raise SourceError(
+            f"{folder} is damaged ({reason(error)}); take it from a backup, or run tamis select "
+            "again"
+        ) from error
 
 
 @contextlib.contextmanager
-def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the state for one commit: all of it happens, or nothing."""
+def writing(folder: Path, *, new: bool = False) -> Iterator[sqlite3.Connection]:
+    """Open the state for one commit: all of it happens, or nothing; `new`: make it first."""
+    if new:
+        (folder / STATE).touch()
+        (folder / LOCK).touch()
     with connection(folder) as opened:
         opened.execute(f"PRAGMA journal_mode={JOURNAL}")
         opened.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
         opened.execute("BEGIN IMMEDIATE")
+        if new:
+            opened.execute(f"PRAGMA user_version={VERSION}")
+            opened.execute(SCHEMA)
         yield opened
         opened.execute("COMMIT")  # closing without it rolls back
 
 
 def put(opened: sqlite3.Connection, kind: str, number: int, facts: Any) -> int:
-    """Write a row in place of the one that has its key; return how many bytes it holds."""
+    """Write a row in place of the one that has its key; return how many bytes it holds.
+
+    With None for the facts, the row is removed.
+    """
+    if facts is None:
+        opened.execute("DELETE FROM part WHERE kind = ? AND number = ?", (kind, number))
+        return 0
     data = pack(facts)
     row = kind, number, checksum(kind, number, data), data
     opened.execute("INSERT OR REPLACE INTO part VALUES (?, ?, ?, ?)", row)
     return len(data)
 
 
-def remove(opened: sqlite3.Connection, kind: str, numbers: list[int]) -> None:
-    """Remove rows."""
-    rows = [(kind, number) for number in numbers]
-    opened.executemany("DELETE FROM part WHERE kind = ? AND number = ?", rows)
-
-
-def rows(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, bytes]]:
-    """Iterate over the rows of a kind in order: number and packed data, if it is unchanged."""
+def read(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, Any, int]]:
+    """Iterate over the rows of a kind in order: number, facts, and how many bytes they take."""
     wanted = "SELECT number, checksum, data FROM part WHERE kind = ? ORDER BY number"
     for number, stored, data in opened.execute(wanted, (kind,)):
         if not isinstance(data, bytes) or stored != checksum(kind, number, data):
             raise SourceError(f"the checksum of {kind} {number} in {STATE} is wrong")
-        yield number, data
-
-
-def read_all(opened: sqlite3.Connection, kind: str) -> dict[int, Any]:
-    """Return all rows of a kind by number."""
-    return {number: unpack(data) for number, data in rows(opened, kind)}
+        yield number, unpack(data), len(data)
 
 
 def last_commit(folder: Path) -> int | None:

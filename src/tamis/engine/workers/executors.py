@@ -1,4 +1,4 @@
-"""Executors: who scores blocks. This thread, a thread ahead of it, processes, or a cluster.
+"""Executors: who scores blocks, if not this process: processes beside it, or a cluster.
 
 To the loop all are the same: a function that returns the scored blocks of a source in order
 (`tamis.engine.loop.Executor`).
@@ -11,19 +11,17 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.engine.loop import Executor, score_here
+from tamis.engine.loop import Executor
 
 
 @contextlib.contextmanager
-def executor(cluster: Any = None) -> Iterator[Executor]:
+def executor(cluster: Any) -> Iterator[Executor]:
     """Give what scores blocks, and end whatever it has begun, also when something goes wrong.
 
-    `cluster` is None for this process, ``"local:2"`` for two processes on this machine, or the
-    address or client of a Dask cluster.
+    `cluster` is ``"local:2"`` for two processes on this machine, or the address or client of a Dask
+    cluster.
     """
-    if cluster is None:
-        yield score_here
-    elif isinstance(cluster, str) and cluster.startswith("local:"):
+    if isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.workers.processes import processes
 
         with processes(process_count(cluster)) as scoring:
