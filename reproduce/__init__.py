@@ -1,1 +1,1 @@
-"""The papers' experiments on the data we have, and what their printed numbers say by themselves."""
+"""The papers' experiments on the data we have, and checks of their printed statistics."""

@@ -1,4 +1,4 @@
-"""Run the papers' comparisons on the data beside the project and write docs/reproduction.md.
+"""Run the papers' comparisons on the data next to the project and write docs/reproduction.md.
 
 python -m reproduce                  everything; resumes where it stopped
 python -m reproduce --only saola     one paper; the page keeps the earlier results
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--n-jobs", type=int, help="worker processes")
     options = parser.parse_args(arguments)
     if not (SHARED / "paper_tables.json").is_file():
-        sys.exit(f"found no papers' tables and data sets beside the project ({SHARED.name}/)")
+        sys.exit(f"found no paper tables and data sets next to the project ({SHARED.name}/)")
     found: dict[str, Results] = {}
     row_results: Any = None
     for plan in PLANS.values():

@@ -19,35 +19,35 @@ SOFS_TITLE = "SOFS (Wu, Hoi, Mei, Yu, TKDD 2017)"
 
 INTRO = """# Reproduction
 
-This page repeats the experiments of five papers on the data sets that we have. Each cell of a table
-is *printed / ours*; `-` means there is no number. Our accuracies are means over folds, with
-selection inside each training fold. No parameter of a method was tuned for this page. It is written
-by `make reproduce`; do not edit it.
+This page repeats the experiments of five papers on the data sets that we have. Each table cell is
+*printed / ours*; `-` means there is no number. Our accuracies are means over folds, with selection
+inside each training fold. No method parameter was tuned for this page. `make reproduce` writes it;
+do not edit it.
 """
 
 NOTES = """\
-Read two of these counts with care: four of SAOLA's claims hold by a weak test that replaced our
-first rule after the first run, and one of FCBF's was added after it (see *Verdicts*).
+Two of these counts need care: four of SAOLA's claims hold by a weak test that replaced our first
+rule after the first run, and one of FCBF's claims was added after it (see *Verdicts*).
 
-**Seconds.** Our seconds can be compared only with each other, and other work ran on the machine.
-Each method runs on a few rows first, so that its code is compiled before the clock starts. For
-SAOLA and SOFS no compilation is in the seconds; for the tables of OSFS, SFS-FI and FCBF this is not
-certain. Where a set takes milliseconds (the two smallest of FCBF), one slow fold decides the mean.
+**Seconds.** Compare our times only with each other; other work ran on the machine. Each method
+first runs on a few rows, so that its code is compiled before the clock starts. The times of SAOLA
+and SOFS include no compilation; for OSFS, SFS-FI and FCBF this is not certain. Where a data set
+takes milliseconds (the two smallest of FCBF), one slow fold decides the mean.
 
 **Verdicts** follow the rules in `reproduce/claims.py`, which were written before the first run.
 Four things were changed after it:
 
 - SAOLA "does not differ significantly" from FCBF and from SAOLA-max: the first rule was "no more
   losses than wins with each classifier", and by it both claims did *not* hold. It was replaced by
-  the paper's own rule, Friedman's test at 5%, and by that they hold. SPSF-LAR and GDM were added
-  later and judged by the new rule only; by the first one those claims would not hold either.
-  These four verdicts are weak evidence: with two methods and five data sets, this test rejects
-  only if one method leads on all five (four and a tie: p = 0.074).
+  the paper's own rule, Friedman's test at 5%, by which they hold. SPSF-LAR and GDM were added later
+  and judged by the new rule only; by the first one those claims would not hold either. These four
+  verdicts are weak evidence: with two methods and five data sets, this test rejects only if one
+  method leads on all five (four and a tie: p = 0.074).
 - The columns "SAOLA by z" and "SFS-FI, program" were added; no verdict and no rank uses them.
 - FCBF: the line without promoters was added, for the reason given there.
-- dexter and ada are treated as numbers since a defect was found in how a measure is picked (below,
-  with SAOLA). On dexter the number of features kept now equals the printed one. Of the claims about
-  accuracy one changed its verdict: that SAOLA is as accurate as Fast-OSFS held before.
+- dexter and ada are now treated as numbers, after a bug in the choice of a measure was fixed (see
+  SAOLA below). On dexter the number of features kept now equals the printed one. One claim about
+  accuracy changed its verdict: that SAOLA is as accurate as Fast-OSFS held before.
 """
 
 
@@ -134,7 +134,7 @@ def _side_by_side(
 
 
 def _printed(plan: Plan, known: Printed, data: str, method: str, what: str) -> str:
-    """Return the printed number from whichever of the paper's tables has it, or ``-``."""
+    """Return the printed number from the first of the paper's tables that has it, or ``-``."""
     suffix = {"seconds": " time (s)", "kept": " features"}.get(what)
     for id_ in plan.tables.get(what, ()):
         row = known[plan.paper, id_].rows.get(data, {})
@@ -190,11 +190,11 @@ def _slips(tables: Path) -> list[str]:
     """Return the section on printed numbers that do not follow from the printed tables."""
     parts = [
         "## Printed numbers that do not follow from the printed tables\n",
-        "Our statistics, computed from the papers' own tables. Every other average rank agrees to "
-        "the last digit, and so do the verdicts of the tests.\n",
+        "We recomputed the statistics from the papers' own tables. All other average ranks agree "
+        "to the last digit, and so do the verdicts of the tests.\n",
         "SAOLA's 16 win/tie/loss counts all follow from a rule the paper does not state (a "
-        "difference of 0.01 or more decides); the paired t-tests it mentions cannot be made from "
-        "one accuracy per set. SFS-FI's column averages are truncated, not rounded, and its "
+        "difference of 0.01 or more decides); the paired t-tests it mentions cannot be computed "
+        "from one accuracy per data set. SFS-FI's column averages are truncated, not rounded; its "
         "win/tie/loss counts are possible, but cannot be checked from means.\n",
         "| paper | table | what | printed | follows from the table | |",
         "|---|---|---|---|---|---|",

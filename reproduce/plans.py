@@ -69,16 +69,17 @@ SAOLA = Plan(
     tables={"KNN": ("III", "X", "XI", "XII"), "J48": ("II", "IX", "XI", "XII"),
             "kept": ("IV", "XIII"), "seconds": ("V", "XIII")},
     remarks=(
-        "leukemia and thrombin: three folds, each trained on two thirds as in the paper. Our "
-        "thrombin is the 1,909 training rows of KDD Cup 2001, the paper's has 2,543.",
-        "The k of KNN is not printed; ours is 3. J48 is replaced by an unpruned entropy tree.",
-        "The paper does not say which sets it treated as discrete. dexter holds counts; here they "
-        "are numbers, and SAOLA, Fast-OSFS and SAOLA-max then keep 21, 9 and 39 of them, as "
-        "printed.",
-        "In the first run of this page the counts of dexter were categories. One feature with "
-        "many levels then identifies nearly all of the 300 rows, and SAOLA kept it alone (KNN "
-        "0.49, J48 0.48). This was fixed in the rule that picks a measure (docs/how-it-works.md), "
-        "which changed dexter and ada.",
+        "leukemia and thrombin: three folds, each trained on two thirds of the rows, as in the "
+        "paper. Our thrombin has the 1,909 training rows of KDD Cup 2001, the paper's has 2,543.",
+        "The paper does not state the k of KNN; ours is 3. J48 is replaced by an unpruned "
+        "entropy tree.",
+        "The paper does not state which data sets it treated as discrete. dexter holds counts. "
+        "Here they are treated as numbers, and SAOLA, Fast-OSFS and SAOLA-max keep 21, 9 and 39 "
+        "features, as printed.",
+        "In the first run the counts of dexter were treated as categories. One feature with many "
+        "levels then identified nearly all of the 300 rows, and SAOLA kept only that one (KNN "
+        "0.49, J48 0.48). This was fixed in the rule that picks a measure "
+        "(docs/how-it-works.md), which changed dexter and ada.",
         "SPSF-LAR and GDM keep their default number of features; the paper reports the number "
         "with the highest test accuracy.",
         "dorothea is tested on the 350 rows of its validation set, as the printed accuracies show.",
@@ -100,9 +101,9 @@ OSFS = Plan(
     cv="1x5",
     tables={"seconds": ("4",)},
     remarks=(
-        "Five folds instead of ten. Numbers that are not categories are tested with Fisher's z; "
-        "the paper tests all sets with G-squared and does not say how it discretised them.",
-        "sylva is its 13,086 training rows; the paper has 14,374.",
+        "Five folds instead of ten. Numeric columns are tested with Fisher's z; the paper tests "
+        "all data sets with G-squared and does not state how it discretised them.",
+        "Our sylva has the 13,086 training rows; the paper's has 14,374.",
     ),
 )  # fmt: skip
 
@@ -126,14 +127,14 @@ SFS_FI = Plan(
     tables={"KNN": ("III",), "SVM": ("IV",), "seconds": ("V",), "kept": ("VI",)},
     split="never",
     remarks=(
-        "One run of five folds: the printed accuracies are possible values of one run, though the "
+        "One run of five folds: the printed accuracies could come from one run, although the "
         "paper mentions ten.",
-        "Grafting: with the paper's lambda of 0.5 no feature enters where the mean loss is "
-        "minimised on standardised columns, so ours is at its default, 0.1.",
-        "SFS-FI by the paper's formula sums gains over all kept features, so the threshold gamma "
-        "means less and less, and it keeps thousands; the authors' program takes the mean. The "
+        "Grafting: with the paper's lambda of 0.5 no feature enters, because we minimise the "
+        "mean loss on standardised columns; ours is the default, 0.1.",
+        "In the paper's formula SFS-FI sums gains over all kept features, so the threshold gamma "
+        "matters less and less, and it keeps thousands; the authors' program takes the mean. The "
         "last column is the program's variant; no rank uses it.",
-        "ada is its 4,147 training rows; the paper has 4,562.",
+        "Our ada has the 4,147 training rows; the paper's has 4,562.",
     ),
 )  # fmt: skip
 
@@ -154,10 +155,10 @@ FCBF = Plan(
     split="never",
     remarks=(
         "The numbers of this paper are not legible in our copy, so there is nothing to compare "
-        "ours with. Only its sets with categories are run.",
+        "ours with. Only its categorical data sets are run.",
         "promoters: the first of its 58 columns is a row identifier, which separates the classes "
-        "without an error. ReliefF and ConsSF keep it in every fold, FCBF and CorrSF in some, so "
-        "accuracies on this set mean little. We noticed this after the run.",
+        "perfectly. ReliefF and ConsSF keep it in every fold, FCBF and CorrSF in some, so "
+        "accuracies on this data set mean little. We noticed this after the run.",
     ),
 )  # fmt: skip
 

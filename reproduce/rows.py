@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import tamis
 
-#: Table II is run on X1 with this many times fewer rows than the paper, by default.
+#: The generated data set of Table II.
 X1 = {"rows": 100_000, "test": 10_000, "columns": 10_000, "informative": 100, "others": 200}
 
 RHO = (0.005, 0.05, 0.1, 0.2)
