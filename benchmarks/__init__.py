@@ -1,1 +1,1 @@
-"""Named workloads with peers beside us in one run; start with ``python -m benchmarks --help``."""
+"""Benchmarks against other packages, in one run; see ``python -m benchmarks --help``."""

@@ -1,7 +1,7 @@
-"""Runs benchmarks: all of them, or those named on the command line.
+"""Run all benchmarks, or those named on the command line.
 
 A benchmark is a module of this folder with a ``main()``; the first line of its docstring describes
-it. Put a file here and it is found.
+it. New files are found automatically.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def discover(folder: Path = Path(__file__).parent) -> dict[str, str]:
-    """Name and description of every benchmark, without importing any of them."""
+    """Return the name and description of every benchmark, without importing them."""
     found = {}
     for path in sorted(folder.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     requested = parser.parse_args(arguments).names or list(known)
     for name in requested:
         if name not in known:
-            parser.error(f"no benchmark is called {name!r}; give one of {', '.join(known)}")
+            parser.error(f"unknown benchmark {name!r}; choose from {', '.join(known)}")
     for name in requested:
         importlib.import_module(f"benchmarks.{name}").main()
     return 0

@@ -1,4 +1,4 @@
-"""The data of the benchmarks: real sets beside the project, else generated ones of their shape."""
+"""The benchmark data: real sets next to the project, or generated ones of the same shape."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SHARED = ROOT.parent / "shared" / "data"
 
 @dataclass(frozen=True)
 class Workload:
-    """A data set that a paper timed, what stands for it here, and the shape to generate if need be.
+    """A data set that a paper timed, our replacement for it, and the shape to generate if missing.
 
-    `paper_seconds` is what SAOLA's papers print for it.
+    `paper_seconds` is the time printed in SAOLA's papers.
     """
 
     paper: str
@@ -30,7 +30,7 @@ class Workload:
     paper_seconds: float | None = None
 
     def load(self) -> tuple[str, Any, npt.NDArray[Any]]:
-        """Name of what was loaded, a CSR matrix (or an array), and the classes."""
+        """Return the name of the loaded data, a CSR matrix (or an array), and the classes."""
         if (SHARED / self.real).is_dir():
             return self.real, *load_real(self.real)
         X, y = zipf_matrix(self.n_rows, self.n_columns, self.per_row)
@@ -42,7 +42,7 @@ WORKLOADS = {
     for w in (
         Workload("news20", "news20_rebuilt", 9_996, 1_355_191, 380, 944),
         Workload("kdd2010", "debian_paths", 20_000, 29_890_095, 31, 1056),
-        # Fewer nonzeros than webspam has: enough to see a time, and it fits anywhere.
+        # Fewer nonzeros than webspam: enough to measure a time, and fits on any machine.
         Workload("webspam", "enron_spam_byte3", 20_000, 16_609_143, 400, 1456),
         Workload("dorothea", "dorothea", 800, 100_000, 900, 58),
         Workload("thrombin", "thrombin", 1_909, 139_351, 950, 63),
@@ -51,7 +51,7 @@ WORKLOADS = {
 
 
 def load_real(name: str) -> tuple[Any, npt.NDArray[Any]]:
-    """The training rows of a set in the shared folder."""
+    """Return the training rows of a set in the shared folder."""
     folder = SHARED / name
     meta = json.loads((folder / "meta.json").read_text())
     y = np.load(folder / "y.npy")
@@ -63,10 +63,10 @@ def load_real(name: str) -> tuple[Any, npt.NDArray[Any]]:
 def zipf_matrix(
     n_rows: int, n_columns: int, per_row: int, seed: int = 0
 ) -> tuple[sp.csr_matrix, npt.NDArray[np.int8]]:
-    """Binary rows whose columns are as unequally frequent as words, and two classes.
+    """Return binary rows with column frequencies like those of words, and two classes.
 
     The k-th most frequent column is drawn with probability about 1/(k ln n_columns); one pair of
-    columns in ten tells something about the class. Columns come in random order.
+    columns in ten is informative about the class. Columns are in random order.
     """
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows, dtype=np.int8)
@@ -78,14 +78,14 @@ def zipf_matrix(
     columns = rng.permutation(np.arange(n_columns, dtype=np.int32))[ranks]
     ones = np.ones(len(rows), np.int8)
     X = sp.csr_matrix((ones, (rows, columns)), shape=(n_rows, n_columns))
-    X.data[:] = 1  # a column drawn twice in a row was summed
+    X.data[:] = 1  # sparse construction sums duplicate draws
     return X, y
 
 
 def table_of_codes(
     n_rows: int, n_columns: int, levels: int = 12, seed: int = 0
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int8]]:
-    """Dense columns of a few levels each, every third of which tells something about the class."""
+    """Return dense columns with a few levels each, every third of which is informative."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows, dtype=np.int8)
     X = rng.integers(0, rng.integers(2, levels + 1, n_columns), (n_rows, n_columns))
@@ -94,6 +94,6 @@ def table_of_codes(
 
 
 def megabytes(X: Any) -> float:
-    """Megabytes of the arrays of a compressed matrix, or of a dense one."""
+    """Return the megabytes of the arrays of a sparse or dense matrix."""
     arrays = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
     return sum(array.nbytes for array in arrays) / 1e6

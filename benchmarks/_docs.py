@@ -1,4 +1,4 @@
-"""Tables that a page of the documentation shows: written by the benchmark that measured them."""
+"""Write benchmark tables into the documentation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from benchmarks._harness import ROOT
 
 
 def fill(page: str, name: str, text: str) -> None:
-    """Replace what stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in docs/PAGE."""
+    """Replace the text between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in docs/PAGE."""
     path = ROOT / "docs" / page
     before, begin, rest = path.read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
     _, end, after = rest.partition(f"<!-- end of {name} -->")
     if not begin or not end:
-        raise SystemExit(f"{path} has no place for {name!r}")
+        raise SystemExit(f"{path} has no section {name!r}")
     path.write_text(f"{before}{begin}{text.strip()}\n{end}{after}", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the benchmarks share: clocks, memory, processes of their own, tables, result files."""
+"""Shared by the benchmarks: timing, memory, separate processes, tables, result files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Row = Mapping[str, Any]
 
 
 def best_of(rounds: int, *jobs: Callable[[], object]) -> list[float]:
-    """Best seconds of each job, taken in turn so that a busy moment meets all of them.
+    """Return the best seconds of each job; jobs alternate, so that a busy moment affects all.
 
-    One round before the clock starts compiles, fills caches and touches memory.
+    A first round, not timed, compiles, fills caches and touches memory.
     """
     seconds: list[list[float]] = [[] for _ in jobs]
     for round_ in range(rounds + 1):
@@ -36,7 +36,7 @@ def best_of(rounds: int, *jobs: Callable[[], object]) -> list[float]:
 
 
 def clear_peak() -> None:
-    """Let the peak start again from what is held now, where the system can (Linux)."""
+    """Reset the peak memory to the current memory, where the system can (Linux)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -44,7 +44,7 @@ def clear_peak() -> None:
 
 
 def peak_megabytes() -> float:
-    """Most memory held so far by this process; NaN where the system does not say.
+    """Return the peak memory of this process so far; NaN where the system does not report it.
 
     Not ru_maxrss, which a new process inherits from the one that started it.
     """
@@ -56,9 +56,9 @@ def peak_megabytes() -> float:
 
 
 def in_own_process(module: str, function: str, *arguments: Any) -> Any:
-    """Call ``module.function(*arguments)`` in a fresh process: its memory is then its own.
+    """Call ``module.function(*arguments)`` in a new process, to measure its memory separately.
 
-    Arguments and answer travel as JSON.
+    Arguments and result are passed as JSON.
     """
     code = (
         "import importlib, json, sys\n"
@@ -72,16 +72,16 @@ def in_own_process(module: str, function: str, *arguments: Any) -> Any:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Rows as a Markdown table that is also readable as it stands: numbers flush right."""
+    """Return rows as an aligned Markdown table; numbers are right-aligned."""
     heads = list(rows[0])
     cells = [[_cell(row.get(head, "")) for head in heads] for row in rows]
     numeric = [not isinstance(rows[0][head], str) for head in heads]
     widths = [max(3, len(head), *(len(line[i]) for line in cells)) for i, head in enumerate(heads)]
 
-    def line(words: Sequence[str]) -> str:
+    def line(texts: Sequence[str]) -> str:
         padded = [
-            word.rjust(width) if right else word.ljust(width)
-            for word, width, right in zip(words, widths, numeric, strict=True)
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(texts, widths, numeric, strict=True)
         ]
         return "| " + " | ".join(padded) + " |"
 
@@ -102,7 +102,7 @@ def _cell(value: Any) -> str:
 
 
 class Report:
-    """Prints tables as they come, and writes them as Markdown and JSON at the end."""
+    """Print tables as they are added, and write them as Markdown and JSON at the end."""
 
     def __init__(self, name: str, description: str, folder: Path = RESULTS) -> None:
         self.name = name
@@ -114,17 +114,17 @@ class Report:
         self.note(f"load average before: {_load()}")
 
     def table(self, title: str, rows: Sequence[Row]) -> None:
-        """Show a table."""
+        """Print and record a table."""
         self._tables[title] = rows
-        self._say(f"\n## {title}\n\n{table(rows)}")
+        self._emit(f"\n## {title}\n\n{table(rows)}")
 
     def note(self, sentence: str) -> None:
-        """Show a sentence."""
+        """Print and record a sentence."""
         self._notes.append(sentence)
-        self._say(f"\n{sentence}")
+        self._emit(f"\n{sentence}")
 
     def save(self) -> Path:
-        """Write NAME.md and NAME.json; give the Markdown file."""
+        """Write NAME.md and NAME.json; return the path of the Markdown file."""
         self.note(f"load average after: {_load()}")
         self._folder.mkdir(parents=True, exist_ok=True)
         content = {
@@ -139,14 +139,14 @@ class Report:
         path.write_text("\n".join(self._markdown) + "\n", encoding="utf-8")
         return path
 
-    def _say(self, text: str) -> None:
+    def _emit(self, text: str) -> None:
         self._markdown.append(text)
         print(text, flush=True)
 
 
 def _load() -> str:
     if not hasattr(os, "getloadavg"):
-        return "not known here"
+        return "unknown"
     return f"{os.getloadavg()[0]:.2f} on {os.cpu_count()} cores"
 
 

@@ -1,14 +1,14 @@
 """Generated streams of rows: X1, X2 and X3 of the SOFS paper, and a family that is hard for SOFS.
 
-Wu, Hoi, Mei, Yu (TKDD 2017): every row has all informative features and as many others as stated,
-at random places, all N(0, 1); the class is the sign of w*.x with w* from U(0, 1) on the informative
-features. They are at random places here, too.
+Wu, Hoi, Mei, Yu (TKDD 2017): every row has all informative features and a given number of
+others at random positions, all N(0, 1); the class is the sign of w*.x with w* from U(0, 1) on the
+informative features. Their positions are random here, too.
 
-The second family turns that round: features that say nothing are in every row, as many as there are
-informative ones, and each informative feature is in one row out of ten. What is frequent is then
-not what is informative.
+The second family reverses this: as many uninformative features as there are informative ones occur
+in every row, and each informative feature occurs in one row out of ten. Frequent features are then
+not the informative ones.
 
-A stream is made in lots of rows, each with its own seed, so nothing but a lot is ever in memory.
+A stream is generated in lots of rows, each with its own seed, so only one lot is in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOT = 1_000_000
 
 @dataclass(frozen=True)
 class Stream:
-    """The recipe of a stream; `rare` is the second family, `text` rounds to six decimals."""
+    """Parameters of a stream; `rare` is the second family, `text` rounds to six decimals."""
 
     name: str
     rows: int
@@ -46,12 +46,12 @@ class Stream:
 
     @property
     def per_row(self) -> int:
-        """Entries of a row, in the rare family on average."""
+        """Entries per row; in the rare family, on average."""
         return self.informative + self.others
 
     @property
     def good(self) -> npt.NDArray[np.int64]:
-        """The informative features, rising."""
+        """The informative features, in ascending order."""
         return self._chosen()[1]
 
     def _chosen(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Any]:
@@ -61,7 +61,7 @@ class Stream:
         some = rng.permutation(some)[: 2 * self.informative]
         good, common = np.sort(some[: self.informative]), np.sort(some[self.informative :])
         weights = rng.random(self.informative)
-        if self.rare:  # ten times fewer terms in a sum: signs, so that each has its say
+        if self.rare:  # ten times fewer terms in a sum: signs, so that each one matters
             weights = (0.5 + weights) * rng.choice([-1.0, 1.0], self.informative)
         return (common if self.rare else good), good, weights
 
@@ -133,7 +133,7 @@ def write_text(file: BinaryIO, block: RowBlock) -> None:
 
 @numba.njit(nogil=True, cache=True)
 def _merge(good, draws, ids):
-    """Features that are in every row, and others: the r-th of those that are not among them."""
+    """Merge features that are in every row with others, drawn as ranks among the rest."""
     k, n = 0, 0
     for d in range(len(draws)):
         while k < len(good) and good[k] - k <= draws[d] + d:
@@ -151,7 +151,7 @@ def _merge(good, draws, ids):
 
 @numba.njit(nogil=True, cache=True)
 def _with(rng, ids, n, good, share, scratch):
-    """Add informative features, each with probability `share`, unless they are there."""
+    """Add missing informative features, each with probability `share`."""
     m, k = 0, 0
     for t in range(n + 1):
         end = ids[t] if t < n else np.int64(2**62)
@@ -173,7 +173,7 @@ def _with(rng, ids, n, good, share, scratch):
 def _fill(
     rng, columns, others, always, good, weights, share, scale, indptr, indices, values, y
 ):  # fmt: skip
-    """Make the rows of a lot."""
+    """Generate the rows of a lot."""
     n = 0
     draws = np.empty(others, np.int64)
     ids = np.empty(others + len(always) + len(good), np.int64)
@@ -202,7 +202,7 @@ def _fill(
 
 @numba.njit(nogil=True, cache=True)
 def _digits(number, least, out, at):
-    """Write a whole number with at least so many digits; gives the place after it."""
+    """Write a whole number with at least `least` digits; return the position after it."""
     n, rest = 1, number // 10
     while rest > 0 or n < least:
         rest //= 10
@@ -215,7 +215,7 @@ def _digits(number, least, out, at):
 
 @numba.njit(nogil=True, cache=True)
 def _as_text(indptr, indices, values, y, out):
-    """Rows as svmlight text, whole numbers or six decimals; gives the bytes written."""
+    """Write rows as svmlight text, whole numbers or six decimals; return the bytes written."""
     n = 0
     for r in range(len(y)):
         if y[r] < 0:

@@ -1,7 +1,7 @@
 """Alpha-investing against a fit from scratch for each feature, and how its time grows.
 
-The peer is the rule as the authors' program has it: numpy's least squares on all kept columns and
-the newcomer, once for each feature. Same rule, same answer.
+The peer is the rule of the authors' program: numpy's least squares on all kept columns and the new
+one, once per feature. It must give the same result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tamis import AlphaInvesting
 
 
 def from_scratch(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[int]:
-    """The program's variant, one whole fit a feature."""
+    """The program's variant, with one full fit per feature."""
     kept, wealth = [0], 0.5
 
     def sse(columns: list[int]) -> float:

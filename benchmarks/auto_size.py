@@ -1,9 +1,9 @@
-"""Whether n_features="auto" finds the informative count on the paper's generated X1 and X2.
+"""How well n_features="auto" finds the number of informative features on the paper's X1 and X2.
 
 X1 has 100 informative features of 10,000, X2 200 of 20,000 (see benchmarks/_streams.py). Each
-learner runs with the sizes it tries by default, and with sizes close to each other around the
-truth; gamma or eta is what `tamis.tune` picks from the first fifth of the rows with 500 features,
-so that nothing reveals the true size. Beside it the accuracy of the true size on rows not learned.
+learner runs with the default sizes, and with closely spaced sizes around the true one. gamma or eta
+is picked by `tamis.tune` from the first fifth of the rows with 500 features, so that nothing gives
+away the true size. For comparison, the test accuracy with the true size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEARNERS = ("SOFS", "PET", "FOFS")
 
 
 def close_sizes(informative: int) -> list[int]:
-    """Sizes a tenth of the truth apart, from a half to twice of it."""
+    """Return sizes from half to twice the true one, in steps of a tenth of it."""
     return [informative * tenth // 10 for tenth in range(5, 21)]
 
 
@@ -37,13 +37,13 @@ def one(model: Any, what: str, train: Any, test: Any, good: Any) -> dict[str, An
         "sizes": what,
         "picked": model.n_features_,
         "informative": len(good),
-        "kept of them": int(np.isin(model.kept_, good).sum()),
+        "informative kept": int(np.isin(model.kept_, good).sum()),
         "test accuracy %": f"{100 * np.mean(model.predict(test[0]) == test[1]):.2f}",
         "tuned": ", ".join(f"{k}={v:g}" for k, v in given.items()),
         "models": len(model.size_curve_),
         "wall s": wall,
         "CPU s": cpu,
-        "CPU ns a nonzero and model": cpu / train[0].nnz / len(model.size_curve_) * 1e9,
+        "CPU ns per nonzero and model": cpu / train[0].nnz / len(model.size_curve_) * 1e9,
     }
 
 

@@ -1,7 +1,7 @@
 """MRMR, ReliefF, CFS and LARS against scikit-feature's and scikit-learn's, in the same run.
 
-scikit-feature's MRMR weighs the picks otherwise (see docs/deviations.md) but does the same work, so
-it is timed for fewer picks and its time for each pick is compared. Its CFS searches otherwise, too.
+scikit-feature's MRMR weights the picks differently (see docs/deviations.md) but does the same work,
+so it is timed for fewer picks and the time per pick is compared. Its CFS also searches differently.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CFS_COLUMNS = 150
 
 
 def clocked(work: Callable[[], object]) -> tuple[float, float]:
-    """Wall and processor seconds, after a first call that compiles."""
+    """Return wall and CPU seconds, after a first call that compiles."""
     work()
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -32,7 +32,7 @@ def clocked(work: Callable[[], object]) -> tuple[float, float]:
 def row(
     name: str, shown: str, ours: Callable[[], object], peer: str, theirs: Any
 ) -> dict[str, Any]:
-    """One line of the table; `theirs` is a call, or what it is to be multiplied by and a call."""
+    """One line of the table; `theirs` is a function, or a factor for its time and a function."""
     factor, call = theirs if isinstance(theirs, tuple) else (1.0, theirs)
     wall, cpu = clocked(ours)
     begun, used = time.perf_counter(), time.process_time()
@@ -77,7 +77,7 @@ def relief(shown: str, X: Any, y: Any) -> dict[str, Any]:
 
 
 def cfs(shown: str, X: Any, y: Any) -> dict[str, Any]:
-    """CFS on some of the columns, the most the peer can take."""
+    """CFS on as many columns as the peer can handle."""
     from skfeature.function.statistical_based.CFS import cfs as peer
 
     some = np.ascontiguousarray(X[:, :CFS_COLUMNS])

@@ -1,12 +1,12 @@
 """SAOLA with 1 and 2 workers, processes and Dask, against the in-process engine; bytes moved.
 
-Three sets as column stores: enron_spam_byte3, debian_paths (those of their shape where the shared
-folder is absent) and dense normal numbers, 2,000 by 500,000 (4 GB on disk). Every way gives the
-same log. `workers CPU s` of local processes holds their start and imports; Dask's workers run
-before the clock starts, as on a cluster. The last tables are constants, measured as a driver with
-two workers, and what they predict for a billion columns on 100 workers.
+Three sets as column stores: enron_spam_byte3, debian_paths (or generated ones of the same shape, if
+the shared folder is missing) and dense normal numbers, 2,000 by 500,000 (4 GB on disk). Every setup
+gives the same log. `workers CPU s` of local processes includes startup and imports; Dask's workers
+are started before the clock, as on a cluster. The last tables are constants, measured with a driver
+and two workers, and their prediction for a billion columns on 100 workers.
 
-CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment make it short.
+For a short run, set CLUSTER_SETS=dense and DENSE_COLUMNS=20000 in the environment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BILLION, MANY = 1e9, 100
 
 
 def sparse_store(paper: str, place: str) -> ColumnStore:
-    """The training rows of a real set, or of one of its shape, by columns."""
+    """The training rows of a real set, or of a generated one, by columns."""
     _, X, y = WORKLOADS[paper].load()
     return write_store(place, MemorySource(X.tocsc(), y))
 
@@ -65,11 +65,11 @@ MAKERS: dict[str, Callable[[str], ColumnStore]] = {
 }
 
 
-# --- clocks --------------------------------------------------------------------------------------
+# --- timing --------------------------------------------------------------------------------------
 
 
 class Dask:
-    """A scheduler and workers, each a process of its own as on a cluster."""
+    """A scheduler and workers in separate processes, as on a cluster."""
 
     def __init__(self, workers: int, folder: str) -> None:
         import distributed
@@ -94,7 +94,7 @@ class Dask:
         return _cpu_of(self._scheduler.pid), sum(_cpu_of(one.pid) for one in self._workers)
 
     def close(self) -> None:
-        """End all."""
+        """Stop all processes."""
         self.client.close()
         for process in (*self._workers, self._scheduler):
             process.terminate()
@@ -125,7 +125,7 @@ def timed(store: ColumnStore, how: str, dask: Dask | None, **options: Any) -> tu
     if dask is not None:
         scheduler, workers = (now - then for now, then in zip(dask.busy(), there, strict=True))
     line = {
-        "way": how,
+        "setup": how,
         "wall s": wall,
         "driver CPU s": _busy(resource.RUSAGE_SELF) - driver,
         "scheduler CPU s": scheduler,
@@ -139,7 +139,7 @@ def timed(store: ColumnStore, how: str, dask: Dask | None, **options: Any) -> tu
 
 
 def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
-    """All ways on one set; the first round compiles and fills the page cache."""
+    """Time all setups on one set; the first round compiles and fills the page cache."""
     expected = tamis.select(store, "saola").log
     lines = []
 
@@ -165,7 +165,7 @@ def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
 
 
 def _few(store: ColumnStore) -> ColumnStore:
-    """The first columns of a store in a store beside it."""
+    """The first columns of a store, as a store next to it."""
     path = f"{store.path}.few.cols"
     if not Path(path).exists():
         first = next(store.columns(2_000))
@@ -174,11 +174,11 @@ def _few(store: ColumnStore) -> ColumnStore:
 
 
 def constants(store: ColumnStore, lines: list[dict[str, Any]]) -> Costs:
-    """What a column costs; what Dask adds to a task is the difference of its run with 2 workers."""
+    """Return the cost per column; Dask's overhead per task is taken from its run with 2 workers."""
     costs = measured(store, 2)
     dask = lines[-1]
-    costs.driver_a_task = max(0.0, dask["driver CPU s"] - costs.deciding) / costs.tasks
-    costs.scheduler_a_task = dask["scheduler CPU s"] / costs.tasks
+    costs.driver_per_task = max(0.0, dask["driver CPU s"] - costs.deciding) / costs.tasks
+    costs.scheduler_per_task = dask["scheduler CPU s"] / costs.tasks
     return costs
 
 
@@ -195,7 +195,7 @@ def main() -> None:
     report.table("Constants", [_line(name, costs) for name, costs in known.items()])
     title = f"{BILLION:,.0f} columns on {MANY} workers, seconds that each part is busy"
     report.table(
-        title, [{"like": name, **predicted(c, BILLION, MANY)} for name, c in known.items()]
+        title, [{"columns as in": name, **predicted(c, BILLION, MANY)} for name, c in known.items()]
     )
     report.save()
 
@@ -204,14 +204,14 @@ def _line(name: str, costs: Costs) -> dict[str, Any]:
     million = costs.columns / 1e6
     return {
         "set": name,
-        "examining, CPU s a million": costs.scoring / million,
-        "deciding, CPU s a million": costs.deciding / million,
-        "bytes there and back, a feature": costs.there_and_back / costs.columns,
-        "news, bytes a feature and worker": costs.news / costs.columns,
-        "all bytes a feature, 2 workers": costs.bytes_a_feature(2),
+        "scoring, CPU s per million": costs.scoring / million,
+        "deciding, CPU s per million": costs.deciding / million,
+        "bytes sent and received per feature": costs.sent_and_received / costs.columns,
+        "news, bytes per feature and worker": costs.news / costs.columns,
+        "all bytes per feature, 2 workers": costs.bytes_per_feature(2),
         "tasks": costs.tasks,
-        "Dask, driver ms a task": 1e3 * costs.driver_a_task,
-        "Dask, scheduler ms a task": 1e3 * costs.scheduler_a_task,
+        "Dask, driver ms per task": 1e3 * costs.driver_per_task,
+        "Dask, scheduler ms per task": 1e3 * costs.scheduler_per_task,
     }
 
 

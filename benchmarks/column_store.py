@@ -1,11 +1,11 @@
-"""Rows to a column store in a tenth of scipy's memory, beside scipy, duckdb and polars; reading it.
+"""Rows to a column store in a tenth of scipy's memory, against scipy, duckdb, polars; reading it.
 
-Two sets: news20 (the shared one, or generated of its shape), and a generated one like url, 20,000
-by 3,231,961. `scipy` turns a CSR matrix that is in memory already (tocsc). `tamis, rows` reads a
-row store from disk and writes a column store to disk, `tamis, text` reads svmlight text. The others
+Two sets: news20 (the shared one, or one generated with its shape), and a generated one like url,
+20,000 by 3,231,961. `scipy` transposes a CSR matrix in memory (tocsc). `tamis, rows` reads a row
+store from disk and writes a column store to disk, `tamis, text` reads svmlight text. The others
 sort the triples of a Parquet file by column and row and write a Parquet file; polars, the slower,
-does so for news20 only. Memory is what a process grew by, at its peak, over what it had with
-everything imported and compiled.
+only for news20. Memory is the growth at the peak, relative to the process with everything imported
+and compiled.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from benchmarks._data import SHARED, zipf_matrix
 from benchmarks._harness import Report, clear_peak, in_own_process, peak_megabytes
 
 URL_ROWS, URL_COLUMNS, URL_DRAWS = 20_000, 3_231_961, 4_200
-#: Of the memory that scipy takes, the budget given to ours: what the source has in flight comes on
-#: top, and both together are to stay below a tenth.
+#: Our budget, as a share of scipy's memory. The blocks that the source holds come on top; together
+#: they should stay below a tenth.
 SHARE = 0.072
 _AT_A_TIME = 500
 
 
 def url_like(n_rows: int, n_columns: int, draws: int, seed: int = 0) -> sp.csr_matrix:
-    """Rows whose columns are as unequally frequent as words; one value in fifty is not 1."""
+    """Rows with column frequencies like those of words; one value in fifty is not 1."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(np.arange(n_columns, dtype=np.int32))
     indices, values, lengths = [], [], []
@@ -92,7 +92,7 @@ def write_files(folder: str, matrix: sp.csr_matrix) -> None:
 
 @contextmanager
 def measured(result: dict[str, float]) -> Iterator[None]:
-    """Wall and CPU seconds, and megabytes at the peak above what is held now."""
+    """Record wall and CPU seconds, and the peak in megabytes above the current memory."""
     clear_peak()
     held = peak_megabytes()
     start, begun = time.perf_counter(), time.process_time()
@@ -119,7 +119,7 @@ def _by_tamis(open_rows: Callable[[], Any], folder: str, memory: int) -> dict[st
     from tamis.sources.axis import write_rows, write_store
 
     with tempfile.TemporaryDirectory(dir=folder) as work:
-        # Everything compiled or fetched from the cache before the clock starts.
+        # Compile, or load from the cache, before the clock starts.
         small = sp.random(3000, 40, 0.5, "csr", rng=np.random.default_rng(0))
         rows = write_rows(f"{work}/warm.rows", MemorySource(small, np.zeros(3000)))
         write_store(f"{work}/warm.cols", rows, memory=30_000)
@@ -145,7 +145,7 @@ def by_tamis_text(folder: str, memory: int) -> dict[str, float]:
 
 
 def by_duckdb(folder: str, memory: int) -> dict[str, float]:
-    """Triples sorted by duckdb, which may use a gigabyte: less makes it give up."""
+    """Triples sorted by duckdb with a gigabyte of memory; it fails with less."""
     import duckdb
 
     result: dict[str, float] = {}
@@ -161,7 +161,7 @@ def by_duckdb(folder: str, memory: int) -> dict[str, float]:
 
 
 def by_polars(folder: str, memory: int) -> dict[str, float]:
-    """Triples sorted by polars, as a stream."""
+    """Triples sorted by polars in streaming mode."""
     import polars as pl
 
     result: dict[str, float] = {}
@@ -173,7 +173,7 @@ def by_polars(folder: str, memory: int) -> dict[str, float]:
     return result
 
 
-#: What is run, and the package it needs.
+#: The programs, and the package that each needs.
 PROGRAMS = {
     "scipy, in memory": ("by_scipy", "scipy"),
     "tamis, rows": ("by_tamis_rows", "numpy"),
@@ -184,7 +184,7 @@ PROGRAMS = {
 
 
 def compared(folder: str, without: str = "") -> list[dict[str, Any]]:
-    """Every program on one set, but one."""
+    """Run every program on one set, except `without`."""
     rows: list[dict[str, Any]] = []
     memory = 0
     for name, (function, package) in PROGRAMS.items():
@@ -199,7 +199,7 @@ def compared(folder: str, without: str = "") -> list[dict[str, Any]]:
 
 
 def reading(folder: str) -> dict[str, Any]:
-    """How fast the columns of a store come, looked at and not."""
+    """Speed of reading the columns of a store, with and without touching the values."""
     from tamis.sources.axis import write_store
     from tamis.sources.stores.row_store import RowStore
 

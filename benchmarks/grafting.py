@@ -1,7 +1,7 @@
 """Grafting against fits that start from zero each time, and how its time grows.
 
-Two peers walk the same stream with the same gradient test: one fits scikit-learn's L1 logistic
-regression (liblinear) anew whenever a feature enters, the other our own optimiser from weights 0.
+Two peers use the same stream and the same gradient test: one refits scikit-learn's L1 logistic
+regression (liblinear) whenever a feature enters, the other our own optimiser from weights 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tamis.core.target import Target
 from tamis.estimators import estimator_of
 from tamis.methods.streaming.grafting import GraftingRule, PenalisedLogistic
 
-#: The word for an L1 penalty changed in scikit-learn 1.8.
+#: The parameter for an L1 penalty changed in scikit-learn 1.8.
 L1: dict[str, Any] = (
     {"penalty": "l1"}
     if inspect.signature(LogisticRegression).parameters["penalty"].default == "l2"
@@ -29,7 +29,7 @@ L1: dict[str, Any] = (
 
 
 class FromZero(PenalisedLogistic):
-    """Our optimiser, which forgets its weights before each fit."""
+    """Our optimiser, with its weights reset before each fit."""
 
     def fit(self) -> float:
         """Fit from zero."""
@@ -43,7 +43,7 @@ class ColdGraftingRule(GraftingRule):
     name = "cold-grafting"
 
     def begin(self, target: Target) -> None:
-        """Begin with a model that forgets its weights."""
+        """Begin with a model that resets its weights."""
         super().begin(target)
         self.model.__class__ = FromZero
 
@@ -52,7 +52,7 @@ ColdGrafting = estimator_of(ColdGraftingRule)
 
 
 def with_sklearn(X: npt.NDArray[Any], y: npt.NDArray[Any], penalty: float) -> list[int]:
-    """The rule with scikit-learn as the optimiser; columns have deviation 1."""
+    """The rule with scikit-learn as the optimiser; columns have standard deviation 1."""
     n, kept = len(y), []
     slopes = y.mean() - y
     for j in range(X.shape[1]):

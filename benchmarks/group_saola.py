@@ -1,7 +1,7 @@
 """Group-SAOLA against a plain NumPy one, and how its time grows.
 
-The peer is the two stages in a few lines of NumPy, one bincount for each pair of columns. Same
-rule, same answer.
+The peer implements both stages in a few lines of NumPy, with one bincount per pair of columns. It
+must give the same result.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def plain(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[int]:
     alone = [entropy(c) for c in X.T]
     relevance = [h + entropy(y) - entropy(c * most + y) for h, c in zip(alone, X.T, strict=True)]
 
-    def sieve(newcomers: list[int], kept: list[int], *, grows: bool) -> tuple[list[int], list[int]]:
-        """Let newcomers meet the kept; give those that stay of each."""
+    def sieve(fresh: list[int], kept: list[int], *, grows: bool) -> tuple[list[int], list[int]]:
+        """Compare new with kept columns; return those that remain of each."""
         staying: list[int] = []
-        for f in newcomers:
+        for f in fresh:
             for s in list(kept):
                 pair = alone[f] + alone[s] - entropy(X[:, f] * most + X[:, s])
                 if pair < min(relevance[f], relevance[s]) - 1e-12:

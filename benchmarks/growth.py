@@ -21,7 +21,7 @@ DENSITY = 0.005
 
 
 def fit_saola(X: Any, y: Any) -> Any:
-    """What grows, by default: a table and a target in, a selector out."""
+    """Fit SAOLA, the default method to measure."""
     return SAOLA().fit(X, y)
 
 
@@ -38,14 +38,14 @@ def measure(
         "columns": n_columns,
         "nonzeros": int(X.nnz),
         "seconds": seconds,
-        "ns a nonzero": seconds / X.nnz * 1e9,
+        "ns per nonzero": seconds / X.nnz * 1e9,
         "kept": len(sel.kept_),
         **{word.replace("_", " "): sel.work_[word] for word in counted},
     }
 
 
 def slope(sizes: list[float], seconds: list[float]) -> float:
-    """Slope of the straight line through the logarithms."""
+    """Return the slope of a line fitted to the logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
@@ -56,7 +56,7 @@ def grow(
     rows: Sequence[int] = ROWS,
     counted: Sequence[str] = ("pair_values",),
 ) -> None:
-    """Show how the time of `fit` grows."""
+    """Report how the time of `fit` grows."""
     by_columns = [measure(2_000, width, 5.0, fit, counted) for width in columns]
     by_rows = [measure(height, 20_000, DENSITY * height, fit, counted) for height in rows]
     for what, lines in (("columns", by_columns), ("rows", by_rows)):

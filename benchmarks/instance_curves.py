@@ -1,10 +1,10 @@
 """Accuracy against kept features: SOFS, PET, FOFS, an l1-SVM and mRMR; and many classes (Figure 5).
 
 One pass over the training rows, as in the paper. gamma, eta and lam are picked at each number of
-features on training rows only, by the mistakes made on rows before they were learned. Rows are
-scaled to length 1. mRMR picks the features, then OGD learns with them (the paper's way). The l1-SVM
-is scikit-learn's, which goes over the rows until it converges; C is varied, and the model with the
-most features that does not exceed the requested number is shown.
+features on training rows only, by progressive validation. Rows are scaled to length 1. mRMR picks
+the features, then OGD learns with them, as in the paper. The l1-SVM is scikit-learn's, which makes
+passes until it converges; C is varied, and the model with the most features up to the requested
+number is shown.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from benchmarks._docs import fill
 from benchmarks._harness import RESULTS, Report, table
 
 SPLITS = 5
-#: Set, training rows in the paper (None: the split of the set), numbers of kept features.
+#: Data set, training rows in the paper (None: its own split), numbers of kept features.
 TWO_CLASSES: dict[str, tuple[int | None, tuple[int, ...]]] = {
     "relathe": (1000, (10, 20, 50, 100, 200, 500, 1000, 2000)),
     "basehock": (1500, (10, 20, 50, 100, 200, 500, 1000, 2000)),
     "pcmac_asu": (1000, (10, 20, 50, 100, 200, 500, 1000, 2000)),
     "news20_rebuilt": (None, (100, 1000, 7000, 70_000, 140_000, 280_000)),
 }
-#: mRMR compares every candidate with every feature it picked: beyond this it is not shown.
+#: mRMR compares every candidate with every picked feature: beyond this number it is not shown.
 MOST_MRMR = {"news20_rebuilt": 100}
 GAMMAS = [{"gamma": g} for g in (0.001, 0.01, 0.1, 1.0, 10.0)]
 ETAS = [{"eta": e} for e in (0.03, 0.1, 0.3, 1.0)]
@@ -48,7 +48,7 @@ Rows = tuple[Any, Any]
 
 
 def load(name: str) -> tuple[Any, Any, Any]:
-    """All rows of a set in the shared folder, its classes, and what is known about it."""
+    """Return all rows of a set in the shared folder, its classes, and its metadata."""
     meta = json.loads((SHARED / name / "meta.json").read_text())
     sparse = "CSR" in meta["format"]
     X = sp.load_npz(SHARED / name / "X.npz") if sparse else np.load(SHARED / name / "X.npy")
@@ -56,7 +56,7 @@ def load(name: str) -> tuple[Any, Any, Any]:
 
 
 def splits(X: Any, y: Any, train: int, repeats: int = SPLITS) -> list[tuple[Rows, Rows]]:
-    """Random halves, the same for every method."""
+    """Return random splits, the same for every method."""
     found = []
     for seed in range(repeats):
         order = np.random.default_rng(seed).permutation(len(y))
@@ -66,13 +66,13 @@ def splits(X: Any, y: Any, train: int, repeats: int = SPLITS) -> list[tuple[Rows
 
 
 def tuned(name: str, rows: Rows, **fixed: Any) -> Any:
-    """The learner, fitted, whose parameters made the fewest mistakes on rows not yet learned."""
+    """Return the fitted learner with the fewest mistakes in progressive validation."""
     models = [getattr(tamis, name)(**fixed, **choice).fit(*rows) for choice in GRIDS[name]]
     return min(models, key=lambda model: model.work_["mistakes"])
 
 
 def right(model: Any, rows: Rows) -> float:
-    """Percent of rows that a model tells right."""
+    """Return the accuracy of a model in percent."""
     return float(100 * np.mean(model.predict(rows[0]) == rows[1]))
 
 
@@ -87,7 +87,7 @@ def of_l1_svm(train: Rows, test: Rows, sizes: Sequence[int], most: int) -> list[
     found = []
     for C in np.geomspace(0.01, 100, 13):
         svm = LinearSVC(penalty="l1", dual=False, C=C, tol=1e-3, max_iter=300)
-        with warnings.catch_warnings():  # 300 rounds are known not to be enough
+        with warnings.catch_warnings():  # 300 iterations are known not to be enough
             warnings.simplefilter("ignore")
             svm.fit(*train)
         found.append((int(np.count_nonzero(svm.coef_)), right(svm, test)))
@@ -122,7 +122,7 @@ METHODS: dict[str, Callable[..., list[float | None]]] = {
 
 
 def two_classes(name: str) -> list[dict[str, Any]]:
-    """Lines of the table of a set: a number of features, and the accuracy of each method."""
+    """Return the table of a set: the accuracy of each method by number of features."""
     X, y, meta = load(name)
     X = normalize(X.tocsr().astype(np.float64))
     y = (y == y.max()).astype(int)
@@ -144,7 +144,7 @@ def two_classes(name: str) -> list[dict[str, Any]]:
 
 
 def many_classes() -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
-    """Sets with more than two classes, their columns on one scale, and numbers of features."""
+    """Return multiclass sets with scaled columns, and numbers of features."""
     X, y = load_digits(return_X_y=True)
     found: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
         "digits": (X / 16.0, y, (5, 10, 20, 30, 40, 64))
@@ -158,7 +158,7 @@ def many_classes() -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
 
 
 def text_classes() -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
-    """A text set of 23 classes, if it is here: rows of length 1, and numbers of features."""
+    """Return a text set of 23 classes, if available: rows of length 1, and numbers of features."""
     if not (SHARED / "ohsumed_23").is_dir():
         return {}
     X, y, _ = load("ohsumed_23")
@@ -167,7 +167,7 @@ def text_classes() -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
 
 
 def figure_5(X: Any, y: Any, sizes: Sequence[int]) -> list[dict[str, Any]]:
-    """Lines of the table: a number of features, the learners, and features drawn at random."""
+    """Return the table: one line per number of features, with learners and random features."""
     parts = splits(X, y, int(0.7 * len(y)))
     lines = []
     for size in sizes:
@@ -199,7 +199,7 @@ def leaders(lines: Sequence[dict[str, Any]], of: Sequence[str]) -> str:
 
 
 def plot(tables: dict[str, list[dict[str, Any]]], name: str) -> None:
-    """Curves of all sets in one picture, bench-results/NAME.png; none without matplotlib."""
+    """Plot the curves of all sets in bench-results/NAME.png, if matplotlib is installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -222,7 +222,7 @@ def main() -> None:
     tables = {}
     for name in TWO_CLASSES:
         if not (SHARED / name).is_dir():
-            report.note(f"{name}: not here, left out")
+            report.note(f"{name}: not available, skipped")
             continue
         tables[name] = two_classes(name)
         report.table(f"{name}: test accuracy %", tables[name])

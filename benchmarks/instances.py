@@ -1,8 +1,8 @@
 """Learners on the paper's generated sets X1 and X2: accuracy, and CPU time per nonzero.
 
-`benchmarks/_streams.py` makes the rows: in the paper's family every informative feature is
-in every row; in the second one the informative features are the rare ones. gamma, eta and lam are
-picked on the first fifth of the training rows, by the mistakes made before each row was learned.
+`benchmarks/_streams.py` generates the rows: in the paper's family every informative feature is
+in every row; in the second family the informative features are rare. gamma, eta and lam are picked
+on the first fifth of the training rows, by progressive validation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks._harness import Report, table
 
 TEST_ROWS, ROUNDS = 10_000, 2
 STREAMS = (_streams.X1, _streams.X2, _streams.X1_RARE, _streams.X2_RARE)
-#: The paper's accuracy of SOFS; what we set out to reach at 10,000 columns, in ns of CPU.
+#: The paper's accuracy of SOFS; our targets at 10,000 columns, in CPU ns.
 PAPER = {"X1": 99.17, "X2": 98.62}
 TARGETS = {"SOFS": 8, "PET": 15, "FOFS": 15}
 
@@ -37,14 +37,14 @@ GRIDS: dict[str, list[dict[str, float]]] = {
 
 
 def tuned(name: str, X: Any, y: Any, kept: int, **more: Any) -> Any:
-    """The learner with the parameters that made the fewest mistakes on rows it had not seen."""
+    """Return the learner with the fewest mistakes in progressive validation."""
     fixed = {"n_features": kept} if name in TARGETS else {}
     models = [getattr(tamis, name)(**fixed, **more, **choice) for choice in GRIDS[name]]
     return clone(min(models, key=lambda m: m.fit(X, y).work_["mistakes"]))
 
 
 def timed(job: Callable[[], Any], again: Callable[[], Any]) -> tuple[float, float]:
-    """Best wall and CPU seconds of `job`, with `again` before each round, off the clock."""
+    """Return the best wall and CPU seconds of `job`; `again` runs before each round, untimed."""
     wall, cpu = [], []
     for _ in range(ROUNDS):
         again()
@@ -74,7 +74,7 @@ def one(name: str, model: Any, train: Any, test: Any, good: Any) -> dict[str, An
         "informative among them": int(np.isin(kept, good).sum()),
         "wall s": wall,
         "CPU s": cpu,
-        "CPU ns a nonzero": ns,
+        "CPU ns per nonzero": ns,
         "target": "" if target is None else f"{target} {'met' if ns < target else 'MISSED'}",
     }
 

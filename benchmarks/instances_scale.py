@@ -1,9 +1,9 @@
 """SOFS with a billion columns: X3-small, and with TAMIS_BENCH_FULL=1 the paper's whole X3.
 
-X3: a billion columns, in each row 500 informative features and 500 others at random places. The
+X3: a billion columns, in each row 500 informative features and 500 others at random positions. The
 paper: 99.56 % in 132.94 s with 500 kept features, on a million rows. X3-small has a tenth of the
-rows. Rows are generated lot by lot onto the disk and never all in memory; the learner has a process
-of its own. gamma is picked on the first rows, by the mistakes made before each was learned.
+rows. Rows are generated in lots, written to disk and never all in memory; the learner runs in its
+own process. gamma is picked on the first rows, by progressive validation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.sources.stores.row_store import RowStore
 from tamis.sources.text.svmlight_rows import SvmlightSource
 
 GAMMAS = (30.0, 100.0, 300.0, 1e3, 1e4)
-#: What we set out to reach.
+#: Targets.
 SMALL_CPU, SMALL_MB, FULL_WALL, FULL_ACCURACY = 15.0, 5000.0, 132.94, 99.56
 
 
@@ -37,8 +37,8 @@ def learned(source: Any, gamma: float, kept: int, most: int | None = None) -> An
 
 
 def trained(path: str, gamma: float, kept: int, test: str) -> dict[str, Any]:
-    """Learn from all rows, then tell the test rows; in a process of its own."""
-    learned(RowStore(test), gamma, kept, 1000)  # compiles, off the clock
+    """Learn from all rows, then predict the test rows; runs in its own process."""
+    learned(RowStore(test), gamma, kept, 1000)  # compiles, untimed
     clear_peak()
     source: Any = SvmlightSource(path) if path.endswith(".svm") else RowStore(path)
     start, busy = time.perf_counter(), time.process_time()
@@ -58,7 +58,7 @@ def trained(path: str, gamma: float, kept: int, test: str) -> dict[str, Any]:
 
 
 def picked(path: str, kept: int) -> float:
-    """The gamma that made the fewest mistakes on the first 20,000 rows."""
+    """Return the gamma with the fewest mistakes on the first 20,000 rows."""
     source = RowStore(path)
     wrong = {g: learned(source, g, kept, 20_000).work_["mistakes"] for g in GAMMAS}
     return min(wrong, key=lambda g: wrong[g])
@@ -85,7 +85,7 @@ def lines_of(stream: _streams.Stream, folder: Path, text: bool) -> list[dict[str
         lines.append({
             "stream": stream.name, "from": "text" if path.suffix == ".svm" else "row store",
             "gamma": gamma, **found, "informative among kept": good,
-            "CPU ns a nonzero": found["CPU s"] / nonzeros * 1e9,
+            "CPU ns per nonzero": found["CPU s"] / nonzeros * 1e9,
             "rows/s": stream.rows / found["wall s"],
         })  # fmt: skip
     return lines

@@ -1,8 +1,8 @@
-"""Rows from text and from a row store: reading, learning and both, beside scikit-learn and VW.
+"""Rows from text and from a row store: reading, learning and both, against scikit-learn and VW.
 
-X1 and X2 of the paper, and real sets from the shared folder where it is there. CPU time is the
-measure on a busy machine; wall time shows what threads bring. Training runs each have a process of
-their own, warmed up on a small file, so that peak memory is theirs. The same text is read by all;
+X1 and X2 of the paper, and real sets from the shared folder if it exists. On a busy machine,
+compare CPU time; wall time shows the effect of threads. Each training run has its own process,
+warmed up on a small file, so that peak memory is measured separately. All read the same text;
 Vowpal Wabbit reads its own format.
 """
 
@@ -31,7 +31,7 @@ from tamis.sources.text.svmlight_rows import SvmlightSource
 ROUNDS = 3
 STREAMS = (_streams.X1, _streams.X2)
 REAL = ("news20_rebuilt", "enron_spam_byte3", "tick_reuters")
-#: What we set out to reach, in ns of CPU a nonzero, at 10,000 columns.
+#: Targets in CPU ns per nonzero, at 10,000 columns.
 TARGETS = {"SOFS": 8, "PET": 15, "FOFS": 15}
 #: The authors' program, measured on a machine like ours: seconds for 30 million nonzeros of text.
 THEIR_SECONDS, THEIR_NONZEROS = 0.95, 30e6
@@ -45,12 +45,12 @@ LEARNERS: dict[str, dict[str, Any]] = {
 
 
 def timed(job: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
-    """Best wall and CPU seconds, after a round that warms up."""
+    """Return the best wall and CPU seconds, after a warm-up round."""
     return timed_in_turn([job], rounds)[0]
 
 
 def timed_in_turn(jobs: list[Callable[[], Any]], rounds: int) -> list[tuple[float, float]]:
-    """The same for several jobs, one after the other in each round: a busy time meets all."""
+    """The same for several jobs that alternate, so that a busy moment affects all."""
     found: list[list[tuple[float, float]]] = [[] for _ in jobs]
     for _ in range(rounds + 1):
         for job, times in zip(jobs, found, strict=True):
@@ -61,13 +61,13 @@ def timed_in_turn(jobs: list[Callable[[], Any]], rounds: int) -> list[tuple[floa
 
 
 def drained(source: Any) -> None:
-    """Read all rows as a learner takes them: every block has its numbers in memory."""
+    """Read all rows as a learner does, with every block in memory."""
     for _ in source.batches():
         pass
 
 
 def prepared(name: str, folder: Path) -> tuple[int, int, int, int]:
-    """Write data.svm, data.rows and data.vw: rows, columns, nonzeros, features to keep."""
+    """Write data.svm, data.rows and data.vw; return rows, columns, nonzeros, features to keep."""
     stream = next((s for s in STREAMS if s.name == name), None)
     text = folder / "data.svm"
     if stream is not None:
@@ -99,7 +99,7 @@ def prepared(name: str, folder: Path) -> tuple[int, int, int, int]:
 
 
 def reading(folder: Path, n_rows: int, nonzeros: int) -> list[dict[str, Any]]:
-    """The table about reading; MB are those of the text, or of the store."""
+    """Return the table for reading; MB is the size of the text or of the store."""
     text, store = folder / "data.svm", RowStore(folder / "data.rows")
     sizes = text.stat().st_size / 1e6, store.info().details["bytes"] / 1e6
     ours = timed_in_turn(
@@ -111,8 +111,9 @@ def reading(folder: Path, n_rows: int, nonzeros: int) -> list[dict[str, Any]]:
     lines = []
     for what, size, (wall, cpu) in zip(names, (*sizes, sizes[0]), (*ours, theirs), strict=True):
         lines.append({
-            "reading": what, "wall s": wall, "CPU s": cpu, "CPU ns a nonzero": cpu / nonzeros * 1e9,
-            "MB/s": size / wall, "rows/s": n_rows / wall, "bytes a nonzero": size * 1e6 / nonzeros,
+            "reading": what, "wall s": wall, "CPU s": cpu,
+            "CPU ns per nonzero": cpu / nonzeros * 1e9, "MB/s": size / wall,
+            "rows/s": n_rows / wall, "bytes per nonzero": size * 1e6 / nonzeros,
         })  # fmt: skip
     for line in lines:
         for clock in ("CPU", "wall"):
@@ -121,7 +122,7 @@ def reading(folder: Path, n_rows: int, nonzeros: int) -> list[dict[str, Any]]:
 
 
 def learning(folder: Path, n_rows: int, nonzeros: int, kept: int) -> list[dict[str, Any]]:
-    """The table about learning from blocks that are in memory."""
+    """Return the table for learning from blocks in memory."""
     blocks = list(RowStore(folder / "data.rows").batches())
 
     def learned(make: Callable[[], Any]) -> None:
@@ -141,16 +142,16 @@ def learning(folder: Path, n_rows: int, nonzeros: int, kept: int) -> list[dict[s
     theirs = lines[-1][2]
     return [
         {
-            "learner": name, "wall s": wall, "CPU s": cpu, "CPU ns a nonzero": cpu / nonzeros * 1e9,
-            "rows/s": n_rows / wall, "target": TARGETS.get(name, ""),
-            "times SGDClassifier's speed (CPU)": theirs / cpu,
+            "learner": name, "wall s": wall, "CPU s": cpu,
+            "CPU ns per nonzero": cpu / nonzeros * 1e9, "rows/s": n_rows / wall,
+            "target": TARGETS.get(name, ""), "times SGDClassifier's speed (CPU)": theirs / cpu,
         }
         for name, wall, cpu in lines
     ]  # fmt: skip
 
 
 def trained(what: str, folder: str, name: str, kept: int) -> dict[str, Any]:
-    """One training run, in a process of its own: seconds and memory beyond what was there."""
+    """Do one training run in its own process; return seconds and additional memory."""
     place = Path(folder)
 
     def run(stem: str) -> None:
@@ -164,7 +165,7 @@ def trained(what: str, folder: str, name: str, kept: int) -> dict[str, Any]:
             SGDClassifier(loss="hinge").partial_fit(X, y, classes=[-1, 1])
         else:
             path = place / f"{stem}.{'rows' if what == 'row store' else 'svm'}"
-            # Labels that are not given are looked up first, which is another pass over the text.
+            # Without given labels, another pass over the text finds them first.
             classes = None if what == "text, labels not given" else [-1, 1]
             getattr(tamis, name)(kept, **LEARNERS[name]).fit_stream(path, classes=classes)
 
@@ -177,7 +178,7 @@ def trained(what: str, folder: str, name: str, kept: int) -> dict[str, Any]:
 
 
 def training(folder: Path, nonzeros: int, kept: int) -> list[dict[str, Any]]:
-    """The table about reading and learning together."""
+    """Return the table for reading and learning together."""
     runs = [("text", n) for n in ("SOFS", "PET", "FOFS")]
     runs += [("text, labels not given", "SOFS"), ("row store", "SOFS")]
     runs += [("scikit-learn", "SGDClassifier")]
@@ -186,7 +187,7 @@ def training(folder: Path, nonzeros: int, kept: int) -> list[dict[str, Any]]:
 
         runs += [("VW", "hinge, 24 bits")]
     except ImportError:
-        print("vowpalwabbit is not installed: left out", flush=True)
+        print("vowpalwabbit is not installed, skipped", flush=True)
     lines = []
     for what, name in runs:
         found = in_own_process(
@@ -206,7 +207,7 @@ def main() -> None:
     report = Report("instances_text", __doc__)
     for name in (*(stream.name for stream in STREAMS), *REAL):
         if name in REAL and not (SHARED / name).is_dir():
-            report.note(f"{name}: not here, left out")
+            report.note(f"{name}: not available, skipped")
             continue
         with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
             place = Path(folder)

@@ -1,7 +1,7 @@
 """MergedSOFS against one sequential pass of SOFS, on X1 and news20: accuracy, and time of a shard.
 
-`CPU s, longest shard` is what one of so many machines would need for its share of the rows; merging
-comes on top. Accuracy is on rows that were not learned from.
+`CPU s, longest shard` is the time for one of several machines to learn its share of the rows;
+merging comes on top. Accuracy is on held-out rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def x1() -> tuple[Any, Any, Any, Any]:
 
 
 def news20() -> tuple[Any, Any, Any, Any]:
-    """Rows in an order of their own, a quarter of them to test on."""
+    """Return rows in random order, a quarter of them for testing."""
     try:
         X, y = load_real("news20_rebuilt")
     except OSError:
@@ -62,7 +62,7 @@ def line(name: str, data: tuple[Any, Any, Any, Any], shards: int) -> dict[str, A
     return {
         "learner": f"MergedSOFS, {shards} shards" if shards else "SOFS",
         "test accuracy %": f"{100 * model.score(X_test, y_test):.2f}",
-        "mistakes on the way": model.work_["mistakes"],
+        "mistakes before learning": model.work_["mistakes"],
         "updates": model.work_["updates"],
         "CPU s, longest shard": max(seconds),
         "CPU s, merging": merging if shards else 0.0,

@@ -22,7 +22,7 @@ SELECTORS = (OFSA3M, OFSDensity)
 
 
 def data(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normal columns, one in a hundred of which knows something of the class."""
+    """Return normal columns, one in a hundred of which is informative."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n_rows)
     X = np.asfortranarray(rng.normal(size=(n_rows, n_columns)))
@@ -45,7 +45,7 @@ def straightforward(X: np.ndarray, y: np.ndarray) -> float:
 
 
 def update_against_recomputation(n_rows: int = 500) -> list[dict[str, Any]]:
-    """Trying one more feature with `kept` others: ours, ours from nothing, and plain SciPy."""
+    """Time adding one feature to `kept` others: our update, our recomputation, and plain SciPy."""
     X, y = data(n_rows, max(KEPT) + 1)
     block, lines = ColumnBlock.of(X), []
     for kept in KEPT:
@@ -54,7 +54,7 @@ def update_against_recomputation(n_rows: int = 500) -> list[dict[str, Any]]:
         for column in columns[:-1]:
             held.add(column)
 
-        def anew(columns: list[Any] = columns) -> float:
+        def recompute(columns: list[Any] = columns) -> float:
             space = Neighbourhoods(Target.of(y), "gap")
             for column in columns:
                 space.add(column)
@@ -64,18 +64,18 @@ def update_against_recomputation(n_rows: int = 500) -> list[dict[str, Any]]:
             return held.dependency(plus=column).value
 
         part = np.ascontiguousarray(X[:, : kept + 1])
-        assert anew() == update()
+        assert recompute() == update()
         assert abs(update() - straightforward(part, y)) < 1e-12
         tried, ours, scipy = best_of(
-            ROUNDS, update, anew, lambda part=part: straightforward(part, y)
+            ROUNDS, update, recompute, lambda part=part: straightforward(part, y)
         )
         lines.append(
             {
                 "kept": kept,
                 "ms, one update": tried * 1e3,
-                "ms, all anew": ours * 1e3,
+                "ms, recomputed": ours * 1e3,
                 "ms, SciPy": scipy * 1e3,
-                "all anew / update": ours / tried,
+                "recomputed / update": ours / tried,
                 "SciPy / update": scipy / tried,
             }
         )
@@ -83,14 +83,14 @@ def update_against_recomputation(n_rows: int = 500) -> list[dict[str, Any]]:
 
 
 def one_set(rule: str, n_rows: int) -> dict[str, Any]:
-    """Trying a third feature with two others, which is what each feature costs that gets so far."""
+    """Time adding a third feature to two others, the cost of a feature that passes a test."""
     X, y = data(n_rows, 3)
     held, block = Neighbourhoods(Target.of(y), rule), ColumnBlock.of(X)
     columns = [held.ready(block, j) for j in range(3)]
     held.add(columns[0])
     held.add(columns[1])
     (seconds,) = best_of(ROUNDS, lambda: held.dependency(plus=columns[2]))
-    return {"rows": n_rows, "ms": seconds * 1e3, "ns a pair": seconds / n_rows**2 * 1e9}
+    return {"rows": n_rows, "ms": seconds * 1e3, "ns per pair": seconds / n_rows**2 * 1e9}
 
 
 def measure(selector: type, n_rows: int, n_columns: int) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def measure(selector: type, n_rows: int, n_columns: int) -> dict[str, Any]:
         "rows": n_rows,
         "columns": n_columns,
         "seconds": seconds,
-        "us a column": seconds / n_columns * 1e6,
+        "us per column": seconds / n_columns * 1e6,
         "kept": len(found.kept_),
         "sets tried": found.work_["set_dependencies"],
     }
@@ -110,7 +110,7 @@ def measure(selector: type, n_rows: int, n_columns: int) -> dict[str, Any]:
 
 def main() -> None:
     report = Report("neighbourhood", __doc__)
-    report.table("One feature more, 500 rows", update_against_recomputation())
+    report.table("One more feature, 500 rows", update_against_recomputation())
     for rule in ("gap", "density falls"):
         sets = [one_set(rule, rows) for rows in ROWS]
         report.table(f"One set, {rule}, growing rows", sets)

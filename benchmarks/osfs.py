@@ -1,9 +1,8 @@
-"""OSFS and Fast-OSFS: tests a second against plain NumPy and SciPy, the papers' sets, growth.
+"""OSFS and Fast-OSFS: tests per second against plain NumPy and SciPy, the papers' sets, growth.
 
-The plain test is what one writes with NumPy in a few lines: `bincount` and `chi2.sf`, or the
-inverse of a correlation matrix and `norm.sf`. Both run over the same sets in the same order, and
-give the same p-values. The papers' seconds are those of their authors' programs on desktops of
-their time.
+The plain test is a few lines of NumPy: `bincount` and `chi2.sf`, or the inverse of a correlation
+matrix and `norm.sf`. Both run over the same sets in the same order and give the same p-values. The
+papers' seconds are those of the authors' programs on desktops of their time.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from tamis.sources.arrays.synthetic import SparseStream
 ROUNDS = 3
 #: Candidates for a set; all sets of up to three are tried.
 CANDIDATES = 12
-#: What we set out to reach: so many times faster a test than the plain one.
+#: Target: this many times faster per test than the plain one.
 TARGET = 20
-#: Seconds that papers print for Fast-OSFS (or the slowest and fastest of several).
+#: Printed seconds of Fast-OSFS (or the fastest and slowest of several).
 PAPERS = {"dorothea": "34 to 375", "thrombin": "18,576"}
 COLUMNS = (1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000)
-#: OSFS asks about every kept feature again whenever one comes: fewer columns will do.
+#: OSFS tests every kept feature again whenever one arrives, so it gets fewer columns.
 FEWER = (1_000, 4_000, 16_000, 64_000)
 ROWS = (1_000, 4_000, 16_000, 64_000)
 
@@ -78,7 +77,8 @@ def measure_tests(kind: str, n_rows: int) -> dict[str, Any]:
     if kind == "G-squared":
         X, y = table_of_codes(n_rows, CANDIDATES + 1, levels=3)
         X[:, -1] = np.where(rng.random(n_rows) < 0.6, y, X[:, -1])
-        measure: Any = GSquared(alpha=1 - 1e-9, unreliable="skip")  # nothing separates: all sets
+        # nothing separates, so all sets are tried
+        measure: Any = GSquared(alpha=1 - 1e-9, unreliable="skip")
         plain = plain_g_squared(X.astype(np.int64), y.astype(np.int64))
     else:
         y = rng.integers(0, 2, n_rows)
@@ -106,8 +106,8 @@ def measure_tests(kind: str, n_rows: int) -> dict[str, Any]:
         "test": kind,
         "rows": n_rows,
         "tests": len(sets),
-        "ours us a test": ours_seconds / len(sets) * 1e6,
-        "plain us a test": plain_seconds / len(sets) * 1e6,
+        "ours us per test": ours_seconds / len(sets) * 1e6,
+        "plain us per test": plain_seconds / len(sets) * 1e6,
         "times faster": ratio,
         f"target {TARGET}": "met" if ratio >= TARGET else "MISSED",
     }

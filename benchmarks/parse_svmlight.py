@@ -1,6 +1,6 @@
 """Reading svmlight text and turning it into columns, against scikit-learn and scipy in one run.
 
-The data: news20 from the shared folder beside the project or, where that is absent, a generated
+The data: news20 from the shared folder next to the project or, if that is missing, a generated
 matrix of the same shape.
 """
 
@@ -24,7 +24,7 @@ from tamis.sources.text.svmlight_rows import SvmlightSource
 
 ROUNDS = 3
 
-#: Run in a process of its own, so that the peak is that of the transposition.
+#: Run in a new process, so that the peak is that of the transposition.
 TRANSPOSE = """
 import sys, time
 from tamis.sources.text.svmlight_rows import SvmlightSource
@@ -56,7 +56,7 @@ def data() -> tuple[str, Any, Any]:
 
 
 def transpose(folder: str, text: str, memory: int) -> tuple[float, float, float]:
-    """Write a column store in a fresh process: seconds, MB of memory before, and at the peak."""
+    """Write a column store in a new process; return seconds, MB before, and MB at the peak."""
     small = os.path.join(folder, "small.svm")
     Path(small).write_text("1 1:1 2:1 3:1\n" * 3000)
     out = os.path.join(tempfile.mkdtemp(dir=folder), "a.cols")
@@ -67,7 +67,7 @@ def transpose(folder: str, text: str, memory: int) -> tuple[float, float, float]
 
 
 def reading(text: str, size: float) -> list[dict[str, Any]]:
-    """The table about text to a matrix of rows."""
+    """Return the table for reading text into a matrix."""
     theirs, ours = best_of(ROUNDS, lambda: load_svmlight_file(text), SvmlightSource(text).load)
     return [
         {"reading": name, "seconds": seconds, "MB/s": size / seconds, "ratio": theirs / seconds}
@@ -76,7 +76,7 @@ def reading(text: str, size: float) -> list[dict[str, Any]]:
 
 
 def turning(folder: str, text: str, size: float, matrix: Any) -> list[dict[str, Any]]:
-    """The table about rows to columns; memory is of the process, and before the work begins."""
+    """Return the table for transposing; memory is that of the process, at the peak and before."""
     (in_memory,) = best_of(ROUNDS, matrix.tocsc)
     rows = []
     for label, memory in (("2 GB", 2_000_000_000), ("50 MB", 50_000_000)):

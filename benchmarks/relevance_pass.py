@@ -1,7 +1,7 @@
 """The relevance pass alone, against numpy summing the same arrays and against scikit-learn.
 
-Reading is the limit: numpy adding up the three arrays of the matrix is a pass over the same memory
-that does next to nothing, and the pass should cost a small multiple of it.
+Reading memory is the limit: summing the three arrays of the matrix with numpy reads the same memory
+and does almost nothing else. Our pass should cost a small multiple of it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tamis.measures.measure import Measure, Strength
 from tamis.sources.arrays.in_memory import MemorySource
 
 ROUNDS = 5
-#: What we set out to reach: at most so many times numpy's sums, with all cores idle.
+#: Target: at most this many times numpy's sums, with all cores idle.
 TARGET = 5
 
 
 def relevance_pass(measure: Measure, X: Any, y: Any) -> Callable[[], None]:
-    """The pass as the engine makes it: block after block into room that is used again."""
+    """The pass as the engine does it: block by block, into reused memory."""
     target = Target.of(y)
     room = Strength.room(max(block.width for block in MemorySource(X).columns()))
 
@@ -67,7 +67,7 @@ def against_sums(paper: str) -> dict[str, Any]:
 
 
 def against_sklearn() -> list[dict[str, Any]]:
-    """The table against scikit-learn; it gets the layout that it is faster with."""
+    """Return the table against scikit-learn, which gets its faster layout."""
     rows, y = zipf_matrix(5_000, 1_000_000, 1_500)
     rows = rows.astype(np.float64)
     columns = rows.tocsc()
@@ -102,8 +102,8 @@ def against_sklearn() -> list[dict[str, Any]]:
 def main() -> None:
     report = Report("relevance_pass", __doc__)
     report.note(
-        f"{thread_count()} threads; the target is meant for idle cores, and a busy one costs up to "
-        "twice the time: look at the load"
+        f"{thread_count()} threads; the target is for idle cores; a busy one costs up to "
+        "twice the time: check the load"
     )
     report.table("Against numpy's sums", [against_sums(paper) for paper in WORKLOADS])
     report.table("Against scikit-learn, 5,000 x 1,000,000", against_sklearn())

@@ -27,7 +27,7 @@ def measure(name: str, X: Any, y: Any) -> dict[str, Any]:
         "kept": len(strict.kept_),
         "pair values": strict.work_["pair_values"],
         "seconds": seconds,
-        "ns a pair": seconds / max(1, strict.work_["pair_values"]) * 1e9,
+        "ns per pair": seconds / max(1, strict.work_["pair_values"]) * 1e9,
         "alpha=0.01 s": seconds_tested,
         "alpha=0.01 kept": len(tested.kept_),
     }

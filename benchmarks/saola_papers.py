@@ -1,9 +1,9 @@
 """SAOLA from memory on the data its papers timed, against the seconds they print.
 
-The papers' seconds were taken on other machines, and with the gate "information above 0"
-(saola_paper_gate has that one); here the gate is a test, as ``SAOLA()`` picks it. Where a set
-cannot be had any more, a real one of about the same shape stands for it. Each runs in a process
-of its own, so that its peak of memory is its own.
+The papers' seconds were measured on other machines, and with the gate "information above 0" (see
+saola_paper_gate); here the gate is a test, as picked by ``SAOLA()``. Data sets that are no longer
+available are replaced by real ones of about the same shape. Each runs in its own process, so that
+its peak memory is measured separately.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks._harness import Report, best_of, clear_peak, in_own_process, pea
 from tamis import SAOLA
 
 ROUNDS = 3
-#: What we set out to reach: so many times faster than the papers print.
+#: Target: this many times faster than printed in the papers.
 TARGET = 100
 
 

@@ -1,7 +1,7 @@
 """SFS-FI against a plain NumPy one, on dorothea, and how its time grows.
 
-The peer is the rule in a few lines of NumPy: for each newcomer and each kept column one bincount
-of the three codes together. Same rule, same answer.
+The peer is the rule in a few lines of NumPy, with one bincount of the three codes per pair of new
+and kept columns. It must give the same result.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def against_plain(name: str, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> dict[s
         "same answer": sel.kept_.tolist() == theirs,
         "terms": pairs,
         "tamis s": ours_s,
-        "ns a term": ours_s / pairs * 1e9,
+        "ns per term": ours_s / pairs * 1e9,
         "plain s": peer_s,
         "ratio": peer_s / ours_s,
     }
@@ -121,8 +121,8 @@ def main() -> None:
     corrections = (None, "miller-madow", "significant")
     report.table(f"On {name}", [on_dorothea(X, y, correction) for correction in corrections])
     report.note(
-        f"Without a correction only the first {SOME:,} columns: half of what is irrelevant alone "
-        "has a gain above 0 by chance and is kept, so that the time grows with the square."
+        f"Without a correction only the first {SOME:,} columns: half of the features that are "
+        "irrelevant alone have a gain above 0 by chance and are kept; time grows quadratically."
     )
     grow(report, lambda X, y: SFSFI(correction="significant").fit(X, y))
     report.save()

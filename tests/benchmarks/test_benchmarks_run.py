@@ -41,7 +41,7 @@ def test_an_unknown_name_is_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(SystemExit):
         run(["growth", "nonsense"])
-    assert "no benchmark is called 'nonsense'" in capsys.readouterr().err
+    assert "unknown benchmark 'nonsense'" in capsys.readouterr().err
 
 
 def test_best_of_takes_jobs_in_turn_after_one_round_of_warm_up() -> None:
