@@ -298,7 +298,7 @@ def test_source(maker: str, check: Callable[[Any], None], tmp_path: Path) -> Non
 # --- the names -----------------------------------------------------------------------------------
 
 
-def test_every_public_selector_has_a_word_on_the_command_line() -> None:
+def test_every_public_selector_has_a_name_on_the_command_line() -> None:
     assert set(BY_METHOD.values()) == {cls.rule for cls in public(ColumnEstimator)}
     assert all(name == rule.name for name, rule in BY_METHOD.items())
     for cls in public(ColumnEstimator):

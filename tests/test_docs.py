@@ -36,7 +36,7 @@ def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_snippets_print_what_they_say(
+def test_python_snippets_print_the_output_shown(
     page: Path, in_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "\n".join(b for b in blocks(page, "python") if ">>>" in b)
@@ -45,10 +45,10 @@ def test_python_snippets_print_what_they_say(
     monkeypatch.setitem(sys.modules, module.__name__, module)
     test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     test.globs = module.__dict__
-    said: list[str] = []
+    messages: list[str] = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
-    runner.run(test, out=said.append, clear_globs=False)
-    assert not said, "".join(said)
+    runner.run(test, out=messages.append, clear_globs=False)
+    assert not messages, "".join(messages)
 
 
 def console_sessions() -> list[tuple[str, str]]:
@@ -56,7 +56,7 @@ def console_sessions() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "session"), console_sessions())
-def test_commands_print_what_they_say(page: str, session: str, in_tmp: Path) -> None:
+def test_commands_print_the_output_shown(page: str, session: str, in_tmp: Path) -> None:
     steps = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
     assert steps, f"{page}: a console block without a command"
     scripts = str(Path(sys.executable).parent)
@@ -85,19 +85,19 @@ def commands_shown() -> list[tuple[str, str]]:
     return found
 
 
-def test_commands_that_are_shown_have_the_options_they_show() -> None:
+def test_commands_in_the_pages_use_existing_options() -> None:
     shown = commands_shown()
     for where, line in shown:
         name, *words = shlex.split(line, comments=True)[1:]
         assert name in COMMANDS, f"{where}: {line}"
         params = LazyGroup().get_command(CONTEXT, name).params
         known = {option for param in params for option in (*param.opts, *param.secondary_opts)}
-        asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
-        assert asked <= known | {"--help"}, f"{where}: {line}"
+        used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+        assert used <= known | {"--help"}, f"{where}: {line}"
     assert len(shown) > 50
 
 
-def test_code_shown_as_the_real_thing_is_the_real_thing() -> None:
+def test_code_quoted_from_the_source_matches_it() -> None:
     shown = 0
     for page in PAGES:
         found = re.findall(
@@ -111,7 +111,7 @@ def test_code_shown_as_the_real_thing_is_the_real_thing() -> None:
     assert shown, "docs/add-a-selector.md shows a real class"
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_resolve() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
@@ -140,7 +140,7 @@ def links_to_sections() -> list[tuple[Path, str, Path, str]]:
     ]
 
 
-def test_links_to_sections_lead_somewhere() -> None:
+def test_links_to_sections_resolve() -> None:
     for page, _, target, name in links_to_sections():
         assert name in sections(target), f"{page.name} links to {target.name}#{name}"
 

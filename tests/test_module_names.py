@@ -44,12 +44,12 @@ def test_no_name_occurs_twice_in_a_kind_of_mirror() -> None:
         assert len(set(names)) == len(names)
 
 
-def test_no_name_hides_a_module_of_python_or_of_a_dependency() -> None:
+def test_no_name_shadows_a_module_of_python_or_of_a_dependency() -> None:
     # The commands are `tamis select` and `tamis compare`, whatever Python calls its modules.
     taken = sys.stdlib_module_names | set(packages_distributions()) - {"tamis"}
     hiding = [p for p in modules() if p.stem in taken and p.parent.name != "cli"]
     assert [str(path.relative_to(ROOT)) for path in hiding] == []
 
 
-def test_what_is_still_to_do_is_there() -> None:
+def test_the_names_still_to_change_exist() -> None:
     assert [place for place in TO_DO if not (ROOT / place).exists()] == []

@@ -25,7 +25,7 @@ ROLES = {"streaming": FeatureStreamSelector, "batch": BatchSelector, "online": O
 
 
 @pytest.mark.parametrize("name", [*METHODS, *LEARNERS])
-def test_a_method_is_what_its_entry_says(name):
+def test_a_method_matches_its_entry(name):
     entry = METHODS[name] if name in METHODS else LEARNERS[name]
     kind = load(entry.where)
     assert issubclass(getattr(kind, "machinery", kind), ROLES[entry.role])
@@ -57,7 +57,7 @@ def load_module(name):
     return sys.modules[name]
 
 
-def test_measures_encoders_and_formats_are_what_their_entries_say():
+def test_measures_encoders_and_formats_match_their_entries():
     for name, where in MEASURES.items():
         assert load(where).name == name
     for name, where in ENCODERS.items():
@@ -69,7 +69,7 @@ def test_measures_encoders_and_formats_are_what_their_entries_say():
     assert COMMIT_EVERY == EVERY
 
 
-def test_public_names_are_all_there():
+def test_all_public_names_exist():
     assert tamis.__all__ == ["__version__", *sorted(PUBLIC)]
     for name in tamis.__all__:
         assert getattr(tamis, name) is not None
@@ -107,7 +107,7 @@ def test_the_readme_has_the_tables_of_methods_and_learners():
     ]
 
 
-def test_the_reference_says_what_the_registry_and_the_docstrings_say():
+def test_the_reference_matches_the_registry_and_the_docstrings():
     """If this fails, `make reference` writes the page anew."""
     path = ROOT.parents[1] / "docs" / "reference.py"
     spec = importlib.util.spec_from_file_location("reference", path)

@@ -36,7 +36,7 @@ def test_help_lists_them() -> None:
         assert description in shown
 
 
-def test_an_unknown_name_is_refused_before_anything_runs(
+def test_an_unknown_name_is_rejected_before_anything_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
@@ -44,7 +44,7 @@ def test_an_unknown_name_is_refused_before_anything_runs(
     assert "unknown benchmark 'nonsense'" in capsys.readouterr().err
 
 
-def test_best_of_takes_jobs_in_turn_after_one_round_of_warm_up() -> None:
+def test_best_of_alternates_jobs_after_one_warm_up_round() -> None:
     calls: list[str] = []
     seconds = _harness.best_of(2, lambda: calls.append("a"), lambda: calls.append("b"))
     assert calls == ["a", "b"] * 3
@@ -78,7 +78,7 @@ def test_report_writes_markdown_and_json(
     assert "So it goes." in content["notes"]
 
 
-def test_a_process_of_its_own_answers() -> None:
+def test_a_separate_process_returns_the_result() -> None:
     assert _harness.in_own_process("math", "hypot", 3, 4) == 5.0
 
 
@@ -87,7 +87,7 @@ def test_peak_is_a_size() -> None:
     assert not _harness.peak_megabytes() <= 0
 
 
-def test_generated_rows_have_the_shape_asked_for() -> None:
+def test_generated_rows_have_the_requested_shape() -> None:
     X, y = _data.zipf_matrix(200, 5_000, 30)
     assert X.shape == (200, 5_000)
     assert set(X.data.tolist()) == {1}
@@ -99,7 +99,7 @@ def test_generated_rows_have_the_shape_asked_for() -> None:
     assert (again != X).nnz == 0
 
 
-def test_generated_codes_have_the_shape_asked_for() -> None:
+def test_generated_codes_have_the_requested_shape() -> None:
     X, y = _data.table_of_codes(50, 7)
     assert X.shape == (50, 7)
     assert X.min() >= 0

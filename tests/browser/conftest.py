@@ -36,7 +36,7 @@ def browser():
 @pytest.fixture
 def look(browser):
     """Open a page, and see to it that it has asked for nothing and complained of nothing."""
-    contexts, troubles, asked = [], [], []
+    contexts, troubles, requests = [], [], []
 
     def opened(url, width=1440, scheme="light", picture=None):
         context = browser.new_context(
@@ -47,7 +47,7 @@ def look(browser):
         page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("dialog", lambda d: (troubles.append(f"a script says {d.message}"), d.dismiss()))
-        page.on("request", lambda r: asked.append(r.url))
+        page.on("request", lambda r: requests.append(r.url))
         page.goto(url)
         # Not by wait_for_function: to look again it evaluates text, which the pages do not allow.
         page.locator("main section").first.wait_for(state="attached")
@@ -61,4 +61,4 @@ def look(browser):
     for context in contexts:
         context.close()
     assert troubles == []
-    assert {url for url in asked if not url.startswith(("file:", "http://127.0.0.1:"))} == set()
+    assert {url for url in requests if not url.startswith(("file:", "http://127.0.0.1:"))} == set()

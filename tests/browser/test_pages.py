@@ -37,7 +37,7 @@ def url(run, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_the_page_loads_without_a_complaint_at_every_size(look, url, width, scheme):
+def test_the_page_loads_without_errors_at_every_size(look, url, width, scheme):
     page = look(url, width, scheme, picture="run")
     titles = page.locator("main h2").all_inner_texts()
     assert titles[:3] == ["At a glance", "Kept features", "Where features went"]
@@ -54,7 +54,7 @@ def test_search_finds_a_feature_and_clicking_shows_its_evidence(look, url, run):
     assert page.locator("#evidence").inner_text() == run.why(name)
 
 
-def test_the_graph_is_walked_by_clicking_and_by_keyboard(look, run, url):
+def test_the_graph_can_be_navigated_by_mouse_and_keyboard(look, run, url):
     page = look(url)
     page.locator("#feature-search").fill("x6")
     page.locator("#feature-search").press("Enter")
@@ -65,13 +65,13 @@ def test_the_graph_is_walked_by_clicking_and_by_keyboard(look, run, url):
     assert page.locator("#evidence").inner_text() != first
 
 
-def test_what_is_not_on_the_page_says_how_to_ask(look, url):
+def test_features_not_on_the_page_show_the_command_to_use(look, url):
     page = look(url)
     page.locator("#feature-search").fill("no such feature")
     assert page.get_by_text("ask with: tamis why run FEATURE").is_visible()
 
 
-def test_a_table_sorts_and_says_so(look, url, run):
+def test_a_table_sorts_and_shows_the_order(look, url, run):
     page = look(url)
     table = page.locator("section", has=page.locator("h2", has_text="Kept features"))
     head = table.locator("th", has_text="relevance")
@@ -81,7 +81,7 @@ def test_a_table_sorts_and_says_so(look, url, run):
     assert table.locator("tbody tr td").first.inner_text() == weakest
 
 
-def test_every_picture_has_words_and_a_table_behind_it(look, url):
+def test_every_plot_has_a_description_and_a_table(look, url):
     page = look(url)
     for picture in page.locator("main [role=img]").all():
         assert len(picture.get_attribute("aria-label")) > 10
@@ -91,7 +91,7 @@ def test_every_picture_has_words_and_a_table_behind_it(look, url):
     page.locator("details[open] table").wait_for()  # made when asked for
 
 
-def test_everything_that_can_be_pressed_can_be_reached_with_tab(look, url):
+def test_all_controls_can_be_reached_with_tab(look, url):
     page = look(url)
     reachable = page.evaluate(
         "[...document.querySelectorAll('button, summary, input, a, [role=button]')]"

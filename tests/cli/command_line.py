@@ -42,6 +42,6 @@ class CommandLine:
             main.run()
         except SystemExit as stop:
             code = stop.code or 0
-        said = self._capsys.readouterr()
+        message = self._capsys.readouterr()
         # A fresh clone compiles during the first tests, and says so.
-        return Outcome(code, said.out, said.err.replace(f"{COMPILING}\n", ""))
+        return Outcome(code, message.out, message.err.replace(f"{COMPILING}\n", ""))

@@ -25,7 +25,7 @@ def kept(folder):
         return list(csv.DictReader(file))
 
 
-def test_select_writes_a_folder_and_says_what_it_kept(tamis, svm, tmp_path):
+def test_select_writes_a_folder_and_prints_what_it_kept(tamis, svm, tmp_path):
     done = tamis("select", "t.svm", "--out", "run")
     assert done.code == 0
     assert sorted(os.listdir(tmp_path)) == ["run", "t.svm"]
@@ -60,7 +60,7 @@ def test_run_json_records_the_command_the_file_and_the_times(tamis, svm, tmp_pat
     assert facts["work"]["features"] == 30
 
 
-def test_the_column_store_is_used_again_and_another_base_is_not_mixed_up(tamis, svm, tmp_path):
+def test_the_column_store_is_reused_only_for_the_same_index_base(tamis, svm, tmp_path):
     little = ("--memory", "10KB")  # too little to hold the columns
     first = tamis("select", "t.svm", "--out", "a", *little)
     assert "t.svm is stored by rows, so it was turned into the column store " in first.err
@@ -106,7 +106,7 @@ def test_the_measure_is_the_one_requested(tamis, svm, options, measure):
     assert "because it was given" in done.out
 
 
-def test_force_replaces_a_run_and_quiet_says_nothing(tamis, svm, tmp_path):
+def test_force_replaces_a_run_and_quiet_prints_nothing(tamis, svm, tmp_path):
     tamis("select", "t.svm", "--out", "run")
     done = tamis("select", "t.svm", "--out", "run", "--force", "--quiet", "--threshold", "0.5")
     assert (done.code, done.out, done.err) == (0, "", "")
@@ -121,7 +121,7 @@ def test_width_and_threads_do_not_change_a_byte_of_the_log(tamis, svm, tmp_path)
     assert len(logs) == 1
 
 
-def test_why_answers_for_each_feature(tamis, svm):
+def test_why_explains_each_feature(tamis, svm):
     tamis("select", "t.svm", "--out", "run")
     done = tamis("why", "run/", "20", "21", "5")
     assert (done.code, done.err) == (0, "")
@@ -145,7 +145,7 @@ def test_odd_names_stay_on_their_line_and_move_no_cursor(tamis, tmp_path):
     assert "\x1b" not in done.out
 
 
-def test_info_tells_what_a_file_a_store_and_a_run_hold(tamis, svm):
+def test_info_describes_a_file_a_store_and_a_run(tamis, svm):
     tamis("select", "t.svm", "--out", "run")
     tamis("convert", "t.svm", "t.svm.cols")
     for path, facts in {
@@ -165,8 +165,8 @@ def test_convert_writes_a_store_and_replaces_it_only_by_force(tamis, svm):
     assert done.code == 0
     stored = library.open(svm).load()[0].nnz
     assert done.out == f"wrote s.cols: 200 rows, 30 columns, {stored:,} stored values\n"
-    said = tamis("convert", "t.svm", "s.cols").one_sentence()
-    assert said == "s.cols already exists; choose another name, or use --force (force=True)"
+    message = tamis("convert", "t.svm", "s.cols").one_sentence()
+    assert message == "s.cols already exists; choose another name, or use --force (force=True)"
     assert tamis("convert", "t.svm", "s.cols", "--force").code == 0
     quiet = tamis("convert", "t.svm", "s.cols", "--force", "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
@@ -237,7 +237,7 @@ def test_help_does_not_wait_for_the_numeric_libraries():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_reader_that_leaves_early_is_no_error(tmp_path, svm):
+def test_a_reader_that_stops_early_is_not_an_error(tmp_path, svm):
     there, here = os.pipe()
     os.close(there)
     done = subprocess.run(

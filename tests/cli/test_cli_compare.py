@@ -79,14 +79,14 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
         (("broken.svm",), None),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_one_sentence(tamis, files, words, sentence) -> None:
+def test_invalid_commands_give_one_sentence(tamis, files, words, sentence) -> None:
     (files / "broken.svm").write_text("1 1:0.5\n0 1:zero\n")
-    said = tamis("compare", *words, "--methods", "saola", "--out", "results").one_sentence()
+    message = tamis("compare", *words, "--methods", "saola", "--out", "results").one_sentence()
     if sentence is None:  # the readers' own words
-        assert said.startswith(words[0])
-        assert ("line 2" in said) == (words[0] == "broken.svm")
+        assert message.startswith(words[0])
+        assert ("line 2" in message) == (words[0] == "broken.svm")
     else:
-        assert said == sentence
+        assert message == sentence
     assert not (files / "results").exists()
 
 
@@ -104,7 +104,7 @@ def test_warnings_of_methods_are_printed(tamis, tmp_path) -> None:
     assert re.fullmatch(rf"warning: n, {method}: .* takes every value as .* \(3 folds\)", warning)
 
 
-def test_a_class_that_cannot_be_imported_says_where_to_put_it(tamis, files) -> None:
+def test_a_class_that_cannot_be_imported_explains_how_to_install_it(tamis, files) -> None:
     words = ("compare", "low.svm", "--methods", "my_lab:Mine", "--out", "results")
     assert tamis(*words).one_sentence() == (
         "there is no selector my_lab:Mine to import (No module named 'my_lab'); install its "
@@ -135,7 +135,7 @@ def test_ctrl_c_keeps_what_is_finished(files) -> None:
     assert os.listdir(files / "results") == ["cells"]
 
 
-def test_info_tells_what_was_compared(tamis, svm):
+def test_info_describes_a_comparison(tamis, svm):
     done = tamis("compare", "--data", "t.svm", "--methods", "saola,all", "--classifiers", "knn",
                  "--cv", "1x2", "--out", "results", "--quiet")  # fmt: skip
     assert done.code == 0, done.err

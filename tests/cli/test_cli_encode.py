@@ -39,7 +39,7 @@ def test_encode_and_missing(tamis, patients, tmp_path):
     assert record["missing"] == {"policy": "category", "gaps": 23, "columns": 1}
 
 
-def test_wrong_words_are_reported(tamis, patients, tmp_path):
+def test_wrong_options_are_reported(tamis, patients, tmp_path):
     words = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
     assert tamis(*words, "--bins", "3").one_sentence() == (
         "--bins is for --encode equal-width, equal-frequency or kmeans"
@@ -62,7 +62,7 @@ def rows(tmp_path):
     return path
 
 
-def test_tune_picks_what_was_not_given(tamis, rows, tmp_path):
+def test_tune_picks_the_parameters_that_were_not_given(tamis, rows, tmp_path):
     done = tamis("learn", rows, "-k", "6", "--tune", "200", "--out", tmp_path / "model")
     assert done.code == 0
     assert "tuned: gamma=" in done.err

@@ -61,7 +61,7 @@ def truncated(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "said"),
+    ("name", "make", "message"),
     [
         ("t.svm", no_file, "t.svm does not exist; check the path"),
         ("t.npz", no_file, "t.npz does not exist; check the path"),
@@ -88,14 +88,14 @@ def truncated(path):
         ("t.svm", text(b"-1 1:1\n1 4000000000:1\n"), "4000000001 columns need memory of at"),
     ],
 )  # fmt: skip
-def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
+def test_data_that_cannot_be_used(refused, tmp_path, name, make, message):
     make(tmp_path / name)
-    assert refused("select", name, "--out", "run").startswith(said)
-    assert refused("convert", name, "store").startswith(said)
+    assert refused("select", name, "--out", "run").startswith(message)
+    assert refused("convert", name, "store").startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ([], "Missing option '--out'; see tamis select --help"),
         (["--out", "run", "--method", "sieve"], "Invalid value for '--method': 'sieve' is not "),
@@ -124,58 +124,58 @@ def test_data_that_cannot_be_used(refused, tmp_path, name, make, said):
         (["--out", "r" * 300], "cannot be written (File name too long)"),
     ],
 )  # fmt: skip
-def test_options_that_cannot_be_meant(refused, svm, options, said):
-    assert said in refused("select", "t.svm", *options)
+def test_invalid_options(refused, svm, options, message):
+    assert message in refused("select", "t.svm", *options)
 
 
-def test_a_run_that_is_there_stays(refused, tamis, svm, tmp_path):
+def test_an_existing_run_stays(refused, tamis, svm, tmp_path):
     tamis("select", "t.svm", "--out", "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
-    said = refused("select", "t.svm", "--out", "run", "--threshold", "0")
-    assert said.startswith("run already exists; choose another name, or use --force")
+    message = refused("select", "t.svm", "--out", "run", "--threshold", "0")
+    assert message.startswith("run already exists; choose another name, or use --force")
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("labels", "options", "said"),
+    ("labels", "options", "message"),
     [
         ((1, 1, 1), [], "the target is 1 in every row, so no feature can tell anything"),
         ((0.5, 1.5, 2), ["--measure", "mutual_information"], "needs classes"),
     ],
 )
-def test_targets_that_do_not_fit_leave_nothing(tamis, tmp_path, labels, options, said):
+def test_targets_that_do_not_fit_leave_nothing(tamis, tmp_path, labels, options, message):
     lines = [f"{label} 1:{k % 2} 2:1\n" for k, label in enumerate(labels)]
     (tmp_path / "t.svm").write_text("".join(lines))
     done = tamis("select", "t.svm", "--out", "run", "--quiet", *options)
-    assert said in done.one_sentence()
+    assert message in done.one_sentence()
     assert sorted(os.listdir(tmp_path)) == ["t.svm"]
 
 
-def test_data_without_a_target_say_where_to_put_one(refused, tamis, tmp_path):
+def test_data_without_a_target_shows_how_to_add_one(refused, tamis, tmp_path):
     sp.save_npz("m.npz", sp.eye(5, format="csc"))
-    said = refused("select", "m.npz", "--out", "run")
-    assert said == (
+    message = refused("select", "m.npz", "--out", "run")
+    assert message == (
         "m.npz has no target; save one with numpy.save as m.y.npy beside it, or name the file that "
         "holds it with --y (y=)"
     )
     tamis("convert", "m.npz", "m.cols")
-    said = refused("select", "m.cols", "--out", "run")
-    assert said == "m.cols has no target; convert it again from data that has one"
+    message = refused("select", "m.cols", "--out", "run")
+    assert message == "m.cols has no target; convert it again from data that has one"
     np.save("m.y.npy", np.arange(4))
     assert "y has shape (4,) and" in refused("select", "m.npz", "--out", "run")
 
 
 def test_why_names_the_feature_it_does_not_know(refused, tamis, svm):
     tamis("select", "t.svm", "--out", "run")
-    said = refused("why", "run", "31")
-    assert said == "no feature is called '31' among the 30 seen; the first is called '1'"
+    message = refused("why", "run", "31")
+    assert message == "no feature is called '31' among the 30 seen; the first is called '1'"
     assert "no feature is called 'age'" in refused("why", "run", "age")
 
 
 def test_why_needs_a_run(refused, svm, tmp_path):
     for place in ("nothing", ".", "t.svm"):
-        said = refused("why", place, "1")
-        assert said == f"{place} is not a run folder; it has no run.json written by tamis select"
+        message = refused("why", place, "1")
+        assert message == f"{place} is not a run folder; it has no run.json written by tamis select"
     assert refused("why") == "Missing argument 'RUN'; see tamis why --help"
     assert "Missing argument 'FEATURE...'" in refused("why", "run")
 
@@ -201,7 +201,7 @@ def test_a_damaged_living_run_is_reported(refused, tamis, svm, tmp_path, command
     assert refused(*command).startswith("run is damaged (")
 
 
-def test_a_command_that_is_none(refused):
+def test_an_unknown_command(refused):
     assert refused("sieve") == "No such command 'sieve'; see tamis --help"
     assert "No such option" in refused("--fast")
 
@@ -209,8 +209,8 @@ def test_a_command_that_is_none(refused):
 def test_convert_needs_a_place(refused, svm):
     assert "the folder " in refused("convert", "t.svm", "a/b.cols")
     assert refused("convert", "t.svm") == "Missing argument 'STORE'; see tamis convert --help"
-    said = refused("convert", "t.svm", "t.svm", "--force")
-    assert said == "t.svm exists and is not a column store; it will not be replaced"
+    message = refused("convert", "t.svm", "t.svm", "--force")
+    assert message == "t.svm exists and is not a column store; it will not be replaced"
 
 
 def test_demo_needs_a_folder_to_write_to(refused, svm):
@@ -219,25 +219,25 @@ def test_demo_needs_a_folder_to_write_to(refused, svm):
 
 def test_an_option_of_another_format_is_reported(refused, tamis, tmp_path):
     sp.save_npz("m.npz", sp.eye(5, format="csc"))
-    said = refused("info", "m.npz", "--zero-based")
-    assert said == "m.npz: the npz reader has no option 'zero_based'"
+    message = refused("info", "m.npz", "--zero-based")
+    assert message == "m.npz: the npz reader has no option 'zero_based'"
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (MemoryError, 2, "there is not enough memory; try a smaller --width or --memory"),
         (KeyboardInterrupt, 130, "stopped; nothing was written but what an earlier step had fin"),
     ],
 )
-def test_what_stops_a_run_prints_no_traceback(tamis, svm, monkeypatch, error, code, said):
+def test_expected_failures_print_no_traceback(tamis, svm, monkeypatch, error, code, message):
     def stop(*_, **__):
         raise error
 
     monkeypatch.setattr("tamis.engine.selecting.select", stop)
     done = tamis("select", "t.svm", "--out", "run", "--quiet")
     assert (done.code, done.out) == (code, "")
-    assert done.err.startswith(f"tamis: {said}")
+    assert done.err.startswith(f"tamis: {message}")
     assert not os.path.exists("run")
 
 
@@ -252,7 +252,7 @@ def test_a_full_disk_under_standard_output_is_reported(tmp_path, svm):
     assert done.stderr == "tamis: No space left on device; fix that and try again\n"
 
 
-def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
+def test_an_internal_error_is_not_hidden(tamis, svm, monkeypatch):
     def bug(*_, **__):
         raise ZeroDivisionError("ours")
 
@@ -262,8 +262,8 @@ def test_a_bug_of_ours_is_not_hidden(tamis, svm, monkeypatch):
 
 
 def test_a_sentence_stays_on_one_line_whatever_the_name(refused):
-    said = refused("info", "two\nlines\x1b[2J.svm")
-    assert said == r"two\nlines\x1b[2J.svm does not exist; check the path"
+    message = refused("info", "two\nlines\x1b[2J.svm")
+    assert message == r"two\nlines\x1b[2J.svm does not exist; check the path"
 
 
 def test_parameters_are_values_where_they_can_be_and_words_otherwise():
@@ -286,7 +286,7 @@ def test_parameters_are_values_where_they_can_be_and_words_otherwise():
         parameters(("=1",))
 
 
-def test_every_command_named_is_there():
+def test_every_listed_command_exists():
     context = main.cli.make_context("tamis", [])
     assert [main.cli.get_command(context, name).name for name in main.COMMANDS] == list(
         main.COMMANDS

@@ -39,7 +39,7 @@ def data(tmp_path) -> Path:
     return tmp_path
 
 
-def test_learn_writes_a_model_and_says_how_it_went(tamis, data):
+def test_learn_writes_a_model_and_prints_a_summary(tamis, data):
     done = tamis("learn", "train.svm", "-k", "3", "--test", "test.svm", "--out", "model")
     assert done.code == 0, done.err
     kept, error, accuracy, wrote = done.out.splitlines()
@@ -58,7 +58,7 @@ def test_learn_writes_a_model_and_says_how_it_went(tamis, data):
     assert shown == pytest.approx(model.record["test"]["accuracy"], abs=1e-4)
 
 
-def test_predict_says_how_many_are_right_and_writes_them(tamis, data):
+def test_predict_prints_the_accuracy_and_writes_predictions(tamis, data):
     tamis("learn", "train.svm", "-k", "3", "--out", "model")
     done = tamis("predict", "model", "test.svm", "--out", "p.csv", "--scores")
     assert done.code == 0, done.err
@@ -88,7 +88,7 @@ def test_predictions_can_be_printed(tamis, data):
     )
 
 
-def test_three_classes_have_a_score_each(tamis, data):
+def test_three_classes_have_one_score_each(tamis, data):
     lines = Path("train.svm").read_text().splitlines()
     Path("three.svm").write_text("\n".join([*lines, *("2" + line[1:] for line in lines)]) + "\n")
     tamis("learn", "three.svm", "--method", "pet", "--eta", "0.1", "--out", "model")
@@ -98,28 +98,28 @@ def test_three_classes_have_a_score_each(tamis, data):
     assert header == ["row", "prediction", "score 0", "score 1", "score 2"]
 
 
-def test_labels_that_are_no_classes_are_left_out_of_the_accuracy(tamis, data):
+def test_labels_that_are_not_classes_are_left_out_of_the_accuracy(tamis, data):
     tamis("learn", "train.svm", "-k", "3", "--out", "model")
     lines = Path("test.svm").read_text().splitlines()
     Path("some.svm").write_text("\n".join(["9" + lines[0][1:], *lines[1:]]) + "\n")
-    said = tamis("predict", "model", "some.svm").out
+    message = tamis("predict", "model", "some.svm").out
     assert re.fullmatch(
-        r"accuracy [\d.]+% on 199 rows \(1 other has no class for a label\)\n", said
+        r"accuracy [\d.]+% on 199 rows \(1 other has no class for a label\)\n", message
     )
     Path("none.svm").write_text("\n".join("9" + line[1:] for line in lines) + "\n")
-    said = tamis("predict", "model", "none.svm").out
-    assert said == (
+    message = tamis("predict", "model", "none.svm").out
+    assert message == (
         "200 rows predicted; none has a label that is one of the classes\n"
         "they were not written; give --out FILE, or --out - to print them\n"
     )
 
 
-def test_bad_lines_are_counted_and_told_and_recorded(tamis, data):
+def test_bad_lines_are_counted_reported_and_recorded(tamis, data):
     lines = Path("train.svm").read_text().splitlines()
     lines[10], lines[20], lines[30] = "", "", "1 3:nan"
     Path("bad.svm").write_text("\n".join(lines) + "\n")
-    said = tamis("learn", "bad.svm", "--out", "model").one_sentence()
-    assert said == (
+    message = tamis("learn", "bad.svm", "--out", "model").one_sentence()
+    assert message == (
         "bad.svm, line 11 is empty; remove it, or pass over it with skip_bad_lines=True "
         "(--skip-bad-lines)"
     )
@@ -131,8 +131,8 @@ def test_bad_lines_are_counted_and_told_and_recorded(tamis, data):
     record = library.open_model("model").record
     assert record["bad_lines"] == {"empty": 2, "with NaN or infinity": 1}
     assert record["first_bad_lines"]["empty"] == "bad.svm, line 11"
-    said = tamis("predict", "model", "bad.svm", "--skip-bad-lines").out
-    assert "skipped 3 bad lines there: 2 empty" in said
+    message = tamis("predict", "model", "bad.svm", "--skip-bad-lines").out
+    assert "skipped 3 bad lines there: 2 empty" in message
     assert tamis("predict", "model", "bad.svm").one_sentence().startswith("bad.svm, line 11 is ")
 
 
@@ -148,7 +148,7 @@ def test_json_is_for_programs(tamis, data):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["-k", "few"], "-k few is not a whole number and not auto"),
         (["--method", "pet", "--gamma", "1"], "pet has no parameter 'gamma'; it has "),
@@ -160,8 +160,8 @@ def test_json_is_for_programs(tamis, data):
         (["--param", "colour=3"], "sofs has no parameter 'colour'; it has "),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(tamis, data, words, said):
-    assert tamis("learn", "train.svm", *words).one_sentence().startswith(said)
+def test_invalid_commands_give_one_sentence(tamis, data, words, message):
+    assert tamis("learn", "train.svm", *words).one_sentence().startswith(message)
 
 
 def test_several_files_passes_and_settings(tamis, data):
@@ -203,7 +203,7 @@ def test_standard_input_is_learned_from_and_predicted(data):
     assert np.array_equal(model.weights_, expected.weights_)
 
 
-def test_ctrl_c_says_how_to_go_on(data):
+def test_ctrl_c_shows_how_to_resume(data):
     make(data / "long.svm", 3000)
     words = [sys.executable, "-m", "tamis", "learn", "long.svm", "--passes", "100000", "--shuffle",
              "100", "--checkpoint", "0.01", "--out", "m"]  # fmt: skip
@@ -222,7 +222,7 @@ def test_ctrl_c_says_how_to_go_on(data):
     assert sorted(os.listdir(data)) == ["long.svm", "m.checkpoint", "test.svm", "train.svm"]
 
 
-def test_progress_shows_rows_a_second_and_the_error(tamis, data, monkeypatch):
+def test_progress_shows_rows_per_second_and_the_error(tamis, data, monkeypatch):
     from tamis.cli import output as progress
 
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
@@ -235,11 +235,11 @@ def test_progress_shows_rows_a_second_and_the_error(tamis, data, monkeypatch):
     )
 
 
-def test_info_tells_what_a_model_is(tamis, data):
+def test_info_describes_a_model(tamis, data):
     assert tamis("learn", "train.svm", "-k", "5", "--test", "test.svm", "--out", "m").code == 0
-    said = tamis("info", "m")
-    assert said.code == 0
-    assert {"SOFS", "0, 1", "5"} <= {line[20:].strip() for line in said.out.splitlines()}
+    message = tamis("info", "m")
+    assert message.code == 0
+    assert {"SOFS", "0, 1", "5"} <= {line[20:].strip() for line in message.out.splitlines()}
     facts = json.loads(tamis("info", "m", "--json").out)
     assert facts["features kept"] == 5
     assert facts["command"].startswith("tamis learn train.svm -k 5")

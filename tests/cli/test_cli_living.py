@@ -31,8 +31,17 @@ def week(tmp_path):
 
 
 def test_a_week_on_the_command_line(tamis, week):
-    asked = ("--target", "y", "--key", "id", "--measure", "mutual_information", "--alpha", "0.01")
-    assert tamis("select", "monday.parquet", *asked, "--out", "run", "--quiet").code == 0
+    arguments = (
+        "--target",
+        "y",
+        "--key",
+        "id",
+        "--measure",
+        "mutual_information",
+        "--alpha",
+        "0.01",
+    )
+    assert tamis("select", "monday.parquet", *arguments, "--out", "run", "--quiet").code == 0
     fed = tamis("feed", "run", "tuesday.parquet")
     assert fed.out == (
         "tuesday.parquet: 2 columns taken, 1 of them kept, 1 older one evicted\n"
@@ -63,8 +72,17 @@ def test_a_week_on_the_command_line(tamis, week):
 def test_the_target_is_never_fed_and_keys_survive_a_column_store(tamis, week):
     table = pd.read_parquet("monday.parquet")
     table.to_csv("monday.csv", index=False)
-    asked = ("--target", "y", "--key", "id", "--measure", "mutual_information", "--alpha", "0.01")
-    assert tamis("select", "monday.csv", *asked, "--out", "run", "--quiet").code == 0
+    arguments = (
+        "--target",
+        "y",
+        "--key",
+        "id",
+        "--measure",
+        "mutual_information",
+        "--alpha",
+        "0.01",
+    )
+    assert tamis("select", "monday.csv", *arguments, "--out", "run", "--quiet").code == 0
     assert tamis("feed", "run", "monday.csv").one_sentence() == (
         "monday.csv: the column 'y' is the target of the selection, not a feature; leave it out, "
         "or say so with --target y (target='y')"
@@ -80,11 +98,11 @@ def test_a_folder_is_watched_once(tamis, week):
     for day in ("wednesday", "tuesday"):
         (week / f"{day}.parquet").rename(week / "in" / f"{day}.parquet")
     (week / "in" / "bad.csv").write_text("id,a\n1\n")
-    said = tamis("watch", "run", "in", "--once", "--settle", "0")
-    assert [line.partition(".")[0] for line in said.out.splitlines()] == [
+    message = tamis("watch", "run", "in", "--once", "--settle", "0")
+    assert [line.partition(".")[0] for line in message.out.splitlines()] == [
         "bad", "tuesday", "wednesday",
     ]  # fmt: skip
-    assert "bad.csv was not fed: " in said.out
+    assert "bad.csv was not fed: " in message.out
     assert tamis("watch", "run", "in", "--once", "--settle", "0").out == ""
     assert "refused     bad.csv: " in tamis("status", "run").out
 
@@ -98,13 +116,13 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
 
     # Not time.sleep itself, which other threads of this process may be in.
     monkeypatch.setattr("tamis.engine.persistent.watching.time", SimpleNamespace(sleep=stops))
-    said = tamis("watch", "run", "in")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.endswith("stopped; what was fed is committed\n")
+    message = tamis("watch", "run", "in")
+    assert (message.code, message.err) == (0, "")
+    assert message.out.endswith("stopped; what was fed is committed\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("feed", "nothing", "tuesday.parquet"), "nothing is not a selection; make one with tamis"),
         (("feed", "run", "nothing.parquet"), "nothing.parquet does not exist; check the path"),
@@ -115,21 +133,30 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
         (("watch", "run", "nothing"), "nothing cannot be watched (No such file or directory)"),
     ],
 )
-def test_what_cannot_be_is_reported_in_one_sentence(tamis, week, words, said):
-    asked = ("--target", "y", "--key", "id", "--quiet")
-    tamis("select", "monday.parquet", *asked, "--out", "run")
-    tamis("select", "monday.parquet", *asked, "--out", "fcbf", "--method", "fcbf")
+def test_invalid_commands_are_reported_in_one_sentence(tamis, week, words, message):
+    arguments = ("--target", "y", "--key", "id", "--quiet")
+    tamis("select", "monday.parquet", *arguments, "--out", "run")
+    tamis("select", "monday.parquet", *arguments, "--out", "fcbf", "--method", "fcbf")
     outcome = tamis(*words)
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
-    assert said in outcome.err
+    assert message in outcome.err
 
 
-def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week):
+def test_a_copy_of_the_target_is_refused_by_feed_and_reported_by_select(tamis, week):
     table = pd.read_parquet("monday.parquet")
     table.assign(y_2=table["y"]).to_parquet("copied.parquet", index=False)
-    asked = ("--target", "y", "--key", "id", "--measure", "mutual_information", "--alpha", "0.01")
-    assert tamis("select", "monday.parquet", *asked, "--out", "run", "--quiet").code == 0
+    arguments = (
+        "--target",
+        "y",
+        "--key",
+        "id",
+        "--measure",
+        "mutual_information",
+        "--alpha",
+        "0.01",
+    )
+    assert tamis("select", "monday.parquet", *arguments, "--out", "run", "--quiet").code == 0
     refused = tamis("feed", "run", "copied.parquet", "--ignore", "y")
     assert refused.code == 2
     assert refused.err == (
@@ -142,16 +169,16 @@ def test_a_copy_of_the_target_is_refused_by_feed_and_told_by_select(tamis, week)
     for more in ((), ("--checkpoint",)):
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            done = tamis("select", "copied.parquet", *asked, "--out", "other", "--force", *more)
+            done = tamis("select", "copied.parquet", *arguments, "--out", "other", "--force", *more)
         assert done.code == 0
         assert done.err.count("the column 'y_2' equals the target in every row") == 1
 
 
 @pytest.mark.parametrize("more", [(), ("--checkpoint",)])
-def test_a_level_alone_goes_to_the_measure_that_is_picked(tamis, week, more):
-    asked = ("--target", "y", "--key", "id", "--alpha", "0.2", "--out", "run", *more)
-    said = tamis("select", "monday.parquet", *asked).out
-    assert "measure: MutualInformation(threshold=0.0, alpha=0.2), because every value" in said
+def test_a_level_alone_applies_to_the_measure_that_is_picked(tamis, week, more):
+    arguments = ("--target", "y", "--key", "id", "--alpha", "0.2", "--out", "run", *more)
+    message = tamis("select", "monday.parquet", *arguments).out
+    assert "measure: MutualInformation(threshold=0.0, alpha=0.2), because every value" in message
     record = json.loads((week / "run" / "run.json").read_text())
     assert record["parameters"]["measure"] == "'auto'"
     assert record["parameters"]["alpha"] == "0.2"
@@ -217,17 +244,23 @@ def test_groups_from_a_file(tamis, tmp_path):
     lines = [f"c{j}\tpath{j // 3}" for j in range(9)]
     (tmp_path / "all.tsv").write_text("\n".join(["feature\tgroup", *lines]))
     (tmp_path / "first.tsv").write_text("\n".join(["feature\tgroup", *lines[:6]]))
-    asked = ("--target", "y", "--method", "group-saola", "--out")
-    assert tamis("select", "all.parquet", *asked, "whole", "--groups", "all.tsv").err == ""
-    made = tamis("select", "first.parquet", *asked, "run", "--groups", "first.tsv", "--checkpoint")
+    arguments = ("--target", "y", "--method", "group-saola", "--out")
+    assert tamis("select", "all.parquet", *arguments, "whole", "--groups", "all.tsv").err == ""
+    made = tamis(
+        "select", "first.parquet", *arguments, "run", "--groups", "first.tsv", "--checkpoint"
+    )
     assert made.code == 0
     assert tamis("feed", "run", "more.parquet", "--groups", "all.tsv").code == 0
     assert json.loads(tamis("status", "run", "--json").out)["features"] == 9
-    assert tamis("select", "first.parquet", *asked, "no", "--groups", "all.tsv").one_sentence() == (
+    assert tamis(
+        "select", "first.parquet", *arguments, "no", "--groups", "all.tsv"
+    ).one_sentence() == (
         "all.tsv names 'c6', 'c7' and 'c8', which first.parquet does not have as a feature; check "
         "the names, or leave them out"
     )
-    assert tamis("select", "all.parquet", *asked, "no", "--groups", "first.tsv").one_sentence() == (
+    assert tamis(
+        "select", "all.parquet", *arguments, "no", "--groups", "first.tsv"
+    ).one_sentence() == (
         "first.tsv gives no group to 'c6', 'c7' and 'c8' of all.parquet; add a line for each"
     )
     plain = ("select", "all.parquet", "--target", "y", "--out", "no", "--groups", "all.tsv")
@@ -238,12 +271,12 @@ def test_groups_from_a_file(tamis, tmp_path):
     assert "feature,group" in tamis("select", "--help").out
 
 
-def test_a_feature_that_was_never_there_is_told_before_any_is_withdrawn(tamis, week):
+def test_an_unknown_feature_is_reported_before_any_is_withdrawn(tamis, week):
     assert (
         tamis("select", "monday.parquet", "--target", "y", "--key", "id", "--out", "run").code == 0
     )
-    said = tamis("drop", "run", "good", "never").one_sentence()
-    assert said == "no feature is called 'never' among the 2 seen; the first is called 'good'"
+    message = tamis("drop", "run", "good", "never").one_sentence()
+    assert message == "no feature is called 'never' among the 2 seen; the first is called 'good'"
     assert json.loads(tamis("status", "run", "--json").out)["commits"] == 1
     assert tamis("drop", "run", "good").out == "good was withdrawn\n"
     assert tamis("drop", "run", "good").one_sentence() == "good was withdrawn before"

@@ -31,9 +31,9 @@ def test_fcbf_selects_from_a_file(tamis, svm) -> None:
     assert "21" not in names
     assert [int(row["arrival"]) for row in rows] == sorted(int(row["arrival"]) for row in rows)
     assert "measure: SymmetricUncertainty(threshold=0.0, alpha=None), because every" in done.out
-    said = tamis("why", "run", "21").out
-    assert said.startswith("21 was dropped as redundant: SU(21, class)=")
-    assert said.endswith("=1, and 20 predicts as well and came first\n")
+    message = tamis("why", "run", "21").out
+    assert message.startswith("21 was dropped as redundant: SU(21, class)=")
+    assert message.endswith("=1, and 20 predicts as well and came first\n")
 
 
 def test_a_threshold_is_the_methods_own_where_it_has_one(tamis, svm) -> None:
@@ -67,8 +67,8 @@ def test_a_warning_is_one_line(tamis, tmp_path) -> None:
 
 
 def test_groups_are_the_tables_of_a_folder(tamis, svm, tmp_path):
-    said = tamis("select", "t.svm", "--method", "group-saola", "--out", "one").err
-    assert said.splitlines()[0] == (
+    message = tamis("select", "t.svm", "--method", "group-saola", "--out", "one").err
+    assert message.splitlines()[0] == (
         "t.svm has no groups, so all its columns are one group, as with --method saola; name "
         "them with --groups FILE, or give a folder with one table per group"
     )
@@ -79,10 +79,10 @@ def test_groups_are_the_tables_of_a_folder(tamis, svm, tmp_path):
         new = {f"{day}{j}": y + rng.normal(size=200) for j in range(4)}
         table = pd.DataFrame({"id": range(200), **new, "y": y})
         table.to_parquet(tmp_path / "days" / f"{day}.parquet")
-    asked = ("select", "days", "--key", "id", "--target", "y", "--method", "group-saola")
-    done = tamis(*asked, "--out", "run")
+    arguments = ("select", "days", "--key", "id", "--target", "y", "--method", "group-saola")
+    done = tamis(*arguments, "--out", "run")
     assert done.code == 0
     assert "groups" not in done.err
-    assert tamis(*asked, "--out", "commits", "--checkpoint", "0.0001", "--width", "1").code == 0
+    assert tamis(*arguments, "--out", "commits", "--checkpoint", "0.0001", "--width", "1").code == 0
     runs = [(tmp_path / name / "selected.csv").read_text() for name in ("run", "commits")]
     assert runs[0] == runs[1]

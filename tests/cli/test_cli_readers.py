@@ -112,29 +112,31 @@ def test_convert_and_info_take_the_same_options(tamis, tmp_path, table):
 
 
 def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
-    def said(name, text, *options):
+    def error_of(name, text, *options):
         (tmp_path / name).write_bytes(text)
         out = tamis("select", tmp_path / name, "--out", tmp_path / "run", "--quiet", *options)
         assert not (tmp_path / "run").exists()
         return out.one_sentence().removeprefix(str(tmp_path / name)).strip(" :")
 
-    assert said("a.csv", b"a,y\n1,2\n") == (
+    assert error_of("a.csv", b"a,y\n1,2\n") == (
         "has no target; name the column to predict with --target, in Python "
         "tamis.open('a.csv', target=...); it has 'a', 'y'"
     )
-    assert said("b.csv", b"a,b\n1,2\n1\n", "--target", "b") == (
+    assert error_of("b.csv", b"a,b\n1,2\n1\n", "--target", "b") == (
         "line 3 has 1 value where the lines before have 2; fix or remove the line"
     )
-    assert said("c.csv", b'"two\nlines",y\n1,2\n', "--target", "z") == (
+    assert error_of("c.csv", b'"two\nlines",y\n1,2\n', "--target", "z") == (
         r"has no column 'z', which target names; it has 'two\nlines', 'y'"
     )
-    assert said("d.csv", b"a,y\n1,2\n", "--tokens", "a") == "the csv reader has no option 'tokens'"
+    assert (
+        error_of("d.csv", b"a,y\n1,2\n", "--tokens", "a") == "the csv reader has no option 'tokens'"
+    )
     table.to_parquet(tmp_path / "e.parquet")
     half = (tmp_path / "e.parquet").read_bytes()[:-9]
-    assert said("e.parquet", half, "--target", "sick").startswith(
+    assert error_of("e.parquet", half, "--target", "sick").startswith(
         "cannot be read as a Parquet file, it is truncated or damaged ("
     )
-    assert said("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", "--target", "y").startswith(
+    assert error_of("f.csv", b"a,b,y\n1,x,2\n,x,1\n3,w,1\n", "--target", "y").startswith(
         "Input X contains NaN (a missing value) in column 'a', row 1 (counted from 0); say what"
     )
 
@@ -147,8 +149,8 @@ def test_the_checksums_of_a_store_are_compared_when_asked(tamis, table, tmp_path
     whole = bytearray(file.read_bytes())
     whole[-5] ^= 64
     file.write_bytes(whole)
-    said = tamis("info", "a.cols", "--verify").one_sentence()
-    assert said.startswith("a.cols")
-    assert file.name in said
-    said = tamis("info", "a.csv", "--verify").one_sentence()
-    assert said == "a.csv is not a store, so it has no checksums to verify"
+    message = tamis("info", "a.cols", "--verify").one_sentence()
+    assert message.startswith("a.cols")
+    assert file.name in message
+    message = tamis("info", "a.csv", "--verify").one_sentence()
+    assert message == "a.csv is not a store, so it has no checksums to verify"

@@ -20,7 +20,7 @@ def test_a_run_becomes_a_page_in_each_form(tamis, svm, tmp_path):
     assert tamis("why", "run", "1").code == 0  # the page does not disturb the run
 
 
-def test_what_is_no_folder_of_ours_is_reported(tamis, svm, tmp_path):
+def test_other_folders_are_reported(tamis, svm, tmp_path):
     assert tamis("report", "nowhere").one_sentence() == "nowhere: there is no such folder"
     (tmp_path / "other").mkdir()
     assert "was not written by tamis" in tamis("report", "other").one_sentence()

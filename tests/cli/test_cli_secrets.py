@@ -34,34 +34,34 @@ def address(request):
     client.execute_command("ACL", "DELUSER", "tamis")
 
 
-def is_nowhere(folder: Path, *said: object) -> None:
+def is_nowhere(folder: Path, *outputs: object) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert files
     for path in files:
         assert SECRET.encode() not in path.read_bytes(), path
         assert SECRET not in path.name
-    for outcome in said:
+    for outcome in outputs:
         assert SECRET not in outcome.out + outcome.err, outcome
 
 
 def test_selecting_and_feeding(tamis, address, tmp_path):
-    said = [tamis("select", address, "--out", "run")]
-    assert said[0].code == 0
-    said.append(tamis("select", address, "--out", "checked", "--checkpoint"))
-    said.append(tamis("feed", "run", address))
-    assert said[-1].out.startswith("unix://tamis:***@")
-    said += [tamis("report", "run", "--out", "page.html"), tamis("info", "run")]
-    said += [tamis("info", address), tamis("info", address, "--json")]
-    said += [tamis("status", "run"), tamis("log", "run"), tamis("status", "run", "--json")]
-    said += [tamis("resume", "checked"), tamis("convert", address, "rows.cols")]
-    assert [outcome.code for outcome in said] == [0] * len(said)
-    is_nowhere(tmp_path, *said)
+    outputs = [tamis("select", address, "--out", "run")]
+    assert outputs[0].code == 0
+    outputs.append(tamis("select", address, "--out", "checked", "--checkpoint"))
+    outputs.append(tamis("feed", "run", address))
+    assert outputs[-1].out.startswith("unix://tamis:***@")
+    outputs += [tamis("report", "run", "--out", "page.html"), tamis("info", "run")]
+    outputs += [tamis("info", address), tamis("info", address, "--json")]
+    outputs += [tamis("status", "run"), tamis("log", "run"), tamis("status", "run", "--json")]
+    outputs += [tamis("resume", "checked"), tamis("convert", address, "rows.cols")]
+    assert [outcome.code for outcome in outputs] == [0] * len(outputs)
+    is_nowhere(tmp_path, *outputs)
     assert f"tamis select 'unix://tamis:***@{socket_of_redis()}" in (
         tmp_path / "run" / "run.json"
     ).read_text().replace('\\"', '"')
 
 
-def test_learning_goes_on_with_the_address_on_the_command_line(
+def test_learning_resumes_with_the_address_on_the_command_line(
     tamis, address, tmp_path, monkeypatch
 ):
     real, written = learning.write_checkpoint, []
@@ -82,12 +82,12 @@ def test_learning_goes_on_with_the_address_on_the_command_line(
         "password=" + SECRET,
     )
     assert "no option 'query'" in tamis(*words, "--out", "model").one_sentence()
-    said = [tamis(*words[:-2], "--out", "model")]
+    outputs = [tamis(*words[:-2], "--out", "model")]
     assert written
     assert not any(SECRET.encode() in content for content in written)
-    assert said[0].code == 0, said
-    said.append(tamis("report", "model", "--out", "page.html"))
-    is_nowhere(tmp_path, *said)
+    assert outputs[0].code == 0, outputs
+    outputs.append(tamis("report", "model", "--out", "page.html"))
+    is_nowhere(tmp_path, *outputs)
     typed = address.replace(SECRET, "***")
     assert tamis("learn", typed, "-k", "3", "--out", "again").one_sentence() == (
         f"{typed}: the password was not recorded; put it in place of ***, or let the shell do it "
@@ -109,7 +109,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("data", BAD)
-def test_what_fails_is_reported_without_it(tamis, tmp_path, data):
+def test_failures_are_reported_without_the_password(tamis, tmp_path, data):
     Selection.create(tmp_path / "run", [0, 1, 0, 1])
     commands = [("select", data, "--out", "out"), ("feed", "run", data)]
     if data in (BAD[0], BAD[6]):
@@ -124,13 +124,13 @@ def test_a_query_with_a_password(tamis, tmp_path):
         shop.execute("create table sales (bought, price)")
         shop.executemany("insert into sales values (?, ?)", [(i % 2, i % 5) for i in range(50)])
     query = f"select bought, price from sales where 'password={SECRET}' <> ''"
-    asked = ("select", "shop.sqlite", "--query", query, "--target", "bought", "--out", "run")
-    said = [tamis(*asked), tamis("info", "shop.sqlite", "--query", query, "--json")]
-    assert [outcome.code for outcome in said] == [0, 0], said
-    is_nowhere(tmp_path / "run", *said)
+    arguments = ("select", "shop.sqlite", "--query", query, "--target", "bought", "--out", "run")
+    outputs = [tamis(*arguments), tamis("info", "shop.sqlite", "--query", query, "--json")]
+    assert [outcome.code for outcome in outputs] == [0, 0], outputs
+    is_nowhere(tmp_path / "run", *outputs)
 
 
-def test_resume_asks_for_an_address_that_had_a_password(tamis, tmp_path, monkeypatch):
+def test_resume_needs_the_address_if_it_had_a_password(tamis, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     data = MemorySource(rng.normal(size=(60, 8)), rng.integers(0, 2, 60))
     store = write_store(tmp_path / "d.cols", data)

@@ -50,8 +50,8 @@ def test_convert_with_force_leaves_the_old_store_or_the_new_one(tamis, svm, tmp_
     assert tamis("convert", "short.svm", "a.cols").code == 0
     kill(tmp_path, when, "convert", "t.svm", "a.cols", "--force")
     rows = "200" if when.startswith("after") else "2"
-    said = tamis("info", "a.cols", "--verify")
-    assert ["n_rows", rows] in [line.split() for line in said.out.splitlines()], said
+    message = tamis("info", "a.cols", "--verify")
+    assert ["n_rows", rows] in [line.split() for line in message.out.splitlines()], message
     assert tamis("convert", "t.svm", "a.cols", "--force").code == 0
     assert sorted(os.listdir(tmp_path)) == ["a.cols", "short.svm", "t.svm"]
 

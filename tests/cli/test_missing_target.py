@@ -21,7 +21,7 @@ def unnamed(name: str, there: str) -> str:
 
 
 @pytest.fixture
-def said(tamis, tmp_path):
+def error_of(tamis, tmp_path):
     """What is said, when nothing was written."""
 
     def refused(command: str, *words: object) -> str:
@@ -47,67 +47,67 @@ def table() -> pd.DataFrame:
         ("t.feather", lambda table, path: table.to_feather(path)),
     ],
 )
-def test_tables_name_their_columns(said, table, name, write):
+def test_tables_name_their_columns(error_of, table, name, write):
     write(table, name)
     expected = unnamed(name, "'id', 'a', 'y'")
-    assert said("select", name) == expected
-    assert said("learn", name) == expected
-    assert said("select", name, "--checkpoint") == expected
+    assert error_of("select", name) == expected
+    assert error_of("learn", name) == expected
+    assert error_of("select", name, "--checkpoint") == expected
 
 
-def test_a_wide_table_names_its_last_column_too(said, table):
+def test_a_wide_table_names_its_last_column_too(error_of, table):
     wide = pd.DataFrame({f"c{j}": [0.5, 1.5] for j in range(3000)}).assign(sick=[0, 1])
     wide.to_parquet("w.parquet", index=False)
     there = "'c0', 'c1', 'c2', 'c3', 'c4' and 2,996 more, the last 'sick'"
-    assert said("select", "w.parquet") == unnamed("w.parquet", there)
+    assert error_of("select", "w.parquet") == unnamed("w.parquet", there)
 
 
-def test_other_tables(said, table, tmp_path):
+def test_other_tables(error_of, table, tmp_path):
     with sqlite3.connect("t.sqlite") as connection:
         table.to_sql("t", connection, index=False)
     connection.close()
-    words = said("select", "t.sqlite", "--query", "select a, y from t")
+    words = error_of("select", "t.sqlite", "--query", "select a, y from t")
     assert words == unnamed("t.sqlite", "'a', 'y'")
     os.mkdir("days")
     table.to_parquet("days/1.parquet", index=False)
-    words = said("select", "days", "--key", "id")
+    words = error_of("select", "days", "--key", "id")
     assert words == unnamed("days", "'a', 'y'")
     table.assign(feature=["p", "q"] * 10).to_parquet("l.parquet", index=False)
-    words = said("select", "l.parquet", "--long", "id,feature,a")
+    words = error_of("select", "l.parquet", "--long", "id,feature,a")
     assert words == unnamed("l.parquet", "'id', 'a', 'y', 'feature'")
     table.assign(words=[["p", "q"]] * 20).to_parquet("w.parquet", index=False)
-    words = said("select", "w.parquet", "--tokens", "words")
+    words = error_of("select", "w.parquet", "--tokens", "words")
     assert words == unnamed("w.parquet", "'id', 'a', 'y', 'words'")
 
 
-def test_cells_are_not_converted_first(said):
+def test_cells_are_not_converted_first(error_of):
     pytest.importorskip("h5py")
     for layer in ((), ("--layer", "rows")):
-        words = said("select", ANNDATA, *layer)
+        words = error_of("select", ANNDATA, *layer)
         assert words.startswith(f"{ANNDATA} has no target; name a column of obs with --target, in ")
         assert words.endswith(
             "; obs has 'type', 'batch', 'dose', 'alive', 'day' and 1 more, the last 'gaps'"
         ), words
 
 
-def test_matrices_and_stores(said, tamis):
+def test_matrices_and_stores(error_of, tamis):
     sp.save_npz("m.npz", sp.eye(5, format="csr"))
     np.save("d.npy", np.eye(5))
     for name in ("m.npz", "d.npy"):
-        assert said("select", name) == (
+        assert error_of("select", name) == (
             f"{name} has no target; save one with numpy.save as {name[0]}.y.npy beside it, or name "
             "the file that holds it with --y (y=)"
         )
     for store in ("m.cols", "m.rows"):
         assert tamis("convert", "m.npz", store, "--quiet").code == 0
-        words = said("select", store)
+        words = error_of("select", store)
         assert words == f"{store} has no target; convert it again from data that has one"
 
 
-def test_genotypes_without_a_phenotype(said):
+def test_genotypes_without_a_phenotype(error_of):
     bed_reader = pytest.importorskip("bed_reader")
     bed_reader.to_bed("s.bed", np.ones((4, 3)), properties={"pheno": ["-9"] * 4})
-    assert said("select", "s.bed") == (
+    assert error_of("select", "s.bed") == (
         "s.bed has no target; nobody in its .fam file has a phenotype; name a file of phenotypes "
         "with --y (y=)"
     )

@@ -29,10 +29,10 @@ def why(tamis, run, *names):
     return tamis("why", run, *names).out
 
 
-def test_a_class_of_ones_own_selects_and_goes_on_where_it_is_named(tamis, days):
-    asked = ("--target", "y", "--quiet", "--out")
-    assert tamis("select", "all.parquet", *asked, "plain").code == 0
-    assert tamis("select", "monday.parquet", "--method", MINE, *asked, "run").code == 0
+def test_a_custom_class_selects_and_resumes_when_it_is_named(tamis, days):
+    arguments = ("--target", "y", "--quiet", "--out")
+    assert tamis("select", "all.parquet", *arguments, "plain").code == 0
+    assert tamis("select", "monday.parquet", "--method", MINE, *arguments, "run").code == 0
     assert open_run("run").method == "mine"
     sentence = (
         f"this was selected with {MINE}; it is not a class of tamis, and none is imported because "
@@ -52,8 +52,8 @@ def test_a_class_of_ones_own_selects_and_goes_on_where_it_is_named(tamis, days):
 
 
 def test_a_run_that_can_be_resumed_and_a_watched_folder(tamis, days):
-    asked = ("--target", "y", "--method", MINE, "--checkpoint", "--quiet", "--out", "run")
-    assert tamis("select", "monday.parquet", *asked).code == 0
+    arguments = ("--target", "y", "--method", MINE, "--checkpoint", "--quiet", "--out", "run")
+    assert tamis("select", "monday.parquet", *arguments).code == 0
     assert tamis("resume", "run").one_sentence().startswith(f"this was selected with {MINE}; ")
     done = tamis("resume", "run", "--method", MINE)
     assert "run is finished; nothing is left to do" in done.err
@@ -65,14 +65,14 @@ def test_a_run_that_can_be_resumed_and_a_watched_folder(tamis, days):
 
 
 @pytest.mark.parametrize("kind", ["Whole", "WholeEstimator"])
-def test_a_batch_method_of_ones_own(tamis, days, kind):
-    asked = ("--target", "y", "--quiet", "--out", "run", "--method", f"my_own_methods:{kind}")
-    assert tamis("select", "all.parquet", *asked).code == 0
+def test_a_custom_batch_method(tamis, days, kind):
+    arguments = ("--target", "y", "--quiet", "--out", "run", "--method", f"my_own_methods:{kind}")
+    assert tamis("select", "all.parquet", *arguments).code == 0
     assert "whole is not a method whose feature stream" in tamis("status", "run").one_sentence()
 
 
 @pytest.mark.parametrize(
-    ("method", "said"),
+    ("method", "message"),
     [
         ("nowhere.at_all:Top", "there is no selector nowhere.at_all:Top to import (No module nam"),
         ("my_own_methods:Nothing", "there is no selector my_own_methods:Nothing to import (module"),
@@ -86,19 +86,21 @@ def test_a_batch_method_of_ones_own(tamis, days, kind):
         ("soala", "Invalid value for '--method': 'soala' is not known; give one of all, alpha-inv"),
     ],
 )
-def test_what_cannot_be_taken_is_reported_in_one_sentence(tamis, days, method, said):
+def test_invalid_methods_are_reported_in_one_sentence(tamis, days, method, message):
     words = tamis("select", "all.parquet", "--target", "y", "--method", method, "--out", "run")
-    assert words.one_sentence().startswith(said)
+    assert words.one_sentence().startswith(message)
     assert not Path("run").exists()
 
 
 def test_parameters_after_a_colon_are_those_of_the_options(tamis, days):
-    asked = ("--target", "y", "--quiet", "--out")
+    arguments = ("--target", "y", "--quiet", "--out")
     short = "saola:bound=max:measure=mutual_information:alpha=0.05"
     options = ("--measure", "mutual_information", "--alpha", "0.05", "--param", "bound=max")
-    assert tamis("select", "all.parquet", *asked, "a", "--method", short).code == 0
-    assert tamis("select", "all.parquet", *asked, "b", *options).code == 0
+    assert tamis("select", "all.parquet", *arguments, "a", "--method", short).code == 0
+    assert tamis("select", "all.parquet", *arguments, "b", *options).code == 0
     assert open_run("a").parameters == open_run("b").parameters
     assert "bound" in open_run("a").parameters
-    assert tamis("select", "all.parquet", *asked, "c", "--method", "saola:encode=mdlp").code == 0
+    assert (
+        tamis("select", "all.parquet", *arguments, "c", "--method", "saola:encode=mdlp").code == 0
+    )
     assert open_run("c").source["encode"] == "MDLP()"

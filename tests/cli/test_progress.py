@@ -78,7 +78,7 @@ def clock(monkeypatch):
     return wait
 
 
-def test_elsewhere_a_plain_line_comes_every_few_seconds(clock, capsys):
+def test_without_a_terminal_a_plain_line_is_printed_every_few_seconds(clock, capsys):
     with progress() as report:
         for k in range(13):
             report("reading rows", k * 1000, 12_000)
@@ -91,14 +91,14 @@ def test_elsewhere_a_plain_line_comes_every_few_seconds(clock, capsys):
     ]
 
 
-def test_what_is_done_at_once_says_nothing(clock, capsys):
+def test_short_work_prints_nothing(clock, capsys):
     with progress() as report:
         for k in range(5):
             report("reading rows", k, 4)
     assert capsys.readouterr().err == ""
 
 
-def test_an_end_that_is_unknown_leaves_out_what_cannot_be_told(clock, capsys):
+def test_without_a_known_total_the_time_left_is_omitted(clock, capsys):
     with progress() as report:
         report("reading rows", 0, None)
         clock(10)
@@ -106,7 +106,7 @@ def test_an_end_that_is_unknown_leaves_out_what_cannot_be_told(clock, capsys):
     assert capsys.readouterr().err == "reading rows: 25, 2.5/s\n"
 
 
-def test_stages_are_timed_apart(clock, capsys):
+def test_stages_are_timed_separately(clock, capsys):
     with progress() as report:
         report("reading", 0, 100)
         clock(6)
@@ -120,7 +120,7 @@ def test_stages_are_timed_apart(clock, capsys):
     ]
 
 
-def test_quiet_says_nothing(clock, capsys):
+def test_quiet_prints_nothing(clock, capsys):
     with progress(quiet=True) as report:
         report("reading rows", 0, 100)
         clock(60)
@@ -128,7 +128,7 @@ def test_quiet_says_nothing(clock, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_compiling_is_told_once_while_progress_is_shown_and_not_later(capsys):
+def test_compiling_is_reported_once_while_progress_is_shown_and_not_later(capsys):
     with progress():
         numba.njit(lambda x: x + 1)(1)
         numba.njit(lambda x: x + 2)(1)

@@ -58,28 +58,28 @@ def run(tamis, tmp_path):
     table = pd.DataFrame({"Good": y ^ (rng.random(200) < 0.2), "noise": rng.random(200), "y": y})
     table.to_parquet(tmp_path / "t.parquet", index=False)
     for name, method in (("run", "saola"), ("batch", "fcbf:encode=mdlp")):
-        asked = ("--target", "y", "--method", method, "--out", name, "--quiet")
-        assert tamis("select", "t.parquet", *asked).code == 0
+        arguments = ("--target", "y", "--method", method, "--out", name, "--quiet")
+        assert tamis("select", "t.parquet", *arguments).code == 0
     return tmp_path
 
 
-def test_help_and_slips_of_the_pen_are_light(after, tmp_path):
-    asked = [f"{command} --help" for command in COMMANDS]
+def test_help_and_typos_are_light(after, tmp_path):
+    commands = [f"{command} --help" for command in COMMANDS]
     slips = [
         "nothing", "select", "select t.csv --out r --methd saola",
         "select t.csv --out r --method x", "select t.csv --out r --method saola:bound",
         "learn t.svm --method x", "feed run", "compare --data a", "why run",
         "convert a b --memory much",
     ]  # fmt: skip
-    for command, (code, heavy, said) in zip(
-        [*asked, *slips], after("--help", *asked, *slips)[1:], strict=True
+    for command, (code, heavy, message) in zip(
+        [*commands, *slips], after("--help", *commands, *slips)[1:], strict=True
     ):
         assert heavy == [], command
-        assert code == (0 if command in asked else 2), said
+        assert code == (0 if command in commands else 2), message
 
 
-def test_asking_about_a_run_is_light(after, run):
-    asked = [
+def test_commands_about_a_run_are_light(after, run):
+    commands = [
         "why run Good", "status run", "status run --json", "log run", "log run --since last",
         "info run", "report run", "report run --format md", "why batch noise", "info batch",
     ]  # fmt: skip
@@ -93,18 +93,18 @@ def test_asking_about_a_run_is_light(after, run):
         "why nowhere a": "nowhere is not a run folder",
         "report nowhere": "nowhere: there is no such folder",
     }
-    for command, (code, heavy, said) in zip(
-        [*asked, *refused], after(*asked, *refused), strict=True
+    for command, (code, heavy, message) in zip(
+        [*commands, *refused], after(*commands, *refused), strict=True
     ):
         assert heavy == [], command
         if command in refused:
             assert code == 2
-            assert said.startswith(f"tamis: {refused[command]}")
+            assert message.startswith(f"tamis: {refused[command]}")
         else:
-            assert code == 0, said
+            assert code == 0, message
 
 
-def test_the_test_sees_what_is_heavy(after, run):
+def test_the_test_detects_heavy_modules(after, run):
     assert "numba" in after("select t.parquet --target y --out new")[0][1]
 
 
@@ -122,6 +122,6 @@ def test_selecting_learning_and_predicting_need_neither_scikit_learn_nor_pandas(
     ]  # fmt: skip
     table = pd.read_parquet(run / "t.parquet")
     pd.DataFrame({"new": table["Good"] ^ (table["noise"] < 0.1)}).to_parquet(run / "more.parquet")
-    for command, (code, heavy, said) in zip(commands, after(*commands), strict=True):
+    for command, (code, heavy, message) in zip(commands, after(*commands), strict=True):
         assert [name for name in heavy if name in UNNEEDED] == [], command
-        assert code == (2 if command == "resume a" else 0), (command, said)
+        assert code == (2 if command == "resume a" else 0), (command, message)

@@ -108,7 +108,7 @@ def test_a_part_holds_the_requested_columns_under_their_own_numbers(table, spars
 
 @given(tables, st.booleans())
 @several
-def test_every_stored_number_knows_its_column(table, sparse):
+def test_every_stored_number_has_its_column(table, sparse):
     block = ColumnBlock.of(sp.csc_matrix(table) if sparse else table, first=3)
     where = [block.column_of_entry(i) for i in range(len(block.entries))]
     columns, rows = np.nonzero(table.T) if sparse else np.indices(table.T.shape).reshape(2, -1)
@@ -134,7 +134,7 @@ def test_a_vector_is_one_column_and_a_block_is_used_unchanged():
     assert ColumnBlock.of(block) is block
 
 
-def test_columns_are_called_by_name_where_they_have_one_and_by_number_where_not():
+def test_columns_are_called_by_name_if_they_have_one_else_by_number():
     unnamed = ColumnBlock.of(np.zeros((2, 2)), first=5)
     assert unnamed.name_of(6) == "'x6'"
     assert unnamed.name_of(6, "", 1) == "'7'"

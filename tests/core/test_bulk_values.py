@@ -55,7 +55,7 @@ def test_values_are_saved_and_restored_as_plain_arrays() -> None:
     assert again.state().keys() == log.state().keys()
 
 
-def test_a_log_without_any_holds_none() -> None:
+def test_a_log_without_values_stores_none() -> None:
     log = DecisionLog(REASONS)
     log.append_bulk(np.zeros(3), 0.5, "weak")
     log.append_values(0, np.full(3, np.nan))

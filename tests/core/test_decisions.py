@@ -56,7 +56,7 @@ def test_a_number_equal_to_its_level_is_shown_equal_though_one_is_kept_in_half_t
 
 @given(st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=100)
-def test_no_sentence_says_that_the_larger_number_is_not_above_the_smaller(a, b):
+def test_no_sentence_claims_a_larger_number_is_not_above_a_smaller_one(a, b):
     relevance, level = min(a, b), max(a, b)
     log = DecisionLog({"weak": Reason(Verdict.IRRELEVANT, "{relevance} {level}")})
     log.append_bulk(np.array([relevance]), level, "weak")
@@ -139,7 +139,7 @@ def test_replay_is_what_a_set_would_hold_after_the_same_steps(steps):
     assert np.flatnonzero(log.verdicts == Verdict.KEPT).tolist() == sorted(kept)
 
 
-def test_columns_hold_the_last_word_on_every_feature():
+def test_columns_hold_the_last_decision_about_every_feature():
     table = example_log().columns()
     assert table["feature"].tolist() == [0, 1, 2, 3, 4]
     assert table["verdict"].tolist() == [0, 2, 1, 3, 0]
@@ -214,7 +214,7 @@ def test_capacity_grows_by_half_at_most_when_the_size_is_unknown():
     assert len(log._relevance._array) <= 1.5 * len(log) + 16
 
 
-def test_numbers_are_shown_with_the_digits_that_tell_them_apart():
+def test_numbers_are_shown_with_enough_digits_to_distinguish_them():
     assert show(0.5, float("nan"), 0.25) == ["0.5", "nan", "0.25"]
     assert show(0.1234, 0.1235) == ["0.1234", "0.1235"]
     assert show(1.0, 1.0) == ["1", "1"]

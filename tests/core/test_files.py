@@ -147,7 +147,7 @@ with atomic_folder(sys.argv[1], "model") as work:
 """
 
 
-def test_a_living_writer_is_left_alone(tmp_path):
+def test_a_running_writer_is_left_alone(tmp_path):
     writer = subprocess.Popen(
         [sys.executable, "-c", ALIVE, str(tmp_path / "model")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -160,7 +160,7 @@ def test_a_living_writer_is_left_alone(tmp_path):
     assert names(tmp_path) == ["model"]
 
 
-def test_what_another_machine_writes_is_left_alone_and_what_this_one_left_is_not(tmp_path):
+def test_files_of_another_machine_are_left_alone_and_leftovers_of_this_one_are_removed(tmp_path):
     host, boot = files._here()
     other = "000000"
     gone = [f".a.partial-{host}-{other}-1-00000000", f".a.partial-{host}-{boot}-1-00000000",
@@ -172,7 +172,7 @@ def test_what_another_machine_writes_is_left_alone_and_what_this_one_left_is_not
     assert names(tmp_path) == sorted([*kept, "b"])  # b was missing, so the old one is restored
 
 
-def test_without_locks_the_process_is_asked(tmp_path, monkeypatch):
+def test_without_locks_the_process_id_is_checked(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     host, boot = files._here()
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -204,7 +204,7 @@ def test_replacing_needs_force_and_the_same_kind(tmp_path, monkeypatch, can_exch
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), OSError()])
-def test_an_error_of_the_disk_is_one_sentence_and_leaves_what_was_there(tmp_path, error):
+def test_a_disk_error_is_one_sentence_and_changes_nothing(tmp_path, error):
     def fail(write):
         with pytest.raises(OutputError, match=r" cannot be written \(.+\); nothing was written$"):
             write()

@@ -41,13 +41,13 @@ def test_names_are_a_sequence_of_the_given_texts(names):
 
 @given(name_lists, texts)
 @several
-def test_find_gives_the_last_place_of_exactly_that_name(names, other):
+def test_find_returns_the_last_index_of_exactly_that_name(names, other):
     packed = Names.of(names)
     for name in [*names, other]:
         assert packed.find(name) == last_place(names, name)
 
 
-def test_find_does_not_see_names_inside_or_across_names():
+def test_find_ignores_names_inside_or_across_names():
     packed = Names.of(["abc", "", "cab", "bcab"])
     assert packed.find("bc") is None
     assert packed.find("cca") is None
@@ -55,7 +55,7 @@ def test_find_does_not_see_names_inside_or_across_names():
     assert packed.find("") == 1
 
 
-def test_anything_can_be_a_name_by_its_text():
+def test_anything_can_be_a_name_as_text():
     assert list(Names.of([1, 2.5, None, np.str_("z")])) == ["1", "2.5", "None", "z"]
 
 
@@ -64,7 +64,7 @@ def test_packing_packed_names_costs_nothing():
     assert Names.of(packed) is packed
 
 
-def test_a_place_beyond_the_end_is_an_index_error():
+def test_an_index_beyond_the_end_is_an_index_error():
     with pytest.raises(IndexError):
         Names.of(["a"])[1]
 
@@ -97,7 +97,7 @@ def test_a_book_of_named_and_numbered_blocks_knows_every_name(made):
 
 @given(books(), texts)
 @several
-def test_a_book_finds_the_newest_feature_of_a_name_and_no_other(made, other):
+def test_a_book_finds_only_the_newest_feature_with_a_name(made, other):
     book, held = made
     around = [f"{book.prefix}{i}" for i in range(-1, len(held) + 2)]
     for name in [*held, *around, other]:
@@ -127,7 +127,7 @@ def test_a_number_that_belongs_to_a_named_feature_finds_nothing():
 @pytest.mark.parametrize(
     "name", ["x01", "x+1", "x1 ", "x1\n", "x١", "X1", "x-1", "1", "x" + "9" * 5000]
 )
-def test_what_only_looks_like_a_number_is_not_found(name):
+def test_text_that_resembles_a_number_is_not_found(name):
     book = NameBook()
     book.append(3, None)
     assert book.find(name) is None
@@ -151,7 +151,7 @@ def test_a_book_without_named_blocks_says_so():
     assert not book.numbered
 
 
-def test_a_book_refuses_places_it_does_not_have():
+def test_a_book_rejects_indices_beyond_its_end():
     book = NameBook()
     book.append(2, None)
     for place in (-1, 2):

@@ -33,7 +33,7 @@ def book(*names: str, numbered: int = 0, prefix: str = "x", base: int = 0) -> Na
         ("x2", []),
     ],
 )
-def test_capital_letters_and_a_slip_are_forgiven(wanted, expected):
+def test_case_and_one_typo_are_ignored(wanted, expected):
     assert near(book("M27891_at", "age", "GÖße"), wanted) == expected
 
 

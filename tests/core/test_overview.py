@@ -46,7 +46,7 @@ def test_growth_is_what_replaying_the_first_features_gives(log):
     assert curve.irrelevant[-1] == counts["irrelevant"] > 0
 
 
-def test_few_points_are_points_of_the_whole_curve(log):
+def test_a_thinned_curve_has_points_of_the_full_curve(log):
     whole, few = growth(log), growth(log, points=7)
     assert len(few.seen) == 8
     for name in ("kept", "entered", "evicted", "redundant", "irrelevant"):
@@ -81,7 +81,7 @@ def test_displaced_counts_the_events_a_feature_decided(log):
     assert slow
 
 
-def test_an_empty_log_has_an_overview_too():
+def test_an_empty_log_has_an_overview():
     log = DecisionLog({})
     assert growth(log).seen.tolist() == [0]
     assert passage(log).seen == 0
@@ -120,7 +120,7 @@ def test_a_notebook_shows_counts_and_names_as_text():
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6), st.integers(1, 60))
-def test_edges_are_round_and_hold_everything(low, width, bins):
+def test_bin_edges_are_round_and_cover_everything(low, width, bins):
     high = low + width
     assume(high > low)
     edges = _round_edges(low, high, bins)

@@ -39,7 +39,7 @@ def test_a_range_allows_what_is_inside_and_nothing_else(allowed, inside, outside
         (Nothing(), "None"),
     ],
 )
-def test_a_range_says_what_it_allows(allowed, sentence):
+def test_a_range_describes_what_it_allows(allowed, sentence):
     assert str(allowed) == sentence
 
 

@@ -98,7 +98,7 @@ def test_the_text_nan_is_a_class_like_any_other_text():
     assert Target.of(["nan", "a"]).classes.tolist() == ["a", "nan"]
 
 
-def test_dates_are_classes_if_they_must_be():
+def test_dates_can_be_classes():
     days = np.array(["2020-01-02", "2020-01-01"], dtype="datetime64[D]")
     target = Target.of(days)
     assert target.classes.tolist() == [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]
@@ -118,20 +118,20 @@ def test_dates_are_classes_if_they_must_be():
         ),
     ],
 )
-def test_what_is_not_a_vector_of_targets_raises_one_sentence(y, sentence):
+def test_invalid_targets_raise_one_sentence(y, sentence):
     with pytest.raises(InputError) as error:
         Target.of(y)
     assert str(error.value) == sentence
 
 
-def test_as_many_classes_as_codes_can_number_are_taken_and_one_more_is_refused():
+def test_the_largest_number_of_classes_is_accepted_and_one_more_is_refused():
     most = Target.of(np.arange(MOST_CLASSES))
     assert most.codes[-1] == MOST_CLASSES - 1
     with pytest.raises(InputError, match="65536 different values, too many to be classes"):
         Target.of(np.arange(MOST_CLASSES + 1))
 
 
-def test_the_fingerprint_knows_rows_and_their_order_and_nothing_else():
+def test_the_fingerprint_depends_only_on_rows_and_their_order():
     a = Target.of(["u", "v", "v"]).fingerprint
     assert a == Target.of(np.array(["u", "v", "v"], dtype=object)).fingerprint
     assert a != Target.of(["v", "u", "v"]).fingerprint
@@ -140,7 +140,7 @@ def test_the_fingerprint_knows_rows_and_their_order_and_nothing_else():
     assert Target.of([0.5, 1.0]).fingerprint != Target.of([1.0, 0.5]).fingerprint
 
 
-def test_the_target_given_is_never_changed():
+def test_the_given_target_is_never_changed():
     y = np.array([3.5, 1.5])
     target = Target.of(y)
     target.values[0] = 0.0

@@ -80,7 +80,7 @@ def test_mdlp_is_the_papers(data):
 )
 @several
 @given(data=tables, bins=st.integers(2, 7))
-def test_bins_are_what_they_say(encoder, naive, data, bins):
+def test_bins_match_their_definition(encoder, naive, data, bins):
     X, _ = data
     encoded = encoder(bins, which="all")
     block = ColumnBlock.of(X)
@@ -136,7 +136,7 @@ def test_layout_width_and_threads_do_not_matter(encoder, missing):
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=repr)
-def test_a_gap_has_no_part_in_the_cuts(encoder):
+def test_missing_values_do_not_affect_the_cuts(encoder):
     X, y = table(3, 100, 2, "plain")
     gone = np.random.default_rng(1).random(100) < 0.2
     gone[:2] = False
@@ -189,12 +189,12 @@ def test_names_are_kept():
         EqualWidth(2).fit(frame)
 
 
-def test_policies_are_equal_when_they_say_the_same():
+def test_policies_with_the_same_settings_are_equal():
     assert Missing() == Missing("error") == Missing("error", values=np.nan)
     assert Missing("category", -9) == Missing("category", -9.0) != Missing("category")
 
 
-def test_what_is_impossible_raises_one_sentence():
+def test_invalid_settings_raise_one_sentence():
     X = np.array([[0.5, 1.0], [1.5, np.inf]])
     for encoder, kind, sentence in (
         (EqualWidth(1), ParameterError, "EqualWidth: bins=1 is not a whole number at least 2"),

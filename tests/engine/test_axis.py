@@ -24,27 +24,27 @@ def svm(tmp_path):
 
 def turn(svm, cache, **options):
     """The columns of a file, and what was said about them."""
-    said = []
-    return to_columns(open_source(svm, **options), cache, say=said.append), said
+    messages = []
+    return to_columns(open_source(svm, **options), cache, say=messages.append), messages
 
 
 def inode(cache):
     return os.stat(cache / "meta.json").st_ino
 
 
-def test_columns_are_given_back_as_they_are(tmp_path):
-    source, said = MemorySource(np.eye(2)), []
-    assert to_columns(source, tmp_path / "c", say=said.append) is source
-    assert said == []
+def test_columns_are_returned_unchanged(tmp_path):
+    source, messages = MemorySource(np.eye(2)), []
+    assert to_columns(source, tmp_path / "c", say=messages.append) is source
+    assert messages == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_become_a_store_that_is_kept_and_this_is_said(svm, tmp_path):
-    store, said = turn(svm, tmp_path / "c.cols")
+def test_rows_become_a_store_that_is_kept_and_reported(svm, tmp_path):
+    store, message = turn(svm, tmp_path / "c.cols")
     assert isinstance(store, ColumnStore)
     assert store.load()[0].toarray().tolist() == [[1, 0, 2], [0, 1, 0], [5, 0, 0]]
     assert store.target().tolist() == [1, -1, 1]
-    (sentence,) = said
+    (sentence,) = message
     assert sentence.startswith("t.svm is stored by rows, so it was turned into the column store")
     assert str(tmp_path / "c.cols") in sentence
     assert sorted(os.listdir(tmp_path)) == ["c.cols", "t.svm"]
@@ -53,10 +53,10 @@ def test_rows_become_a_store_that_is_kept_and_this_is_said(svm, tmp_path):
 def test_the_store_is_used_again(svm, tmp_path):
     turn(svm, tmp_path / "c.cols")
     before = inode(tmp_path / "c.cols")
-    store, said = turn(svm, tmp_path / "c.cols")
+    store, message = turn(svm, tmp_path / "c.cols")
     assert inode(tmp_path / "c.cols") == before
     assert store.n_columns == 3
-    assert said == [f"using the column store {tmp_path / 'c.cols'}, made from t.svm before"]
+    assert message == [f"using the column store {tmp_path / 'c.cols'}, made from t.svm before"]
 
 
 @pytest.mark.parametrize("change", ["content", "time", "name"])
@@ -71,18 +71,18 @@ def test_a_file_that_changed_makes_a_new_store(svm, tmp_path, change):
         os.utime(svm, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     else:
         svm = svm.rename(tmp_path / "u.svm")
-    store, said = turn(svm, tmp_path / "c.cols")
+    store, messages = turn(svm, tmp_path / "c.cols")
     assert inode(tmp_path / "c.cols") != before
-    assert "is stored by rows" in said[0]
+    assert "is stored by rows" in messages[0]
     assert store.n_rows == (2 if change == "content" else 3)
 
 
-def test_a_store_whose_columns_count_from_another_number_is_not_used(svm, tmp_path):
+def test_a_store_with_another_index_base_is_not_used(svm, tmp_path):
     names = {}
     for zero_based in ("auto", True, "auto", False):
-        store, said = turn(svm, tmp_path / "c.cols", zero_based=zero_based)
+        store, messages = turn(svm, tmp_path / "c.cols", zero_based=zero_based)
         names[zero_based] = (store.name_base, store.n_columns)
-        assert "is stored by rows" in said[0]
+        assert "is stored by rows" in messages[0]
     assert names == {"auto": (1, 3), True: (0, 4), False: (1, 3)}
 
 
@@ -103,15 +103,15 @@ def test_a_damaged_store_is_made_anew(svm, tmp_path, damage):
         (cache / "meta.json").write_text("{")
     else:
         (cache / "meta.json").write_text(json.dumps(meta | {"source": None}))
-    store, said = turn(svm, cache)
-    assert "is stored by rows" in said[0]
+    store, messages = turn(svm, cache)
+    assert "is stored by rows" in messages[0]
     assert store.load()[0].toarray().tolist() == [[1, 0, 2], [0, 1, 0], [5, 0, 0]]
     store.verify()
     assert sorted(os.listdir(tmp_path)) == ["c.cols", "t.svm"]
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_is_no_store_is_not_replaced(svm, tmp_path, kind):
+def test_a_folder_that_is_not_a_store_is_not_replaced(svm, tmp_path, kind):
     cache = tmp_path / "c.cols"
     if kind == "file":
         cache.write_text("mine")
@@ -123,7 +123,7 @@ def test_what_is_no_store_is_not_replaced(svm, tmp_path, kind):
     assert cache.read_text() == "mine" if kind == "file" else (cache / "mine").exists()
 
 
-def test_a_bad_line_leaves_the_store_that_was_there(svm, tmp_path):
+def test_a_bad_line_leaves_the_existing_store(svm, tmp_path):
     turn(svm, tmp_path / "c.cols")
     before = inode(tmp_path / "c.cols")
     svm.write_text("1 1:1\nspam 1:1\n")

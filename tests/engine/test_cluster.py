@@ -113,7 +113,7 @@ def _with_ties(rng):
 
 
 @pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
-def test_a_cluster_of_threads_in_this_process_will_do(stores):
+def test_a_cluster_of_threads_in_this_process_is_accepted(stores):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -175,14 +175,14 @@ def test_workers_foresee_drops_with_an_older_kept_set(
             assert there.work["pair_values"] < here.work["pair_values"]
 
 
-def test_processes_hear_of_what_is_kept(rising):
+def test_processes_receive_the_kept_set(rising):
     for kind, store in rising.items():
         here = tamis.select(store, "saola")
         there = tamis.select(store, "saola", cluster="local:2", width=20)
         assert_same_log(there.log, here.log, kind)
 
 
-def test_whoever_follows_the_progress_need_not_be_sent(rising):
+def test_a_progress_callback_need_not_be_picklable(rising):
     reported = []
     tamis.select(
         rising["whole"], "saola", cluster="local:1", progress=lambda *args: reported.append(args)
@@ -203,7 +203,7 @@ def test_processes_on_this_machine_give_the_same_log(wide):
     assert_same_log(there.log, here.log, "two processes")
 
 
-def test_an_address_will_do(wide, client):
+def test_an_address_is_accepted(wide, client):
     there = tamis.select(wide, "saola", cluster=client.scheduler.address)
     assert_same_log(there.log, tamis.select(wide, "saola").log, "by address")
 
@@ -234,7 +234,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     assert max(task.last - task.first for task in tasks(wide, None, lambda *_: None)) == 100
 
 
-def test_what_workers_are_told_has_no_room_to_spare(wide):
+def test_data_sent_to_workers_is_compact(wide):
     selector = tamis.SAOLA().to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
     before = len(packed(selector, wide))

@@ -100,7 +100,7 @@ def test_a_process_killed_half_way_changes_nothing(wide, expected, tmp_path):
 # --- memory ends --------------------------------------------------------------------------------
 
 
-def test_processes_that_die_again_and_again_are_reported(wide, monkeypatch):
+def test_processes_that_die_repeatedly_are_reported(wide, monkeypatch):
     monkeypatch.setattr(engine_processes, "LOSSES", 0)
     with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Deadly(wide.path), "saola", cluster="local:1")
@@ -111,7 +111,7 @@ def test_processes_that_die_again_and_again_are_reported(wide, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are kept by Linux")
-def test_a_process_that_may_not_have_more_memory_says_so(wide):
+def test_a_process_at_its_memory_limit_reports_it(wide):
     with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Starved(wide.path), "saola", cluster="local:1")
     assert str(caught.value) == (
@@ -121,7 +121,7 @@ def test_a_process_that_may_not_have_more_memory_says_so(wide):
 
 
 @pytest.mark.parametrize("own_client", [(1, 0, "700MB")], indirect=True)
-def test_a_worker_that_dask_ends_for_its_memory_is_reported(wide, own_client):
+def test_a_worker_that_dask_kills_for_its_memory_is_reported(wide, own_client):
     with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Greedy(wide.path), "saola", cluster=own_client)
     assert str(caught.value) == (
@@ -151,7 +151,7 @@ PAUSED = (
 )
 
 
-def test_paused_workers_are_not_waited_for_forever(wide, inside):
+def test_a_run_does_not_wait_forever_for_paused_workers(wide, inside):
     full = worker_troubles.Full(wide.path)
     for _ in range(2):  # in the middle of a run, and when it begins
         with pytest.raises(ClusterError) as caught:
@@ -159,7 +159,7 @@ def test_paused_workers_are_not_waited_for_forever(wide, inside):
         assert str(caught.value) == PAUSED
 
 
-def test_workers_that_have_left_are_not_waited_for_forever(wide, inside):
+def test_a_run_does_not_wait_forever_for_workers_that_left(wide, inside):
     answer = engine_cluster._Answer(inside, time.sleep, 60)
     inside.cluster.scale(0)
     with pytest.raises(ClusterError, match="the cluster has no worker; start one with `dask work"):
@@ -224,9 +224,9 @@ def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
         assert len(begun) >= 2
         wait_until(lambda: not any(map(alive, begun)))
         assert not list((tmp_path / "tmp").glob("tamis-*"))
-    said = []
-    run = resume(tmp_path / "run", cluster=client if way == "dask" else None, say=said.append)
-    assert said == [f"resuming after column {last['columns']:,} of w.cols"]
+    messages = []
+    run = resume(tmp_path / "run", cluster=client if way == "dask" else None, say=messages.append)
+    assert messages == [f"resuming after column {last['columns']:,} of w.cols"]
     assert_same_log(run.log, expected, f"resumed after kill -9, {way}")
     assert_same_log(open_run(tmp_path / "run").log, expected, "as it was written")
 

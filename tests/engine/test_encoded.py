@@ -73,7 +73,7 @@ def test_it_is_the_same_as_encoding_beforehand():
     assert runs[0].kept_rows() == runs[1].kept_rows()
 
 
-def test_gaps_are_a_category_or_left_out():
+def test_missing_values_are_a_category_or_left_out():
     """A feature whose gaps tell the class: as a category it is kept, left out it tells nothing."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
@@ -109,7 +109,7 @@ def test_zeros_that_mean_missing():
     assert by_nan.kept_rows() == by_zero.kept_rows()
 
 
-def test_what_was_done_is_recorded_and_told(tmp_path):
+def test_the_encoding_is_recorded_and_shown(tmp_path):
     frame, y = mixed()
     run = tamis.select(frame, "saola", y, encode="mdlp", missing="category")
     assert run.measure_reason == "every column is turned into categories by MDLP()"
@@ -128,7 +128,7 @@ def test_what_was_done_is_recorded_and_told(tmp_path):
     assert "encode" not in plain.source
 
 
-def test_an_encoder_may_bring_its_own_policy():
+def test_an_encoder_may_have_its_own_policy():
     frame, y = mixed()
     mine = tamis.select(frame, "saola", y, encode=EqualFrequency(3, missing="category"))
     named = tamis.select(frame, "saola", y, encode=EqualFrequency(3), missing="category")
@@ -136,7 +136,7 @@ def test_an_encoder_may_bring_its_own_policy():
     assert mine.source["missing"] == named.source["missing"]
 
 
-def test_the_measure_given_is_kept():
+def test_the_given_measure_is_kept():
     frame, y = mixed(gaps=0.0)
     given = tamis.SAOLA(tamis.SymmetricUncertainty(alpha=0.01))
     run = tamis.select(frame, given, y, encode="mdlp")
@@ -158,7 +158,7 @@ def test_the_measure_given_is_kept():
         ("saola", {"encode": EqualFrequency(1)}, "EqualFrequency: bins=1 is not a whole number"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_read(selector, how, sentence):
+def test_invalid_settings_are_reported_before_anything_is_read(selector, how, sentence):
     with pytest.raises(ParameterError) as caught:
         tamis.select(np.eye(6), selector, [0, 1, 0, 1, 0, 1], **how)
     assert str(caught.value).startswith(sentence)

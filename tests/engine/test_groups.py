@@ -63,7 +63,7 @@ def test_the_groups_matter():
 
 @pytest.mark.parametrize("width", [1, 2, 5, None])
 @pytest.mark.parametrize("encode", [None, "mdlp"])
-def test_however_groups_are_given_the_answer_is_the_same(tmp_path, width, encode):
+def test_every_way_to_give_groups_has_the_same_result(tmp_path, width, encode):
     data, y, by_name = table(), labels(), dict(zip(table(), LABELS, strict=True))
     store = write_store(tmp_path / "data.cols", MemorySource(sp.csc_matrix(data), y))
     numbered = {f"x{j}": label for j, label in enumerate(LABELS)}
@@ -173,7 +173,7 @@ def plain_text(folder) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("name,group\nc0,a\n", "{} has no column 'feature' of its own; its first line must be"),
         ("feature,label\nc0,a\n", "{} has no column 'group' of its own; its first line must be"),
@@ -183,11 +183,11 @@ def plain_text(folder) -> str:
         ("feature,group\nc0,a\nc0,b\n", "{} names 'c0' more than once; a feature has one group"),
     ],
 )
-def test_files_that_cannot_be_are_reported(tmp_path, text, said):
+def test_files_that_cannot_be_are_reported(tmp_path, text, message):
     path = written(tmp_path, text)
     with pytest.raises(SourceError) as caught:
         read_groups(path)
-    assert str(caught.value).startswith(said.format(path))
+    assert str(caught.value).startswith(message.format(path))
     assert "\n" not in str(caught.value)
     with pytest.raises(SourceError, match="No such file or directory"):
         read_groups(tmp_path / "gone.csv")

@@ -64,7 +64,7 @@ def same(a: Path, b: Path) -> bool:
 
 
 @pytest.mark.parametrize("size", ["12", "auto"])
-def test_a_killed_run_goes_on_to_the_same_model_bit_for_bit(tmp_path, size):
+def test_a_killed_run_resumes_to_the_same_model_bit_for_bit(tmp_path, size):
     write(tmp_path / "train.svm", spoil=True)
     script = [sys.executable, "-c", PROGRAM]
     options = {"cwd": tmp_path, "stderr": subprocess.PIPE, "text": True}
@@ -110,7 +110,7 @@ def stopping(after: int):
 
 
 @pytest.mark.parametrize("kind", ["plain", "packed", "rows", "source"])
-def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
+def test_ctrl_c_writes_a_checkpoint_and_shows_how_to_resume(tmp_path, kind):
     data: object = write(tmp_path / "train.svm")
     options = {"chunk": 4000}
     if kind == "packed":
@@ -133,9 +133,9 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on(tmp_path, kind):
     place = tmp_path / "model.checkpoint"
     assert place == checkpoint_path(tmp_path / "model")
     assert str(stopped.value).endswith(f"give the same command again to resume from {place}")
-    said: list[str] = []
-    two = learn(data, out=tmp_path / "model", hooks=Hooks(message=said.append), **settings)
-    assert said[0].startswith(f"resuming from {place}, after ")
+    messages: list[str] = []
+    two = learn(data, out=tmp_path / "model", hooks=Hooks(message=messages.append), **settings)
+    assert messages[0].startswith(f"resuming from {place}, after ")
     assert same(tmp_path / "one", tmp_path / "model")
     assert (two.rows, two.mistakes) == (one.rows, one.mistakes)
     assert not place.exists()
@@ -174,7 +174,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         learn(data, tamis.PET(9), out=tmp_path / "m", hooks=stopping(2), **settings)
     place = tmp_path / "m.checkpoint"
     mend = "; give the same command to resume, or remove it to start again"
-    for learner, more, said in (
+    for learner, more, message in (
         (tamis.PET(9, eta=0.3), {}, "eta was 0.2 and is 0.3 now"),
         (tamis.SOFS(9), {}, 'method was "PET" and is "SOFS" now'),
         (tamis.PET(9), {"passes": 2}, "passes was 1 and is 2 now"),
@@ -182,7 +182,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(SourceError) as error:
             learn(data, learner, out=tmp_path / "m", **settings, **more)
-        assert str(error.value) == f"{place} belongs to another run: {said}{mend}"
+        assert str(error.value) == f"{place} belongs to another run: {message}{mend}"
     with pytest.raises(SourceError, match=r"add --checkpoint \(checkpoint=\) to resume it"):
         learn(data, tamis.PET(9), out=tmp_path / "m", chunk=4000)
     lines = data.read_text()
@@ -211,7 +211,7 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path, harm):
     assert "\n" not in str(error.value)
 
 
-def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
+def test_a_source_that_can_resume_is_notified_of_commits(tmp_path):
     class Log(RowSource):
         format = "log"
 
@@ -254,7 +254,7 @@ def test_a_source_that_can_resume_hears_what_is_safe(tmp_path):
     assert np.array_equal(done.learner.weights_, expected.weights_)
 
 
-def test_what_cannot_be_done_is_said_before_anything_is_read(tmp_path):
+def test_invalid_parameters_are_reported_before_anything_is_read(tmp_path):
     data = write(tmp_path / "train.svm")
     with pytest.raises(ParameterError, match="a checkpoint is kept beside the model; give --out"):
         learn(data, "pet", checkpoint=5.0)
@@ -292,6 +292,6 @@ def test_test_rows_are_read_from_the_same_base(tmp_path):
     assert np.array_equal(one.learner.weights_, zero.learner.weights_)
     assert one.learner.get_feature_names_out()[0] == "1"
     assert zero.learner.get_feature_names_out()[0] == "0"
-    said = "has index 0 where indices count from 1"
-    with pytest.raises(SourceError, match=said):
+    message = "has index 0 where indices count from 1"
+    with pytest.raises(SourceError, match=message):
         learn(train, "pet", test=tmp_path / "from0.svm")

@@ -87,16 +87,16 @@ def test_killed_again_and_again_it_is_the_same_model(address, tmp_path, monkeypa
             run()
 
         assert os.WIFSIGNALED(in_child(killed))
-    said: list[str] = []
+    messages: list[str] = []
     done = learn(
         tamis.open(address),
         model,
         out=tmp_path / "killed",
         checkpoint=1e-9,
-        hooks=Hooks(message=said.append),
+        hooks=Hooks(message=messages.append),
     )
     assert weights(done) == weights(whole)
-    assert said[0].startswith("resuming from ")
+    assert messages[0].startswith("resuming from ")
     name = address.partition("stream=")[2]
     client = redis_client()
     assert client.xpending(name, "tamis")["pending"] == 0
@@ -104,7 +104,7 @@ def test_killed_again_and_again_it_is_the_same_model(address, tmp_path, monkeypa
     assert group["last-delivered-id"] == client.xrevrange(name, count=1)[0][0]
 
 
-def test_rows_that_came_meanwhile_are_learned_after_the_old_ones(address, tmp_path):
+def test_rows_that_arrived_meanwhile_are_learned_after_the_old_ones(address, tmp_path):
     source = tamis.open(address)
     blocks = source.batches()
     next(blocks)  # delivered to a reader that died, and never acknowledged

@@ -105,7 +105,7 @@ def test_ranges_of_any_length_are_merged_as_sofs_of_each(one_store, client, tmp_
         assert [*map(len, read)] == [n * (s + 1) // shards - n * s // shards for s in range(shards)]
 
 
-def test_processes_say_how_many_shards_a_file_makes(one_store, client):
+def test_the_number_of_processes_determines_the_shards(one_store, client):
     case, path = one_store
     two = learn([path], tamis.SOFS(4), cluster="local:2")
     assert_same_model(
@@ -139,7 +139,7 @@ def test_a_bad_line_in_a_share_is_named_by_its_number_in_the_file(client, tmp_pa
     assert all(where.endswith("bad.svm, line 31") for where in done.bad.first.values())
 
 
-def test_what_cannot_be_cut_is_reported(files, client, tmp_path):
+def test_data_that_cannot_be_split_is_reported(files, client, tmp_path):
     _, paths = files
     with pytest.raises(ParameterError, match=r"give with --shards .* how many shards .*part0"):
         learn(paths[:1], tamis.SOFS(4), cluster=client)
@@ -162,18 +162,28 @@ def test_the_command_line_learns_on_processes(files, tmp_path, capsys):
     from tamis.cli.main import cli
 
     _, paths = files
-    asked = ["learn", *paths, "-k", "4", "--cluster", "local:2", "--zero-based", "--json"]
-    cli(asked, standalone_mode=False)
+    arguments = ["learn", *paths, "-k", "4", "--cluster", "local:2", "--zero-based", "--json"]
+    cli(arguments, standalone_mode=False)
     printed = json.loads(capsys.readouterr().out)
     assert (printed["method"], printed["kept"]) == ("MergedSOFS", 4)
-    asked = ["learn", paths[0], "-k", "4", "--cluster", "local:2", "--shards", "3", "--zero-based"]
-    cli([*asked, "--out", str(tmp_path / "m")], standalone_mode=False)
+    arguments = [
+        "learn",
+        paths[0],
+        "-k",
+        "4",
+        "--cluster",
+        "local:2",
+        "--shards",
+        "3",
+        "--zero-based",
+    ]
+    cli([*arguments, "--out", str(tmp_path / "m")], standalone_mode=False)
     assert json.loads((tmp_path / "m" / "model.json").read_text())["parameters"]["shards"] == 3
     with pytest.raises(ParameterError, match="goes with --cluster"):
         cli(["learn", paths[0], "--shards", "3"], standalone_mode=False)
 
 
-def test_what_cannot_be_merged_is_reported(files, tmp_path, client):
+def test_learners_that_cannot_be_merged_are_reported(files, tmp_path, client):
     case, paths = files
     with pytest.raises(ParameterError, match="merges learners of the method sofs"):
         learn(paths, tamis.PET(4), cluster="local:2")

@@ -55,15 +55,15 @@ def test_two_billion_columns_take_the_memory_of_what_is_kept(tmp_path):
     keys, slots = np.zeros(8, np.int64), np.full(8, -1)
     fill_table(ids, 3, keys, slots)
     scores = np.zeros((2, 1))
-    asked = np.array([3, 2**62, 4, 2**40, 2**62], dtype=np.int64)
+    queried = np.array([3, 2**62, 4, 2**40, 2**62], dtype=np.int64)
     score_listed(
-        np.array([0, 2, 5]), asked, np.array([1.0, 10.0, 100.0, 2.0, 3.0]), 3, keys, slots,
+        np.array([0, 2, 5]), queried, np.array([1.0, 10.0, 100.0, 2.0, 3.0]), 3, keys, slots,
         np.array([[1.0], [5.0], [7.0]]), scores,
     )  # fmt: skip
     assert scores.ravel().tolist() == [71.0, 31.0]
 
 
-def test_names_of_frames_and_words_go_along(tmp_path, table):
+def test_names_of_frames_and_dicts_are_saved(tmp_path, table):
     X, y = table
     frame = pd.DataFrame(X.toarray(), columns=[f"c{j}" for j in range(30)])
     clf = tamis.SOFS(4).fit(frame, y)
@@ -86,7 +86,7 @@ def test_names_of_frames_and_words_go_along(tmp_path, table):
 @pytest.mark.parametrize(
     "classes", [[False, True], [1, 2, 3], [1.0, 2.0], ["a", "b"], np.array([1, 5], np.uint8)]
 )
-def test_classes_come_back_as_they_were(tmp_path, table, classes):
+def test_classes_survive_saving(tmp_path, table, classes):
     X, _ = table
     clf = tamis.PET(3, classes=classes)
     clf.partial_fit(X[:2], np.asarray(classes)[:2])
@@ -95,7 +95,7 @@ def test_classes_come_back_as_they_were(tmp_path, table, classes):
     assert model.classes_.dtype.kind == clf.classes_.dtype.kind
 
 
-def test_a_model_is_replaced_only_if_asked(tmp_path, table):
+def test_a_model_is_replaced_only_with_force(tmp_path, table):
     clf = tamis.PET(3).fit(*table)
     tamis.save_model(clf, tmp_path / "m")
     with pytest.raises(OutputError, match=r"already exists; choose another name, or use --f"):
@@ -138,18 +138,18 @@ HARMS = {
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_damaged_folder_is_one_sentence(tmp_path, table, harm):
     tamis.save_model(tamis.PET(3).fit(*table), tmp_path / "m")
-    hurt, said = HARMS[harm]
+    hurt, message = HARMS[harm]
     hurt(tmp_path / "m")
     with pytest.raises(SourceError) as error:
         tamis.open_model(tmp_path / "m")
     text = str(error.value)
     assert text.startswith(f"{tmp_path / 'm'} is damaged (")
     assert text.endswith("); run tamis learn again")
-    assert said in text
+    assert message in text
     assert "\n" not in text
 
 
-def test_what_is_no_model_of_ours_is_reported(tmp_path, table):
+def test_other_folders_are_not_models(tmp_path, table):
     with pytest.raises(SourceError, match=r"is not a model; it has no model\.json written by"):
         tamis.open_model(tmp_path)
     tamis.save_model(tamis.PET(3).fit(*table), tmp_path / "m")

@@ -74,7 +74,7 @@ def test_what_the_items_raise_is_raised_here_after_the_results_before_it():
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_exceptions_that_are_no_errors_are_passed_on_too(kind):
+def test_exceptions_that_are_not_errors_are_passed_on(kind):
     def raise_it(_):
         raise kind
 

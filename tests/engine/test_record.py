@@ -90,7 +90,7 @@ def test_the_log_is_a_plain_table_for_other_programs(tmp_path):
     assert table["at"][4] == 6
 
 
-def test_names_that_are_no_text_do_not_cost_the_run(tmp_path):
+def test_names_that_are_not_text_do_not_lose_the_run(tmp_path):
     run = a_run(names=["\ud800", *"bcdefghij"])
     run.command = "tamis select '\udcff.svm'"
     again = open_run(save_run(run, tmp_path / "run"))
@@ -98,7 +98,7 @@ def test_names_that_are_no_text_do_not_cost_the_run(tmp_path):
     assert again.log.names[0] == "\\ud800"
 
 
-def test_run_json_says_what_a_person_wants_to_know(tmp_path):
+def test_run_json_describes_the_run(tmp_path):
     save_run(a_run(), tmp_path / "run")
     facts = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     assert facts["format_version"] == 1
@@ -107,7 +107,7 @@ def test_run_json_says_what_a_person_wants_to_know(tmp_path):
     assert {"parameters", "versions", "work", "seconds", "command"} <= set(facts)
 
 
-def test_a_folder_that_is_there_is_not_overwritten(tmp_path):
+def test_an_existing_folder_is_not_overwritten(tmp_path):
     save_run(a_run(), tmp_path / "run")
     before = facts_of(open_run(tmp_path / "run"))
     with pytest.raises(OutputError, match=r"run already exists; choose another name, or use"):
@@ -119,7 +119,7 @@ def test_a_folder_that_is_there_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_what_is_no_run_is_never_replaced(tmp_path, kind):
+def test_a_folder_that_is_not_a_run_is_never_replaced(tmp_path, kind):
     place = tmp_path / "run"
     if kind == "file":
         place.write_text("mine")
@@ -135,7 +135,7 @@ def test_what_is_no_run_is_never_replaced(tmp_path, kind):
     assert names_in(tmp_path) == before
 
 
-def test_force_takes_an_empty_folder_and_writes_behind_a_link(tmp_path):
+def test_force_accepts_an_empty_folder_and_follows_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "run").symlink_to("real")
     for _ in range(2):
@@ -161,7 +161,7 @@ def test_a_missing_parent_is_reported_and_not_made(tmp_path):
     assert names_in(tmp_path) == ["file"]
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_work(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -173,7 +173,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(tmp_path, monke
         check_folder(tmp_path / ("r" * 300), "run")
 
 
-def test_checking_leaves_nothing_behind(tmp_path):
+def test_checking_leaves_no_files(tmp_path):
     check_folder(tmp_path / "run", "run")
     assert names_in(tmp_path) == []
 
@@ -189,7 +189,7 @@ def interrupt(*_, **__):
 @pytest.mark.parametrize("step", ["selected_csv", "write_log", "write_events", "run_json"])
 @pytest.mark.parametrize(("fail", "kind"), [(no_space, OutputError), (interrupt, BaseException)])
 @pytest.mark.parametrize("there", [True, False])
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, fail, kind, there):
+def test_a_failed_write_changes_nothing(tmp_path, monkeypatch, step, fail, kind, there):
     if there:
         save_run(a_run(), tmp_path / "run")
     before = names_in(tmp_path)

@@ -52,7 +52,7 @@ def test_files_of_two_runs_are_not_mixed_up(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda f: f.clear(), "'format_version' is missing"),
         (lambda f: f.update(format_version=2), "was written in format 2 and this tamis reads"),
@@ -64,23 +64,23 @@ def test_files_of_two_runs_are_not_mixed_up(tmp_path):
         (lambda f: f["reasons"]["kept"].update(verdict="blue"), "'BLUE' is missing"),
     ],
 )
-def test_a_run_json_that_lacks_something_is_reported(tmp_path, change, said):
+def test_a_run_json_that_lacks_something_is_reported(tmp_path, change, message):
     save_run(a_run(), tmp_path / "run")
     file = tmp_path / "run" / "run.json"
     facts = json.loads(file.read_text(encoding="utf-8"))
     change(facts)
     file.write_text(json.dumps(facts), encoding="utf-8")
-    assert said in one_sentence(tmp_path / "run")
+    assert message in one_sentence(tmp_path / "run")
 
 
 @pytest.mark.parametrize("content", [b"[]", b"null", b"7", b"\xff\xfe\x00", b"{", b'"text"'])
-def test_a_run_json_that_is_something_else_is_reported(tmp_path, content):
+def test_a_run_json_with_other_content_is_reported(tmp_path, content):
     save_run(a_run(), tmp_path / "run")
     (tmp_path / "run" / "run.json").write_bytes(content)
     assert "is damaged (" in one_sentence(tmp_path / "run")
 
 
 @pytest.mark.parametrize("make", [lambda p: None, lambda p: p.mkdir(), lambda p: p.write_text("")])
-def test_what_is_no_run_folder_is_reported(tmp_path, make):
+def test_other_folders_are_not_runs(tmp_path, make):
     make(tmp_path / "run")
     assert "is not a run folder; it has no run.json" in one_sentence(tmp_path / "run")

@@ -70,7 +70,7 @@ def stores(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
 @pytest.mark.parametrize("method", METHODS)
-def test_every_stream_selector_dies_and_goes_on(method, stores, tmp_path):
+def test_every_stream_selector_dies_and_resumes(method, stores, tmp_path):
     for n, store in enumerate(stores):
         expected = tamis.select(store, method)
         begin(tmp_path / str(n), store, BY_METHOD[method](), name="data")
@@ -106,7 +106,7 @@ def _csc(X):
     }  # fmt: skip
 
 
-def test_a_cluster_goes_on_where_a_process_stopped_and_the_other_way(stores, tmp_path, client):
+def test_a_cluster_resumes_where_a_process_stopped_and_vice_versa(stores, tmp_path, client):
     expected = tamis.select(stores[1], "saola")
     begin(tmp_path / "run", stores[1], BY_METHOD["saola"](), name="data")
     with pytest.raises(DiedError):
@@ -130,8 +130,8 @@ def test_a_killed_driver_is_resumed(tmp_path):
     X[:, ::40] *= rng.random((100, 250)) < 0.5 + 0.5 * y[:, None]
     store = write_store(tmp_path / "wide.cols", MemorySource(sp.csc_matrix(X), y))
     out, tamis_command = tmp_path / "run", [sys.executable, "-m", "tamis"]
-    asked = ["select", "wide.cols", "--out", "run", "--checkpoint", "0.01", "--width", "20"]
-    driver = subprocess.Popen([*tamis_command, *asked, "--quiet"], cwd=tmp_path)
+    arguments = ["select", "wide.cols", "--out", "run", "--checkpoint", "0.01", "--width", "20"]
+    driver = subprocess.Popen([*tamis_command, *arguments, "--quiet"], cwd=tmp_path)
     try:
         while driver.poll() is None:
             if committed(out) > 4:
@@ -145,7 +145,7 @@ def test_a_killed_driver_is_resumed(tmp_path):
     assert 0 < last["columns"] < 10_000
     assert last["done"] is False
     again = subprocess.run(
-        [*tamis_command, *asked], capture_output=True, text=True, cwd=tmp_path, check=False
+        [*tamis_command, *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert again.returncode == 2
     assert again.stderr == (
@@ -162,7 +162,7 @@ def test_a_killed_driver_is_resumed(tmp_path):
 # --- what is said ------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_resumed_is_reported(stores, tmp_path):
+def test_runs_that_cannot_be_resumed_are_reported(stores, tmp_path):
     with pytest.raises(ParameterError, match=r"fcbf decides when it has seen every column"):
         begin(tmp_path / "run", stores[0], BY_METHOD["fcbf"]())
     with pytest.raises(InputError, match="only columns in a file or a folder"):
@@ -176,9 +176,9 @@ def test_a_finished_run_says_so(stores, tmp_path):
     begin(tmp_path / "run", stores[0], BY_METHOD["saola"](), name="data")
     with pytest.raises(OutputError, match="holds a run that is not finished"):
         refuse_unfinished(tmp_path / "run")
-    first, said = resume(tmp_path / "run"), []
-    again = resume(tmp_path / "run", say=said.append)
-    assert said == [f"{tmp_path / 'run'} is finished; nothing is left to do"]
+    first, messages = resume(tmp_path / "run"), []
+    again = resume(tmp_path / "run", say=messages.append)
+    assert messages == [f"{tmp_path / 'run'} is finished; nothing is left to do"]
     assert_same_log(again.log, first.log, "resumed when finished")
     Selection.create(tmp_path / "fed", cases()[0].y)
     for other in ("run", "fed", "nowhere"):

@@ -53,7 +53,7 @@ def facts_of(run):
     return [log.why(k) for k in range(len(log))], run.kept_rows(), events_of(log)
 
 
-def test_the_table_brings_every_verdict(table):
+def test_the_table_produces_every_verdict(table):
     assert min(select(table[0], "saola", table[1]).log.counts().values()) >= 3
 
 
@@ -122,7 +122,7 @@ def test_files_give_the_same_features_and_sentences(table, tmp_path):
     assert events_of(rows.log) == wanted[2]
 
 
-def test_names_of_frames_stand_in_the_sentences(table):
+def test_names_of_frames_are_in_the_sentences(table):
     X, y = table
     names = [f"gene {k}" for k in range(N_COLUMNS)]
     run = select(pd.DataFrame(X, columns=names), "saola", y)
@@ -131,7 +131,7 @@ def test_names_of_frames_stand_in_the_sentences(table):
     assert run.why("gene 7").startswith("gene 7 was dropped as irrelevant")
 
 
-def test_a_target_given_goes_before_the_one_in_the_data(table, tmp_path):
+def test_a_given_target_overrides_the_one_in_the_data(table, tmp_path):
     X, y = table
     sp.save_npz(tmp_path / "t.npz", sp.csc_matrix(X))
     np.save(tmp_path / "t.y.npy", y)
@@ -146,18 +146,18 @@ def test_data_without_a_target_is_refused_in_one_sentence(table):
         select(table[0])
 
 
-def test_a_file_without_a_target_says_how_it_is_opened_with_one(tmp_path, monkeypatch):
+def test_a_file_without_a_target_shows_how_to_open_it_with_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").write_text("a,b\n1,0\n0,1\n")
-    with pytest.raises(InputError) as said:
+    with pytest.raises(InputError) as message:
         select("x.csv")
-    assert str(said.value) == (
+    assert str(message.value) == (
         "x.csv has no target; name the column to predict with --target, in Python "
         "tamis.open('x.csv', target=...); it has 'a', 'b'"
     )
 
 
-def test_a_run_shows_itself_in_one_line(table):
+def test_the_repr_of_a_run_is_one_line(table):
     X, y = table
     run = select(X, "saola", y)
     counts = ", ".join(f"{n} {word}" for word, n in run.log.counts().items() if n)
@@ -205,7 +205,7 @@ def test_widths_and_thread_counts_that_make_no_sense_are_refused(table, paramete
         select(table[0], "saola", table[1], **{parameter: value})
 
 
-def test_the_selector_given_is_left_as_it_is(table):
+def test_the_given_selector_is_not_changed(table):
     given = SAOLA(bound="max")
     run = select(table[0], given, table[1])
     assert not hasattr(given, "log_")
@@ -213,7 +213,7 @@ def test_the_selector_given_is_left_as_it_is(table):
     assert run.selector.kept_.tolist() == [row["feature"] for row in run.kept_rows()]
 
 
-def test_a_run_records_what_was_asked_on_what_and_at_what_cost(table):
+def test_a_run_records_its_parameters_data_and_cost(table):
     X, y = table
     run = select(X, SAOLA(MutualInformation(alpha=0.05), bound="max"), y, command="tamis test")
     assert run.method == "saola"
@@ -276,7 +276,7 @@ def test_make_selector_passes_parameters_on():
     assert chosen.rule.bound == "max"
 
 
-def test_kept_features_carry_the_relevance_the_log_holds(table):
+def test_kept_features_have_the_relevance_in_the_log(table):
     run = select(table[0], "saola", table[1])
     assert len(run.kept_rows()) > 3
     for row in run.kept_rows():

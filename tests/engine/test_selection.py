@@ -49,7 +49,7 @@ pytestmark = pytest.mark.usefixtures("quick_disk")
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("width", [1, 7, None])
-def test_a_selection_fed_in_parts_ends_like_one_fit(tmp_path, monkeypatch, width, n_threads):
+def test_a_selection_fed_in_parts_equals_one_fit(tmp_path, monkeypatch, width, n_threads):
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
     data = table()
     selection = fresh(tmp_path)
@@ -92,7 +92,7 @@ def test_a_column_is_known_in_every_layout(tmp_path):
     assert selection.feed(data["c3"].to_numpy(), names=["c3"]).skipped == 1
 
 
-def test_a_run_of_select_goes_on(tmp_path):
+def test_a_run_of_select_can_be_fed(tmp_path):
     data, y = table(), target()
     run = select(data.iloc[:, :40], selector(), y, keep_state=True)
     tamis.save_run(run, tmp_path / "run")
@@ -102,7 +102,7 @@ def test_a_run_of_select_goes_on(tmp_path):
     assert_same_log(selection.run.log, expected_log(data), "selected, then fed")
 
 
-def test_columns_without_names_go_on_with_the_numbering_and_are_known_as_a_whole(tmp_path):
+def test_columns_without_names_continue_the_numbering_and_are_recognised_as_a_whole(tmp_path):
     data = table().to_numpy()
     selection = fresh(tmp_path, name_prefix="", name_base=1)
     selection.feed(data[:, :30])
@@ -146,7 +146,7 @@ def test_other_values_under_a_known_name_are_refused_or_replace(tmp_path):
     ["saola", "osfs", "fast-osfs", "alpha-investing", "grafting", "ofs-a3m", "ofs-density",
      "sfs-fi", "group-saola"],
 )  # fmt: skip
-def test_a_feature_that_was_dropped_is_as_if_it_had_gone_and_the_rest_goes_on(tmp_path, chosen):
+def test_feeding_continues_after_a_feature_was_dropped(tmp_path, chosen):
     data = table()
     selection = Selection.create(tmp_path / "run", target(), chosen)
     selection.feed(data.iloc[:, :40])
@@ -161,7 +161,7 @@ def test_a_feature_that_was_dropped_is_as_if_it_had_gone_and_the_rest_goes_on(tm
         again.drop(gone)
 
 
-def test_what_a_dropped_feature_had_displaced_is_reported_and_may_come_again(tmp_path):
+def test_features_displaced_by_a_dropped_one_are_reported_and_can_be_fed_again(tmp_path):
     y = target()
     weak = np.where(np.random.default_rng(3).random(ROWS) < 0.5, y, 1 - y)
     data = pd.DataFrame({"good": 1 - y, "copy": 1 - y, "noise": weak}) * 1.0
@@ -196,7 +196,7 @@ def test_rows_are_put_in_order_by_their_keys(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda t: t.drop(columns="id"), "the table has no column 'id' to tell which row is"),
         (lambda t: t.iloc[1:], "the data has no row with the key 0, which is in the selection"),
@@ -205,9 +205,9 @@ def test_rows_are_put_in_order_by_their_keys(tmp_path):
         (lambda t: t.assign(id=t["id"] + 1), "the data has no row with the key 0, which is in"),
     ],
 )
-def test_keys_that_do_not_fit_are_reported(tmp_path, change, said):
+def test_keys_that_do_not_fit_are_reported(tmp_path, change, message):
     selection = fresh(tmp_path, key=np.arange(ROWS), key_name="id")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         selection.feed(change(table().assign(id=np.arange(ROWS))))
     assert len(Selection.open(tmp_path / "run").run.log) == 0
 
@@ -261,7 +261,7 @@ def test_two_selections_on_one_folder_see_each_other(tmp_path):
     assert_same_log(one.run.log, expected_log(data), "fed by two")
 
 
-def test_a_long_log_is_not_written_anew_for_a_few_columns(tmp_path, monkeypatch):
+def test_a_long_log_is_not_rewritten_for_a_few_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(selection_state, "SHORT", 10)
     data, folder = table(), tmp_path / "run"
     selection = fresh(tmp_path)
@@ -305,7 +305,7 @@ def test_a_log_is_stored_in_few_pieces_and_pieces_are_never_too_long(tmp_path, m
         assert_same_log(found.run.log, selection.run.log, "in pieces")
 
 
-def test_columns_on_the_disk_are_those_that_are_kept(tmp_path):
+def test_only_kept_columns_are_on_disk(tmp_path):
     y, rng = target(), np.random.default_rng(7)
     selection = fresh(tmp_path)
     for i in range(25):
@@ -317,7 +317,7 @@ def test_columns_on_the_disk_are_those_that_are_kept(tmp_path):
     assert Selection.open(tmp_path / "run").kept_names == selection.kept_names
 
 
-def test_the_log_tells_what_happened_since(tmp_path):
+def test_the_log_lists_what_happened_since(tmp_path):
     data = table()
     selection = fresh(tmp_path)
     selection.feed(data.iloc[:, :30])
@@ -337,7 +337,7 @@ def test_the_log_tells_what_happened_since(tmp_path):
         selection.log("soon")
 
 
-def test_what_can_go_on_and_what_cannot_is_reported(tmp_path):
+def test_what_can_be_fed_and_what_cannot(tmp_path):
     with pytest.raises(ParameterError, match="fcbf decides when it has seen every column, so"):
         Selection.create(tmp_path / "run", target(), tamis.FCBF())
     tamis.save_run(select(table(), "fcbf", target()), tmp_path / "batch")
@@ -375,7 +375,7 @@ class MineRule(SAOLARule):
 Mine = estimator_of(MineRule)
 
 
-def test_a_selector_of_ones_own_is_given_when_the_folder_is_opened(tmp_path):
+def test_a_custom_selector_is_given_when_the_folder_is_opened(tmp_path):
     Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
     with pytest.raises(ParameterError, match="this was selected with test_selection:MineRule"):
         Selection.open(tmp_path / "run")
@@ -394,7 +394,7 @@ class Disguised(SAOLARule):
     """A rule that calls itself by a name of tamis."""
 
 
-def test_a_class_that_borrows_the_word_of_a_method_is_not_taken_for_it(tmp_path):
+def test_a_class_with_the_name_of_a_method_is_not_mistaken_for_it(tmp_path):
     Selection.create(tmp_path / "run", target(), Disguised(tamis.MutualInformation(alpha=0.01)))
     with pytest.raises(ParameterError, match="selected with test_selection:Disguised; it is not"):
         Selection.open(tmp_path / "run")
@@ -404,7 +404,7 @@ def test_a_class_that_borrows_the_word_of_a_method_is_not_taken_for_it(tmp_path)
         Selection.open(tmp_path / "run", Disguised)
 
 
-def test_a_folder_makes_nothing_be_imported(tmp_path, monkeypatch):
+def test_a_folder_cannot_cause_an_import(tmp_path, monkeypatch):
     (tmp_path / "stranger.py").write_text("raise AssertionError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     Selection.create(tmp_path / "run", target(), Mine(tamis.MutualInformation(alpha=0.01)))
@@ -491,7 +491,7 @@ def test_a_plain_select_finds_the_target_among_its_columns(classes):
     assert equal_to_target(replace(block, values=full), codes) == 5
 
 
-def test_a_plain_select_runs_no_machinery_of_persistent_selections(monkeypatch):
+def test_a_plain_select_does_not_use_persistent_selections(monkeypatch):
     def not_here(*given, **named):
         raise AssertionError("not for a plain select")
 

@@ -114,16 +114,16 @@ def kill_and_compare(tmp_path: Path, rounds: int, *more: str) -> None:
         assert left == {STATE, LOCK, "selected.csv", "log.parquet", "events.parquet", "run.json"}
 
 
-def test_a_feed_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
+def test_a_killed_feed_resumes_to_the_same_log(tmp_path):
     kill_and_compare(tmp_path, 15)
 
 
-def test_a_feed_of_encoded_columns_that_is_killed_goes_on(tmp_path):
+def test_a_killed_feed_of_encoded_columns_resumes(tmp_path):
     kill_and_compare(tmp_path, 5, "encoded")
 
 
 @pytest.mark.slow
-def test_a_feed_that_is_killed_200_times_goes_on(tmp_path):
+def test_a_feed_killed_200_times_resumes(tmp_path):
     kill_and_compare(tmp_path, 200)
 
 
@@ -194,9 +194,7 @@ def test_a_process_that_ends_before_any_step_of_a_commit_leaves_before_or_after(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO])
 @pytest.mark.parametrize("step", ["writing", "put", "atomic_file"])
-def test_what_cannot_be_written_is_reported_and_leaves_the_selection(
-    tmp_path, monkeypatch, step, number
-):
+def test_a_failed_write_is_reported_and_leaves_the_selection(tmp_path, monkeypatch, step, number):
     data = table()
     selection = fresh(tmp_path)
     selection.feed(data.iloc[:, :30])
@@ -248,18 +246,18 @@ def test_a_folder_that_cannot_be_locked_is_reported(tmp_path):
 
 def is_noticed_or_harmless(folder: Path, where: str) -> bool:
     """Open a folder whose state was damaged and feed it; True if the damage was noticed."""
-    said = ""
+    message = ""
     try:
         selection = Selection.open(folder)
         selection.feed(table())
     except TamisError as error:
-        said = str(error)
-    if said:
-        assert said.startswith(str(folder)), where
-        assert "\n" not in said, where
+        message = str(error)
+    if message:
+        assert message.startswith(str(folder)), where
+        assert "\n" not in message, where
     else:
         assert_same_log(selection.run.log, expected_log(table()), where)
-    return said != ""
+    return message != ""
 
 
 @pytest.fixture(scope="module")
@@ -352,7 +350,7 @@ def features(change):
         ("head", lambda f: f.update(reasons={})),
     ],
 )
-def test_what_a_stranger_wrote_is_checked(tmp_path, kind, change):
+def test_untrusted_state_is_checked(tmp_path, kind, change):
     fresh(tmp_path).feed(table())
 
     def changed(facts):
@@ -377,7 +375,7 @@ def test_what_a_stranger_wrote_is_checked(tmp_path, kind, change):
         lambda f: f.update(values=f["values"] * float("nan")),
     ],
 )
-def test_columns_that_a_stranger_wrote_never_reach_a_kernel(tmp_path, change):
+def test_untrusted_columns_never_reach_a_kernel(tmp_path, change):
     selection = fresh(tmp_path)
     selection.feed(table())
     kept = int(selection._state.selector.kept_[0])
@@ -460,7 +458,7 @@ def test_no_pickle_is_written_or_read(tmp_path):
 
 def test_a_second_writer_waits_or_is_refused(tmp_path):
     selection = fresh(tmp_path)
-    said: list[str] = []
+    messages: list[str] = []
     script = (
         "import sys; from pathlib import Path\n"
         "from tamis.engine.persistent.state_file import only_writer\n"
@@ -478,10 +476,10 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
             selection.feed(table(), wait=False)
 
         def say(text: str) -> None:
-            said.append(text)
+            messages.append(text)
             other.stdin.close()  # which lets the other one go on
 
         assert selection.feed(table(), say=say).taken == 60
-    assert said == [f"another process is feeding {tmp_path / 'run'}; waiting for it"]
+    assert messages == [f"another process is feeding {tmp_path / 'run'}; waiting for it"]
     with only_writer(tmp_path / "run", wait=False):
         pass

@@ -71,7 +71,7 @@ def same(found: tamis.Run, expected: tamis.Run, where: str) -> None:
 @pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
 @pytest.mark.parametrize("how", HOW.values(), ids=HOW)
 @pytest.mark.parametrize("method", ["saola", "osfs"])
-def test_select_and_feed_end_like_one_select(tmp_path, how, method):
+def test_select_and_feed_equal_one_select(tmp_path, how, method):
     if method == "osfs" and how["missing"] == "delete":  # its test cannot leave gaps out
         method = "saola"
     data, y = mixed(), labels()
@@ -90,7 +90,7 @@ def test_select_and_feed_end_like_one_select(tmp_path, how, method):
     assert Selection.open(tmp_path / "run").why(0) == expected.why(0)
 
 
-def test_a_column_is_known_by_what_came_not_by_what_became_of_it(tmp_path):
+def test_a_column_is_identified_by_its_values_before_encoding(tmp_path):
     data, y = mixed(), labels()
     selection = Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")
     selection.feed(data)
@@ -138,7 +138,7 @@ class Mine(BY_NAME["mdlp"]):
     """An encoder that tamis does not know."""
 
 
-def test_an_encoder_of_ones_own_is_refused_in_one_sentence(tmp_path):
+def test_a_custom_encoder_is_refused_in_one_sentence(tmp_path):
     data, y = mixed(gaps=0.0), labels()
     with pytest.raises(ParameterError) as caught:
         Selection.create(tmp_path / "run", y, encode=Mine())
@@ -201,7 +201,7 @@ class DiedError(Exception):
     """Stands for the end of the process."""
 
 
-def test_a_checkpointed_run_dies_and_goes_on(tmp_path):
+def test_a_checkpointed_run_dies_and_resumes(tmp_path):
     data, y = mixed(60), labels()
     data["answer"] = y
     data.to_parquet(tmp_path / "data.parquet")
@@ -244,7 +244,7 @@ def test_on_a_cluster_it_is_the_same(tmp_path, client):
     same(run, tamis.select(store, "saola", **how), "elsewhere")
 
 
-def test_a_feed_that_stops_between_commits_goes_on(tmp_path, monkeypatch):
+def test_a_feed_that_stops_between_commits_resumes(tmp_path, monkeypatch):
     data, y = mixed(40), labels()
     expected = tamis.select(data, "saola", y, encode="mdlp", missing="category")
     Selection.create(tmp_path / "run", y, encode="mdlp", missing="category")

@@ -81,7 +81,7 @@ def test_a_file_that_changes_between_look_and_read_is_refused(tmp_path, monkeypa
     assert_same_log(selection.run.log, expected.log, how)
 
 
-def test_nothing_is_no_reason_for_a_measure(tmp_path):
+def test_an_empty_feed_does_not_pick_a_measure(tmp_path):
     y = target()
     selection = Selection.create(tmp_path / "run", y)
     for nothing in (np.empty((len(y), 0)), pd.DataFrame(index=range(len(y)))):
@@ -93,7 +93,7 @@ def test_nothing_is_no_reason_for_a_measure(tmp_path):
 
 
 @pytest.mark.parametrize("spoil", ["cut", "gone", "text", "empty"])
-def test_a_state_that_is_spoilt_while_a_selection_is_open_is_reported(tmp_path, spoil):
+def test_a_state_damaged_while_a_selection_is_open_is_reported(tmp_path, spoil):
     selection = fresh(tmp_path)
     selection.feed(table())
     state = tmp_path / "run" / STATE
@@ -189,7 +189,7 @@ def test_names_with_newlines_are_encoded_like_others(tmp_path):
     assert Selection.open(tmp_path / "run").why("two\nlines") == whole.why("two\nlines")
 
 
-def test_text_that_may_be_cut_off_is_left_until_it_is_whole(tmp_path, monkeypatch):
+def test_text_that_may_be_incomplete_is_not_read_until_complete(tmp_path, monkeypatch):
     incoming = tmp_path / "incoming"
     incoming.mkdir()
     text = table().to_csv(index=False)

@@ -32,15 +32,15 @@ def incoming(tmp_path) -> Path:
 
 def test_files_are_fed_by_name_each_once_across_restarts(tmp_path, incoming):
     fresh(tmp_path)
-    said: list[str] = []
+    messages: list[str] = []
     put(incoming, "b.parquet", 20, 40)
     put(incoming, "a.parquet", 0, 20)
 
     def watcher() -> Watcher:
-        return Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=said.append)
+        return Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=messages.append)
 
     assert watcher().once() == 2
-    assert [s.partition(":")[0] for s in said] == ["a.parquet", "b.parquet"]
+    assert [s.partition(":")[0] for s in messages] == ["a.parquet", "b.parquet"]
     assert watcher().once() == 0
     put(incoming, "c.parquet", 40, 60)
     again = watcher()
@@ -82,19 +82,19 @@ def test_unfinished_and_hidden_names_are_left_alone(incoming):
 
 def test_a_bad_file_is_told_once_and_passed_over(tmp_path, incoming):
     fresh(tmp_path)
-    said: list[str] = []
+    messages: list[str] = []
     (incoming / "bad.parquet").write_bytes(b"PAR1 no such thing")
     put(incoming, "good.parquet", 0, 60)
     for _ in range(2):
-        Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=said.append).once()
-    assert len(said) == 2
-    assert said[0].startswith("bad.parquet was not fed: ")
-    assert said[1].startswith("good.parquet: 60 columns taken")
+        Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=messages.append).once()
+    assert len(messages) == 2
+    assert messages[0].startswith("bad.parquet was not fed: ")
+    assert messages[1].startswith("good.parquet: 60 columns taken")
     status = Selection.open(tmp_path / "run").status()
     assert list(status["refused"]) == ["bad.parquet"]
     shutil.copy(incoming / "good.parquet", incoming / "bad.parquet")  # mended
-    Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=said.append).once()
-    assert said[2] == (
+    Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=messages.append).once()
+    assert messages[2] == (
         "bad.parquet: 0 columns taken, 0 of them kept; 60 were fed before and were skipped"
     )
 
@@ -103,11 +103,13 @@ def test_a_column_that_is_in_the_way_can_be_left_out_by_hand(tmp_path, incoming)
     selection = Selection.create(tmp_path / "run", target(), SAOLA(FisherZ()))
     day = table().iloc[:, :3].assign(**{"a town": ["x", "y", "z"] * (ROWS // 3)})
     day.to_parquet(incoming / "day 3.parquet", index=False)
-    said: list[str] = []
-    watcher = Watcher(selection, incoming, settle=0.0, say=said.append)
+    messages: list[str] = []
+    watcher = Watcher(selection, incoming, settle=0.0, say=messages.append)
     watcher.once()
     command = f"tamis feed {tmp_path / 'run'} '{incoming / 'day 3.parquet'}' --ignore 'a town'"
-    assert said[0].endswith(f"; it is tried again when it changes, or feed it yourself: {command}")
+    assert messages[0].endswith(
+        f"; it is tried again when it changes, or feed it yourself: {command}"
+    )
     assert command in watcher.selection.status()["refused"]["day 3.parquet"]
     watcher.selection.feed(incoming / "day 3.parquet", ignore="a town")
     assert watcher.selection.status()["refused"] == {}

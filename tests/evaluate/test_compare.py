@@ -83,7 +83,7 @@ def test_each_fold_draws_anew_by_a_seed_that_is_recorded(compared, data):
     assert [tuple(np.flatnonzero(mask)) for mask in again] == cancer
 
 
-def test_results_come_back_from_their_folder(compared):
+def test_results_are_read_from_their_folder(compared):
     results, out = compared
     back = open_results(out)
     assert back.rows.equals(results.rows)
@@ -115,7 +115,7 @@ def test_the_summary_has_every_table(compared):
     assert sum(found["ranks"]["average_ranks"]) == pytest.approx(10)
 
 
-def test_nothing_finished_is_done_again_and_what_is_new_costs_itself_only(compared, data):
+def test_finished_cells_are_reused_and_only_new_ones_are_computed(compared, data):
     results, out = compared
     again = compare(
         data, "saola,all,odd_selectors:BestBy:k=2,odd_selectors:Drawing:k=2", "knn,tree",
@@ -157,8 +157,10 @@ def capped(plain, tmp_path_factory):
 
 def test_cells_that_exceed_caps_or_fail_are_reported(capped):
     results = capped[0]
-    said = {(r["method"], r["status"], r["note"].split(" it held")[0]) for r in results.problems()}
-    assert said == {
+    message = {
+        (r["method"], r["status"], r["note"].split(" it held")[0]) for r in results.problems()
+    }
+    assert message == {
         ("slow", "time cap", "stopped after 10 s"),
         ("hungry", "memory cap", "stopped when"),
         ("raises", "failed", "ValueError: no luck"),
@@ -236,7 +238,7 @@ def test_what_names_a_cell(tmp_path):
     assert cache.load(cell) == {"selection": None, "scores": {}}
 
 
-def test_a_method_edited_is_another_method(tmp_path, monkeypatch):
+def test_an_edited_method_is_a_different_method(tmp_path, monkeypatch):
     source = textwrap.dedent(
         """
         class Mine:

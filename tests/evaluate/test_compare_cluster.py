@@ -34,7 +34,7 @@ def client():
         yield client
 
 
-def test_cells_come_back_as_they_would_here(data, client, tmp_path):
+def test_cells_are_the_same_as_without_a_cluster(data, client, tmp_path):
     params = {"methods": "saola,all", "classifiers": "knn", "cv": 2}
     here = compare(data, **params, n_jobs=1)
     there = compare(data, **params, cluster=client, out=tmp_path / "results")
@@ -48,7 +48,7 @@ def test_a_folder_that_a_worker_cannot_see_is_reported():
         _run_cell(({"folder": "/nowhere"}, Caps(None, None)))
 
 
-def test_what_was_kept_is_what_was_selected_there_or_reported():
+def test_selections_of_a_worker_are_returned_or_reported():
     cell = _RemoteCell({"kept": [1]})
     assert cell.kept() == [1]
     cell.steps.append(("selection", {"kept": [2]}))

@@ -13,7 +13,7 @@ from tamis.evaluate.cells import select_features
 from tamis.evaluate.compared_methods import make, named_method, parse_methods, settle_level
 
 
-def test_methods_by_words():
+def test_methods_as_text():
     made = parse_methods("saola, fcbf:threshold=0.01, odd_selectors:BestBy:k=3")
     assert [m.label for m in made] == ["saola", "fcbf:threshold=0.01", "odd_selectors:BestBy:k=3"]
     assert made[1].params == {"threshold": 0.01}
@@ -32,7 +32,7 @@ def test_methods_by_words():
     assert instance[1].label == "BestBy(k=2)"
 
 
-def test_numbers_are_cut_at_places_learned_from_the_training_rows(data):
+def test_cut_points_are_learned_from_the_training_rows(data):
     X, y = data["cancer"]
     method = named_method("fcbf:encode=mdlp")
     got = select_features(method, 0, X[:300], y[:300], (1.0,))["kept"][0]["features"]
@@ -42,7 +42,7 @@ def test_numbers_are_cut_at_places_learned_from_the_training_rows(data):
     assert named_method("fcbf").identity() != method.identity()
 
 
-def test_a_level_goes_to_the_measure_that_the_data_asks_for():
+def test_a_level_applies_to_the_measure_that_the_data_needs():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     method = named_method("saola:alpha=0.2:threshold=0")
@@ -73,7 +73,7 @@ def test_a_level_goes_to_the_measure_that_the_data_asks_for():
         ("saola:bound=max:x", "'x' is not of the form name=value"),
     ],
 )
-def test_text_that_names_no_method(words, sentence):
+def test_text_that_does_not_name_a_method(words, sentence):
     with pytest.raises(ParameterError, match=sentence):
         parse_methods(words)
 
@@ -102,12 +102,12 @@ def test_selectors_that_workers_cannot_make():
         ({"cv": "ten"}, "^cv='ten' is not of the form"),
     ],
 )
-def test_options_that_cannot_be(options, sentence):
+def test_invalid_options(options, sentence):
     with pytest.raises(ParameterError, match=sentence):
         compare({"d": (np.eye(4), [0, 1, 0, 1])}, "saola", "knn", **options)
 
 
-def test_folders_that_are_not_for_results(tmp_path, plain):
+def test_folders_that_do_not_hold_results(tmp_path, plain):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(OutputError, match="is there and holds no results; choose another folder"):
         compare(plain, "saola", "knn", out=tmp_path)

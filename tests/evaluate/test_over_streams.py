@@ -51,7 +51,7 @@ def test_an_order_of_arrival_is_a_permutation_of_the_columns(flags):
     assert got == slow.tolist()
 
 
-def test_batch_selectors_have_nothing_on_the_way(flags):
+def test_batch_selectors_have_no_intermediate_result(flags):
     with pytest.raises(InputError, match=r"^FCBF waits for the last feature, so it keeps nothing"):
         select_features(named_method("fcbf"), 0, *flags, (0.5, 1.0))
 
@@ -104,7 +104,7 @@ def test_over_thresholds(curves):
     assert set(curves["thresholds"].points["method"].to_pylist()) == {"saola"}  # all has no alpha
 
 
-def test_curves_come_back_from_their_folder(curves):
+def test_curves_are_read_from_their_folder(curves):
     for kind in ("time", "orders", "thresholds"):
         back = open_curves(curves["out"], kind)
         assert back.points.equals(curves[kind].points)
@@ -114,7 +114,7 @@ def test_curves_come_back_from_their_folder(curves):
         open_curves(curves["out"] / "cells", "time")
 
 
-def test_variants_that_cannot_be():
+def test_invalid_variants():
     with pytest.raises(
         ParameterError, match="alpha-investing has no measure, so it takes no alpha"
     ):

@@ -48,7 +48,7 @@ def tables(path):
     return printed.load(path)
 
 
-def test_the_list_of_what_does_not_follow_is_exact(path):
+def test_the_list_of_deviating_numbers_is_exact(path):
     found = printed.slips(path)
     assert [(s.paper, s.table, s.what) for s in found] == DO_NOT_FOLLOW
     by_table = {(s.paper, s.table): s for s in found}
@@ -121,7 +121,7 @@ def test_wins_ties_and_losses(tables):
             assert lost <= most_lost
 
 
-def test_our_numbers_are_those_of_whoever_computed_them_before(path):
+def test_our_numbers_match_an_independent_computation(path):
     """The shared file has recomputed values of its own, made by another program."""
     papers = json.loads(path.read_text(encoding="utf-8"))
     tables = printed.load(path)

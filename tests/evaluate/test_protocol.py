@@ -40,7 +40,7 @@ def test_folds_cut_the_rows(folds, repeats, seed, odd):
     assert len({fold_seed(seed, f) for f in made}) == len(made)
 
 
-def test_more_repeats_add_folds_and_change_none():
+def test_more_repeats_leave_existing_folds_unchanged():
     codes = np.arange(40) % 2
     few, many = (make_folds(codes, parse_cv(cv), 5) for cv in ("2x4", "3x4"))
     assert [f.digest for f in few] == [f.digest for f in many][:8]
@@ -49,7 +49,7 @@ def test_more_repeats_add_folds_and_change_none():
 
 
 @pytest.mark.parametrize("text", ["", "x", "5x", "x5", "0x5", "5x1", "1", "2x3x4", "-5"])
-def test_cv_that_is_none(text):
+def test_invalid_cv(text):
     with pytest.raises(ParameterError, match="is not of the form REPEATSxFOLDS, such as 5x10"):
         parse_cv(text)
 
@@ -175,7 +175,7 @@ def test_mapped_data_is_the_data(tmp_path):
         ([], "give data as paths"),
     ],
 )
-def test_data_that_cannot_be_compared_on(given_, sentence):
+def test_data_that_compare_rejects(given_, sentence):
     with pytest.raises(TamisError, match=sentence):
         read_datasets(given_)
 

@@ -85,7 +85,7 @@ def test_ranks_by_counting(rows):
         assert got.tolist() == slow
 
 
-def test_who_has_no_result_ranks_last():
+def test_methods_without_a_result_rank_last():
     assert ranks.rank_rows([[0.1, math.nan, 0.9, math.nan]]).tolist() == [[2, 3.5, 1, 3.5]]
     lower = ranks.rank_rows([[0.1, math.nan, 0.9]], larger_is_better=False)
     assert lower.tolist() == [[1, 3, 2]]
@@ -101,7 +101,7 @@ def test_holm_by_its_definition(p):
         assert got[i] == pytest.approx(worst)
 
 
-def test_nemenyi_p_and_the_critical_difference_say_the_same():
+def test_nemenyi_p_and_the_critical_difference_agree():
     average = np.array([1.5, 2.4, 3.2, 2.9])
     difference = ranks.critical_difference(4, 14)
     p = ranks.nemenyi_p(average, 14)
@@ -115,7 +115,7 @@ def test_groups_that_do_not_differ():
     assert ranks.cliques([1, 2, 3], 0.5) == []
 
 
-def test_too_little_for_a_rank_test():
+def test_too_little_data_for_a_rank_test():
     with pytest.raises(InputError, match=r"^rank tests need two or more methods and data sets"):
         ranks.friedman([[1, 2, 3]])
     with pytest.raises(ParameterError, match="n_methods=1 is not a whole number at least 2"):

@@ -9,7 +9,7 @@ from tamis import evaluate
 from tamis.report.comparison_page import interim_page
 
 
-def test_the_last_look_is_the_result():
+def test_the_last_intermediate_report_is_the_result():
     seen = []
     data = {"wine": load_wine(return_X_y=True)}
     results = evaluate.compare(

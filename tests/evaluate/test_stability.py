@@ -77,7 +77,7 @@ def test_kuncheva_of_sets_of_one_size_is_hers_and_nogueiras(kept):
     assert ours.nogueira == pytest.approx(ours.kuncheva)
 
 
-def test_ends_of_the_scale():
+def test_extreme_values_of_the_measures():
     same = stability([[1, 5, 9]] * 4, 1000)
     assert (same.nogueira, same.low, same.high, same.kuncheva) == (1, 1, 1, 1)
     rng = np.random.default_rng(0)

@@ -29,7 +29,7 @@ def test_it_selects_what_the_program_selects(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", files("primitive__alpha_investing_trace_*.json"))
-def test_every_step_has_the_programs_numbers(path: Path) -> None:
+def test_every_step_has_the_numbers_of_the_program(path: Path) -> None:
     trace = json.loads(path.read_text())
     X, y = matrix(path.stem.rpartition("trace_")[2])
     live = AlphaInvesting(variant="program").start(y).feed(X[:, 0])

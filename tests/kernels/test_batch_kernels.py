@@ -127,5 +127,5 @@ def test_the_best_threshold_of_each_column(table, form) -> None:
             wrong[cut] = 1 - right
         assert errors[j] == pytest.approx(min(wrong.values()), abs=1e-12)
         assert wrong[cuts[j]] == pytest.approx(errors[j], abs=1e-12)
-        said = sides[j][(X[:, j] > cuts[j]).astype(int)]
-        assert weights[said != y].sum() == pytest.approx(errors[j], abs=1e-12)
+        predicted = sides[j][(X[:, j] > cuts[j]).astype(int)]
+        assert weights[predicted != y].sum() == pytest.approx(errors[j], abs=1e-12)

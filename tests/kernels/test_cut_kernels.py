@@ -120,7 +120,7 @@ def test_bin_columns(run):
 
 
 @both(equal_frequency)
-def test_zeros_weigh_what_they_are(run):
+def test_zeros_are_weighted_by_their_number(run):
     out = np.empty(5)
     items, classes = np.array([-1.0, 0.0, 1.0, 2.0]), np.array([0, -1, 0, 0], np.int32)
     assert out[: run(items, classes, 7, 4, 2, out)].tolist() == [0.5]

@@ -62,7 +62,7 @@ def test_names_that_differ_have_different_hashes():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_the_kernels_compiled_and_in_python_say_the_same(monkeypatch):
+def test_compiled_and_plain_kernels_agree(monkeypatch):
     compiled = hashing._stir
     monkeypatch.setattr(hashing, "_stir", compiled.py_func)
     X = np.random.default_rng(0).normal(size=(20, 3))

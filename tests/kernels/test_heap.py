@@ -46,7 +46,7 @@ class Arrays:
     moves=st.lists(st.tuples(st.sampled_from(["admit", "change"]), st.integers(0, 12),
                              st.integers(0, 99)), max_size=80),
 )  # fmt: skip
-def test_the_weakest_and_youngest_goes(compiled, size, moves) -> None:
+def test_the_weakest_and_newest_is_removed(compiled, size, moves) -> None:
     arrays, kept, serial = Arrays(size), {}, 0
     for move, value, pick in moves:
         if move == "admit":

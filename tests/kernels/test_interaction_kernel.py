@@ -112,7 +112,7 @@ def test_terms_of_correlations_are_those_of_least_squares(classes, density) -> N
 
 
 @pytest.mark.usefixtures("either")
-def test_a_collinear_newcomer_leaves_nothing_to_say() -> None:
+def test_a_collinear_new_feature_adds_nothing() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 40)
     s = rng.normal(size=40) + y
@@ -134,7 +134,7 @@ def test_a_partial_correlation_is_never_outside_its_range(values) -> None:
 
 
 @pytest.mark.usefixtures("either")
-def test_meeting_stops_at_the_first_that_gains_or_asks() -> None:
+def test_the_scan_stops_at_the_first_column_that_gains_or_needs_a_decision() -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 200)
     X = rng.integers(0, 2, (200, 12)).astype(float)

@@ -84,7 +84,7 @@ def test_compiled_kernels_need_nothing_that_a_refresh_would_bring():
         assert b"_numba_hashsecret" not in path.read_bytes(), path.name
 
 
-def test_where_nothing_can_be_written_kernels_are_compiled_after_one_warning(monkeypatch):
+def test_without_a_writable_cache_kernels_are_compiled_after_one_warning(monkeypatch):
     monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
     monkeypatch.setattr(_jit, "CACHE", True)
 

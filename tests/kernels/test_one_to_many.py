@@ -43,7 +43,7 @@ def table(seed: int, levels: int, density: float) -> np.ndarray:
     levels=st.sampled_from([2, 4, 30]),
     density=st.sampled_from([0.1, 0.6, 1.0]),
 )
-def test_one_with_many_is_what_a_panel_says(measure, seed, levels, density) -> None:
+def test_one_with_many_equals_the_panel(measure, seed, levels, density) -> None:
     X = table(seed, levels, density)
     panel = measure.panel(Target.of(np.arange(40) % 2))
     columns = panel.prepare(ColumnBlock.of(X), np.arange(9))

@@ -51,7 +51,7 @@ def test_compiled_is_plain(monkeypatch, make, rates, n_classes, uniform) -> None
 
 
 @pytest.mark.parametrize("kernel", [binary.plus, binary.plus.py_func])
-def test_a_sum_in_two_parts_forgets_nothing(kernel) -> None:
+def test_a_compensated_sum_loses_nothing(kernel) -> None:
     total, dropped = 0.0, 0.0
     for value in (1.0, 1e30, 3.0, -1e30, 2.0**-40):
         total, dropped = kernel(total, dropped, value)

@@ -92,7 +92,7 @@ def test_a_sum_of_columns_is_collinear_with_them_and_adds_nothing(compiled, n_ta
 
 @modes
 @pytest.mark.parametrize("n_targets", [1, 2])
-def test_a_target_that_is_settled_has_nothing_left_to_explain(compiled, n_targets):
+def test_a_fully_explained_target_has_nothing_left_to_explain(compiled, n_targets):
     rng = np.random.default_rng(1)
     targets = orthonormal(rng.normal(size=(ROWS, n_targets)))
     x = orthonormal(targets[:, :1] + rng.normal(size=(ROWS, 1)))

@@ -77,7 +77,7 @@ def test_every_entry_hangs_on_its_row_and_nodes_are_filled_before_new_ones(
 @modes
 @given(columns=entries, with_numbers=st.booleans(), data=st.data())
 @settings(max_examples=60)
-def test_rebuilt_lists_hold_the_living_under_their_new_numbers_in_tight_nodes(
+def test_rebuilt_lists_hold_kept_columns_under_new_numbers_in_full_nodes(
     compiled, columns, with_numbers, data
 ):
     heads, nodes, numbers, _ = hang(append_column, columns, with_numbers)

@@ -25,7 +25,7 @@ class TestSorting:
         assert form(sort)(values).tolist() == np.sort(values, kind="stable").tolist()
 
     @given(values=numbers, wanted=st.floats(-25, 25))
-    def test_places_are_found_by_halving(self, form, values, wanted):
+    def test_positions_are_found_by_bisection(self, form, values, wanted):
         values = np.sort(np.array(values, dtype=float))
         assert form(first_not_below)(values, len(values), wanted) == np.searchsorted(values, wanted)
 

@@ -12,7 +12,7 @@ from tamis.kernels.subsets import next_subset
 
 @pytest.mark.parametrize("run", [next_subset, next_subset.py_func], ids=["compiled", "plain"])
 @pytest.mark.parametrize("total", range(6))
-def test_subsets_come_in_lexicographic_order_and_say_what_changed(run, total):
+def test_subsets_are_in_lexicographic_order_and_report_what_changed(run, total):
     for size in range(total + 1):
         chosen = np.arange(size)
         seen, changes = [tuple(chosen.tolist())], []

@@ -77,7 +77,7 @@ def test_the_number_of_threads_is_ours_inside_the_block_only(monkeypatch):
 
 
 @pytest.mark.parametrize("word", ["", "0", "-2", "many"])
-def test_a_setting_that_is_no_number_of_threads_means_the_cores_we_have(monkeypatch, word):
+def test_an_invalid_number_of_threads_means_all_available_cores(monkeypatch, word):
     monkeypatch.setenv("TAMIS_THREADS", word)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert thread_count() == cores
@@ -116,7 +116,7 @@ def test_the_setting_returns_after_an_error():
     assert thread_count() == before
 
 
-def test_no_thread_at_all_is_refused_in_one_sentence():
+def test_zero_threads_are_refused_in_one_sentence():
     with (
         pytest.raises(ValueError, match=r"threads\(0\): the number of threads must be at least 1"),
         threads(0),

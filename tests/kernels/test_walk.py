@@ -39,7 +39,7 @@ grid = st.sampled_from([0.0, 0.25, 0.5, 0.5 + 1e-13, 0.75, 1.0])
     st.integers(0, 999),
 )
 @settings(max_examples=150)
-def test_each_newcomer_ends_where_its_own_walk_would(run, kept, new, use_max, ties, res, seed):
+def test_each_new_feature_ends_where_its_own_walk_would(run, kept, new, use_max, ties, res, seed):
     pairs = np.random.default_rng(seed).choice([0.0, 0.25, 0.5, 0.6, 1.0], (len(new), len(kept)))
     ends, evicts = np.full(len(new), -9, np.intp), np.empty(len(new), np.bool_)
     run(pairs, np.array(kept), np.array(new), use_max, ties, res, ends, evicts)

@@ -18,7 +18,7 @@ def panel_of(measure, X, y):
     return panel
 
 
-def check_that_columns_come_and_go_without_a_trace(measure, X, y):
+def check_that_added_and_dropped_columns_leave_no_trace(measure, X, y):
     """Test 12 columns: what was added, considered and dropped before changes no test."""
     panel = measure.conditional_panel(Target.of(y))
     ready = panel.prepare(ColumnBlock.of(X), np.arange(12))

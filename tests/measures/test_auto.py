@@ -60,12 +60,12 @@ def test_many_levels_get_correlation(layout):
     )
 
 
-def test_columns_that_the_source_calls_categories_get_information_all_the_same():
+def test_columns_declared_as_categories_get_information_anyway():
     block = ColumnBlock(0, N, np.asfortranarray(whole_numbers(40)), kind="discrete")
     assert picked(block, CLASSES)[0] == MutualInformation(alpha=0.01)
 
 
-def test_a_number_to_predict_gets_correlation():
+def test_a_regression_target_gets_correlation():
     target = Target.of(np.linspace(0.1, 1, N))
     measure, why = picked(ColumnBlock.of(whole_numbers(2)), target)
     assert measure == FisherZ(alpha=0.01)
@@ -78,14 +78,14 @@ def test_with_few_rows_to_a_level_whole_numbers_are_numbers():
 
 
 @pytest.mark.parametrize("empty", [np.zeros((N, 3)), sp.csc_matrix((N, 5))])
-def test_columns_that_say_nothing_get_information(empty):
+def test_uninformative_columns_get_information(empty):
     measure, why = picked(ColumnBlock.of(empty), CLASSES)
     assert measure == MutualInformation(alpha=0.01)
     assert why.endswith("one of 1.0 different ones in its column on average")
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csc_matrix])
-def test_flags_that_are_hardly_ever_set_do_not_hide_a_few_counts(layout):
+def test_rare_flags_do_not_hide_a_few_counts(layout):
     X = np.zeros((N, 300))
     X[np.arange(300), np.arange(300)] = 1.0
     X[:, ::30] = whole_numbers(40, 10)
@@ -107,7 +107,7 @@ def test_constant_and_empty_columns_do_not_hide_columns_of_many_levels():
     assert picked(ColumnBlock.of(wide), CLASSES)[0] == FisherZ(alpha=0.01)
 
 
-def test_dense_and_sparse_columns_are_seen_alike():
+def test_dense_and_sparse_columns_are_treated_alike():
     rng = np.random.default_rng(1)
     for levels in range(2, 30, 3):
         X = rng.integers(0, levels, (N, 20)) * (rng.random((N, 20)) < 0.8)
@@ -125,7 +125,7 @@ def test_numbers_that_are_not_whole_are_found_in_any_block():
         assert choose(blocks, CLASSES)[1] == "column 'x4' holds numbers that are not whole"
 
 
-def test_without_any_block_there_is_nothing_to_look_at():
+def test_without_blocks_there_are_no_columns_to_inspect():
     assert choose([], CLASSES) == (FisherZ(alpha=0.01), "there are no columns")
 
 
@@ -149,7 +149,7 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
     )
 
 
-def test_a_measure_brings_the_words_for_its_sentences():
+def test_a_measure_provides_the_wording_of_its_sentences():
     words = FisherZ(alpha=0.05).template_fields(Target.of([0.5, 1.0]))
     assert words["relevance_symbol"] == "|r({name}, target)|"
     assert words["gate"] == "the 5% level of its test"
@@ -162,7 +162,7 @@ def test_a_measure_brings_the_words_for_its_sentences():
 
 @pytest.mark.parametrize("kind", [SAOLA, FCBF, OSFS])
 @pytest.mark.parametrize("levels", [2, 1000])
-def test_a_level_goes_to_whichever_measure_is_picked(kind, levels):
+def test_a_level_applies_to_the_measure_that_is_picked(kind, levels):
     X = whole_numbers(levels)
     found = kind(alpha=0.2).fit(X, CLASSES.codes)
     plain = kind(measure="auto").fit(X, CLASSES.codes)
@@ -174,12 +174,12 @@ def test_a_level_goes_to_whichever_measure_is_picked(kind, levels):
     assert clone(found).alpha == 0.2
 
 
-def test_a_level_that_is_none_is_refused():
+def test_an_invalid_level_is_refused():
     with pytest.raises(ParameterError, match=r"SAOLA: alpha=1.5 is not a number"):
         SAOLA(alpha=1.5).fit(np.eye(2), [0, 1])
 
 
-def test_a_level_goes_to_a_measure_given_by_name_and_to_no_other():
+def test_a_level_applies_only_to_a_measure_given_by_name():
     X, y = whole_numbers(2), CLASSES.codes
     assert SAOLA("fisher_z", alpha=0.2).fit(X, y).measure_ == FisherZ(alpha=0.2)
     sentence = "alpha=0.2 goes with a measure given by name, and measure=FisherZ.* has its own"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conditional_panels import check_that_columns_come_and_go_without_a_trace, panel_of
+from conditional_panels import check_that_added_and_dropped_columns_leave_no_trace, panel_of
 from scipy import stats
 
 from golden_outputs import cases, matrix
@@ -120,8 +120,8 @@ def test_the_search_counts_what_it_asks_and_says_what_it_found():
     assert panel.separator(3, [], 3) is None
 
 
-def test_columns_come_and_go_without_a_trace():
-    check_that_columns_come_and_go_without_a_trace(GSquared(), *table(width=12))
+def test_added_and_dropped_columns_leave_no_trace():
+    check_that_added_and_dropped_columns_leave_no_trace(GSquared(), *table(width=12))
 
 
 def test_parameters_and_targets_are_checked_in_one_sentence():

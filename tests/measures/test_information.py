@@ -129,7 +129,7 @@ def test_renamed_levels_classes_and_rows_in_another_order_are_exact_ties(measure
     assert len(set(measure.between(X, z)[:, 0].tolist())) == 1
 
 
-def test_room_given_for_the_result_is_used():
+def test_the_given_output_array_is_used():
     measure, X, y = MutualInformation(), np.eye(4), [0, 0, 1, 1]
     wanted = measure.relevance(X, y)
     room = type(wanted)(np.full(6, 9.0), np.full(6, 9.0))

@@ -94,7 +94,7 @@ def test_without_gaps_it_is_the_measure_itself(measure):
     assert panels[0].pairs == panels[1].pairs == 2
 
 
-def test_plain_python_gives_what_compiled_code_gives():
+def test_plain_python_and_compiled_code_agree():
     X, y = table(1, 40, 3, GAP)
     csc = sp.csc_matrix(X)
     n, width = X.shape
@@ -117,7 +117,7 @@ def test_plain_python_gives_what_compiled_code_gives():
     ]
 
 
-def test_other_measures_say_that_they_cannot():
+def test_other_measures_raise_an_error():
     with pytest.raises(ParameterError) as caught:
         PairwiseDeletion(tamis.FisherZ())
     assert str(caught.value) == (

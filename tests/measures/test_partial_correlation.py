@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conditional_panels import check_that_columns_come_and_go_without_a_trace, panel_of
+from conditional_panels import check_that_added_and_dropped_columns_leave_no_trace, panel_of
 from scipy import stats
 
 from golden_outputs import cases, matrix
@@ -113,8 +113,8 @@ def test_too_few_rows_follow_the_parameter(unreliable, k):
     assert few.dependent.any() == (unreliable == "dependent")
 
 
-def test_columns_come_and_go_without_a_trace():
-    check_that_columns_come_and_go_without_a_trace(FisherZ(), *table(width=12))
+def test_added_and_dropped_columns_leave_no_trace():
+    check_that_added_and_dropped_columns_leave_no_trace(FisherZ(), *table(width=12))
 
 
 def test_it_is_a_conditional_measure_that_looks_as_before():

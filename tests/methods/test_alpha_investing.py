@@ -99,7 +99,7 @@ def test_the_logged_numbers_are_those_of_the_rule(seed) -> None:
     assert events.keys() == set(found.kept_.tolist())
 
 
-def test_classes_may_be_numbered_in_any_way() -> None:
+def test_class_numbers_do_not_matter() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 200)
     X = rng.normal(size=(200, 30))
@@ -265,7 +265,7 @@ def test_work_is_counted_and_bounded() -> None:
     assert 3000 <= work["p_values"] <= 2 * 3000 + 16 * (len(found.kept_) + 1)
 
 
-def test_a_log_read_from_a_file_says_the_same() -> None:
+def test_a_log_read_from_a_file_has_the_same_sentences() -> None:
     rng = np.random.default_rng(11)
     y = rng.integers(0, 2, 60)
     X = rng.normal(size=(60, 30)) + y[:, None] * (np.arange(30) % 7 == 0)
@@ -275,7 +275,7 @@ def test_a_log_read_from_a_file_says_the_same() -> None:
     assert [read.why(j) for j in range(30)] == [log.why(j) for j in range(30)]
 
 
-def test_columns_whose_squares_cannot_be_held_are_said_to_be_so() -> None:
+def test_columns_whose_squares_overflow_are_reported() -> None:
     rng = np.random.default_rng(12)
     X = rng.normal(size=(50, 4)) * [1, 1e200, 1e-200, 1e150]
     log = AlphaInvesting().fit(X, X[:, 3] > 0).log_

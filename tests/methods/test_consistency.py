@@ -76,7 +76,7 @@ def test_it_keeps_what_the_slow_search_keeps(seed, rows, levels, classes, max_ra
     assert Consistency(max_rate).fit(sp.csc_matrix(X), y).ranking_.tolist() == paper(X, y, max_rate)
 
 
-def test_features_that_tell_only_together_are_found_if_each_tells_a_little() -> None:
+def test_features_relevant_together_are_found_if_each_is_slightly_relevant() -> None:
     rng = np.random.default_rng(1)
     a, b, *noise = rng.integers(0, 2, (8, 64))
     X = np.column_stack([*noise, a, b])
@@ -113,7 +113,7 @@ def test_sentences_carry_the_numbers() -> None:
     assert log.why("weak").endswith("an inconsistency rate of 0, and 0.2 was to be reached")
 
 
-def test_numbers_to_predict_and_wrong_parameters_are_refused() -> None:
+def test_regression_targets_and_wrong_parameters_are_refused() -> None:
     with pytest.raises(InputError, match="Consistency needs classes, and y holds real numbers"):
         Consistency().fit(np.eye(6), np.linspace(0, 1, 6))
     with pytest.raises(ParameterError, match="max_rate=2 is not a number at least 0 and at most 1"):

@@ -23,7 +23,7 @@ def test_all_is_all_but_constants() -> None:
     )
 
 
-def test_numbers_to_predict_and_words_are_no_matter() -> None:
+def test_regression_targets_and_text_are_accepted() -> None:
     import pandas as pd
 
     frame = pd.DataFrame({"a": list("xyzxyz"), "b": range(6)})
@@ -41,7 +41,7 @@ def test_every_feature_has_the_same_chance() -> None:
     assert np.abs(times - 400).max() < 90
 
 
-def test_draws_look_like_draws() -> None:
+def test_draws_look_random() -> None:
     from scipy.stats import kstest
 
     many = np.concatenate([draws(seed, np.arange(1000)) for seed in (0, 1, 2**40)])

@@ -77,7 +77,7 @@ def test_parameters_and_documentation_are_those_of_the_rule(kind) -> None:
         assert name in described
 
 
-def test_what_was_not_fitted_says_so() -> None:
+def test_attributes_before_fit_raise_an_error() -> None:
     for name in ("kept_", "log_", "measure_", "work_"):
         with pytest.raises(NotFittedError, match=f"has seen no columns yet, so it has no {name}"):
             getattr(tamis.SAOLA(), name)
@@ -100,7 +100,7 @@ class Mine(SAOLARule):
     name = "mine"
 
 
-def test_a_rule_of_ones_own_gets_an_estimator() -> None:
+def test_a_custom_rule_gets_an_estimator() -> None:
     X, y = data()
     kind = estimator_of(Mine)
     assert estimator_of(Mine) is kind
@@ -116,7 +116,7 @@ def test_a_rule_of_ones_own_gets_an_estimator() -> None:
         assert run.log.replay() == fitted.kept_.tolist()
 
 
-def test_what_is_no_rule_or_method_is_refused() -> None:
+def test_other_objects_than_rules_and_methods_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"is not a rule; give a subclass of tamis.methods.Ru"):
         estimator_of(tamis.SAOLA)
     with pytest.raises(ParameterError, match=r"^3 is not a method; give its name, such as 'saola'"):

@@ -227,7 +227,7 @@ def test_sentences_carry_the_numbers() -> None:
     )
 
 
-def test_columns_that_are_no_categories_are_reported() -> None:
+def test_columns_that_are_not_categorical_are_reported() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     X = rng.normal(size=(100, 5)) + y[:, None]
@@ -249,12 +249,12 @@ def test_columns_that_are_no_categories_are_reported() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-0.1, "much", None, float("nan")])
-def test_a_threshold_that_is_none_is_refused(wrong) -> None:
+def test_an_invalid_threshold_is_refused(wrong) -> None:
     with pytest.raises(ParameterError, match=r"FCBF: threshold=.* is not a number at least 0"):
         FCBF(threshold=wrong).fit(np.eye(4), [0, 0, 1, 1])
 
 
-def test_numbers_to_predict_need_another_measure() -> None:
+def test_a_regression_target_needs_another_measure() -> None:
     X, y = np.eye(6), np.linspace(0, 1, 6)
     with pytest.raises(tamis.TamisError, match=r"needs classes.*FisherZ"):
         FCBF(measure="symmetric_uncertainty").fit(X, y)
@@ -264,7 +264,7 @@ def test_numbers_to_predict_need_another_measure() -> None:
 # --- order, work, memory ---------------------------------------------------------------------
 
 
-def test_strengths_closer_than_rounding_are_tied_and_come_by_arrival() -> None:
+def test_strengths_within_rounding_are_tied_and_ordered_by_arrival() -> None:
     relevance = np.array([0.5, 0.5 + 1e-13, 0.7, 0.5 + 2e-13, 0.6])
     assert best_first(relevance, 1e-12).tolist() == [2, 4, 0, 1, 3]
     assert best_first(relevance, 0.0).tolist() == [2, 4, 3, 1, 0]

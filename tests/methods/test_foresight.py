@@ -88,7 +88,7 @@ def test_an_older_kept_set_foresees_the_same_log(
 
 
 @pytest.mark.parametrize("later", [1, 2, 20])
-def test_drops_are_decided_again_when_what_threw_them_out_has_left(later) -> None:
+def test_drops_are_decided_again_when_their_cause_was_evicted(later) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
     weak = np.where(rng.random(400) < 0.25, 1 - y, y)
@@ -109,7 +109,7 @@ def test_drops_are_decided_again_when_what_threw_them_out_has_left(later) -> Non
     assert_same_log(selector.log_, SAOLA(MutualInformation(alpha=0.01)).fit(X, y).log_, "again")
 
 
-def test_what_still_holds_is_not_computed_again() -> None:
+def test_drops_that_still_hold_are_not_computed_again() -> None:
     X, y = stream(np.random.default_rng(3), True)
     selector = SAOLA(MutualInformation(alpha=0.01)).fit(X, y).selector_
     pairs = selector.work_["pair_values"]
@@ -139,7 +139,7 @@ def test_picked_columns_and_sent_panels_are_as_good_as_new(measure) -> None:
     assert len(sent.between(ready[5])) == 28
 
 
-def test_a_kept_set_is_sent_without_room_to_spare() -> None:
+def test_a_kept_set_is_sent_compactly() -> None:
     rng = np.random.default_rng(0)
     y, X = rng.integers(0, 2, 1_000), rng.normal(size=(1_000, 40))
     panel = FisherZ().panel(tamis.core.target.Target.of(y))
@@ -149,7 +149,7 @@ def test_a_kept_set_is_sent_without_room_to_spare() -> None:
     assert len(pickle.dumps(panel)) < 24 * X.size
 
 
-def test_news_are_sent_when_a_quarter_is_new_or_after_a_while() -> None:
+def test_news_is_sent_when_a_quarter_is_new_or_after_a_while() -> None:
     class Told:
         def __init__(self, features):
             self.features = np.array(features)
@@ -175,7 +175,7 @@ def test_news_are_sent_when_a_quarter_is_new_or_after_a_while() -> None:
         assert [news.latest() for _ in range(2 * OLD)] == [3] * (2 * OLD)
 
 
-def test_methods_that_foresee_nothing_tell_nothing() -> None:
+def test_methods_that_foresee_nothing_send_nothing() -> None:
     X, y = stream(np.random.default_rng(1), True)
     for selector in (SAOLA(variant="program"), tamis.SFSFI(), tamis.FastOSFS()):
         assert selector.fit(X, y).selector_.snapshot() is None

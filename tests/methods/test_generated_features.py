@@ -81,7 +81,7 @@ def test_it_keeps_what_slow_cutting_planes_keep(seed, B) -> None:
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1), classes=st.sampled_from([2, 3]))
-def test_cuts_in_use_are_violated_alike_and_others_less(seed, classes) -> None:
+def test_active_cuts_are_violated_equally_and_others_less(seed, classes) -> None:
     """The optimality condition of the machine: sum_i alpha_i y_i x_i has the same norm on each."""
     X, y = data(seed, classes)
     held = []
@@ -114,14 +114,14 @@ def test_the_first_cut_correlates_most_and_copies_come_by_arrival() -> None:
     assert "it was in no cut; in the last round its violation was 0" in found.log_.why("x13")
 
 
-def test_nothing_is_kept_of_columns_that_say_nothing() -> None:
+def test_uninformative_columns_are_not_kept() -> None:
     y = np.tile([0, 1], 20)
     X = np.repeat(np.arange(20) % 3, 2)[:, None] * np.ones(4)
     for selector in (FGM(), GDM()):
         assert selector.fit(X, y).kept_.tolist() == []
 
 
-def test_groups_hold_what_correlates() -> None:
+def test_groups_contain_correlated_features() -> None:
     X, y = data(1)
     rng = np.random.default_rng(0)
     X[:, 12] = X[:, 0] * -2 + 0.05 * rng.normal(size=60)
@@ -149,7 +149,7 @@ def test_without_correlated_features_groups_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("selector", [FGM, GDM])
-def test_numbers_to_predict_and_wrong_parameters_are_refused(selector) -> None:
+def test_regression_targets_and_wrong_parameters_are_refused(selector) -> None:
     with pytest.raises(InputError, match=f"{selector.__name__} needs classes, and y holds real"):
         selector().fit(np.eye(6), np.linspace(0, 1, 6))
     for wrong in ({"n_per_cut": 0}, {"max_cuts": 0}, {"C": 0}, {"tol": -1}):

@@ -155,7 +155,7 @@ def test_three_classes_are_three_models_against_the_rest() -> None:
         np.testing.assert_allclose(alone.coef_[0], picked, atol=1e-4)
 
 
-def test_a_better_newcomer_drives_out_a_worse_copy() -> None:
+def test_a_better_new_feature_displaces_a_worse_copy() -> None:
     rng = np.random.default_rng(0)
     good = rng.normal(size=300)
     y = (good + 0.3 * rng.normal(size=300) > 0).astype(int)
@@ -167,7 +167,7 @@ def test_a_better_newcomer_drives_out_a_worse_copy() -> None:
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), penalty=st.sampled_from([0.1, 0.01]))
-def test_copies_of_what_is_kept_stay_out(seed, penalty) -> None:
+def test_copies_of_kept_features_stay_out(seed, penalty) -> None:
     X, y = data(seed)
     first = Grafting(penalty).fit(X, y)
     copies = [X[:, j] * -3.0 + 2.0 for j in first.kept_] + [X[:, j] for j in first.kept_]
@@ -240,7 +240,7 @@ def test_work_is_counted() -> None:
     assert 500 <= work["gradients"] <= 2 * 500 + 16 * (entered + 1)
 
 
-def test_a_fit_that_is_given_up_is_said_so(monkeypatch) -> None:
+def test_a_fit_that_does_not_converge_warns(monkeypatch) -> None:
     from tamis.methods.streaming import grafting
 
     def give_up(*arguments):
@@ -261,7 +261,7 @@ def test_targets_it_cannot_take_are_refused_in_one_sentence() -> None:
         Grafting().fit(np.eye(4), [1, 1, 1, 1])
 
 
-def test_a_log_read_from_a_file_says_the_same() -> None:
+def test_a_log_read_from_a_file_has_the_same_sentences() -> None:
     rng = np.random.default_rng(11)
     y = rng.integers(0, 2, 60)
     X = rng.normal(size=(60, 30)) + y[:, None] * (np.arange(30) % 7 == 0)
@@ -271,7 +271,7 @@ def test_a_log_read_from_a_file_says_the_same() -> None:
     assert [read.why(j) for j in range(30)] == [log.why(j) for j in range(30)]
 
 
-def test_columns_whose_squares_cannot_be_held_are_said_to_be_so() -> None:
+def test_columns_whose_squares_overflow_are_reported() -> None:
     rng = np.random.default_rng(12)
     X = rng.normal(size=(50, 4)) * [1, 1e200, 1e-200, 1e150]
     log = Grafting(0.1).fit(X, X[:, 3] > 0).log_

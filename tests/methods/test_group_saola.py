@@ -166,7 +166,7 @@ def assert_same_log_but_names(found, expected, when) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 7, 64, 90])
-def test_blocks_bring_their_group_and_their_width_means_nothing(width) -> None:
+def test_blocks_carry_their_group_and_their_width_does_not_matter(width) -> None:
     X, y, groups = grouped_case()
     numbers = np.unique(groups, return_inverse=True)[1]
     expected = GroupSAOLA().fit(X, y, groups=numbers)
@@ -183,7 +183,7 @@ def test_blocks_bring_their_group_and_their_width_means_nothing(width) -> None:
     }
 
 
-def test_the_width_of_the_blocks_of_a_source_means_nothing() -> None:
+def test_the_width_of_the_blocks_of_a_source_does_not_matter() -> None:
     X, y, groups = grouped_case()
     expected = GroupSAOLA().fit(X, y, groups=groups)
     for width in (1, 7, 64):
@@ -206,7 +206,7 @@ def test_without_groups_it_is_saola() -> None:
     assert one.groups_["all"].tolist() == plain.kept_.tolist()
 
 
-def test_features_of_a_group_meet_earlier_groups_only_when_it_ends() -> None:
+def test_a_group_is_compared_with_earlier_groups_only_when_it_ends() -> None:
     y = np.repeat([0, 1], 50)
     weak = np.where(np.arange(100) % 10 < 2, 1 - y, y)
     live = GroupSAOLA(MutualInformation(alpha=0.01)).start(y)
@@ -218,7 +218,7 @@ def test_features_of_a_group_meet_earlier_groups_only_when_it_ends() -> None:
     assert live.groups_.keys() == {"first"}
 
 
-def test_sentences_say_what_happened_between_groups() -> None:
+def test_sentences_describe_what_happened_between_groups() -> None:
     y = np.repeat([0, 1], 50)
     weak = np.where(np.arange(100) % 10 < 2, 1 - y, y)
     weaker = np.where(np.arange(100) % 10 < 3, 1 - y, y)
@@ -245,7 +245,7 @@ def test_sentences_say_what_happened_between_groups() -> None:
     )
 
 
-def test_who_is_gone_throws_nobody_out_unless_the_program_is_requested() -> None:
+def test_dropped_features_drop_no_others_except_in_the_program_variant() -> None:
     # Every set here is one on which the two differ; found by looking through random ones.
     differ = 0
     for seed in range(20):
@@ -265,7 +265,7 @@ def test_a_label_that_comes_back_is_a_new_group() -> None:
     assert "its group, but is redundant with an earlier group" in sel.log_.why("x2")
 
 
-def test_blocks_do_not_outlive_what_they_kept() -> None:
+def test_blocks_are_freed_with_their_columns() -> None:
     X, y, _ = grouped_case()
     live = GroupSAOLA(MutualInformation(alpha=0.01)).start(y).feed(X, groups=1)
     held = [arrival.column for arrival in live.selector_._held.values()]

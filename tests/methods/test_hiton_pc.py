@@ -116,7 +116,7 @@ def test_it_keeps_what_the_paper_keeps_of_numbers(seed, max_k) -> None:
     assert found.ranking_.tolist() == paper(X, y, fisher, 0.05, max_k)
 
 
-def test_what_came_in_early_can_be_let_go_in_the_end() -> None:
+def test_features_included_early_can_be_eliminated_at_the_end() -> None:
     """A feature made of two others is the strongest, until both are there."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 400))
@@ -136,12 +136,12 @@ def test_sentences_and_work_are_those_of_the_tests() -> None:
     dropped = [d for d in found.log_.events() if d.because]
     assert dropped
     for decision in dropped:
-        said = found.log_.why(decision.feature)
-        assert "it is independent of the class (G2=" in said
-        assert f"given x{decision.because[0]}" in said
+        message = found.log_.why(decision.feature)
+        assert "it is independent of the class (G2=" in message
+        assert f"given x{decision.because[0]}" in message
 
 
-def test_what_cannot_test_is_refused() -> None:
+def test_measures_without_conditional_tests_are_refused() -> None:
     with pytest.raises(ParameterError, match="HITONPC tests features given others, which Mutual"):
         HITONPC(MutualInformation()).fit(np.eye(4), [0, 0, 1, 1])
     with pytest.raises(ParameterError, match="max_conditioning=0 is not a whole number at least 1"):

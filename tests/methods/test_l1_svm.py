@@ -42,7 +42,7 @@ def test_sparse_columns_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 7, 25])
-def test_as_many_as_wanted_are_kept(wanted) -> None:
+def test_the_requested_number_is_kept(wanted) -> None:
     X, y = data(1)
     found = L1SVM(n_features=wanted).fit(X, y)
     assert len(found.kept_) == wanted
@@ -63,13 +63,13 @@ def test_sentences_carry_the_numbers() -> None:
     assert log.why(worst) == f"x{worst} was dropped: its weight is 0 in the model with C=0.02"
 
 
-def test_a_machine_that_did_not_end_is_reported() -> None:
+def test_a_machine_that_did_not_converge_is_reported() -> None:
     X, y = data(3)
     with pytest.warns(DataWarning, match="L1SVM: liblinear did not end in max_iter=1 rounds"):
         L1SVM(C=100.0, max_iter=1).fit(X, y)
 
 
-def test_numbers_to_predict_and_wrong_parameters_are_refused() -> None:
+def test_regression_targets_and_wrong_parameters_are_refused() -> None:
     with pytest.raises(InputError, match="L1SVM needs classes, and y holds real numbers"):
         L1SVM().fit(np.eye(6), np.linspace(0, 1, 6))
     for wrong in ({"C": 0}, {"n_features": 0}, {"scale": "max"}, {"max_iter": 0}):

@@ -123,7 +123,7 @@ def test_columns_with_large_means_lose_no_digits() -> None:
     assert LARS(15).fit(X * 3 + 1e6, y).ranking_.tolist() == expected
 
 
-def test_more_classes_have_a_path_each() -> None:
+def test_with_more_classes_there_is_one_path_per_class() -> None:
     rng = np.random.default_rng(4)
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 12))
@@ -145,12 +145,12 @@ def test_of_copies_the_first_is_taken_and_the_others_are_reported(selector) -> N
     found = selector(8).fit(X, y)
     assert found.ranking_[0] == 1
     assert sorted(found.ranking_) == [0, 1, 2, 4, 7]
-    said = (
+    message = (
         "was dropped as redundant: the features that were taken leave nothing of it (less than "
         "1e-10 of its variance)"
     )
-    assert found.log_.why("x5") == f"x5 {said}"
-    assert found.log_.why("x3") == f"x3 {said}"
+    assert found.log_.why("x5") == f"x5 {message}"
+    assert found.log_.why("x3") == f"x3 {message}"
     assert found.log_.why("x6").endswith("it has the same value in every row")
     few = selector(1).fit(X, y).log_
     assert few.why("x1").startswith("x1 is kept, number 1 to be taken: |r(x1, rest)|=0.")
@@ -159,7 +159,7 @@ def test_of_copies_the_first_is_taken_and_the_others_are_reported(selector) -> N
     )
 
 
-def test_it_ends_when_nothing_is_left_to_fit() -> None:
+def test_it_stops_when_nothing_is_left_to_fit() -> None:
     X = np.random.default_rng(0).normal(size=(6, 30))
     found = LARS(30).fit(X, X[:, 4] + 2 * X[:, 9])
     assert len(found.ranking_) <= 5

@@ -160,16 +160,16 @@ def test_a_feature_independent_of_the_picks_has_the_highest_quotient() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"n_features": 0}, "MRMR: n_features=0 is not a whole number at least 1"),
         ({"criterion": "sum"}, "MRMR: criterion='sum' is not one of 'difference', 'quotient'"),
     ],
 )
-def test_wrong_parameters_are_refused(wrong, said) -> None:
+def test_wrong_parameters_are_refused(wrong, message) -> None:
     with pytest.raises(ParameterError) as error:
         MRMR(**wrong).fit(np.eye(4), [0, 0, 1, 1])
-    assert str(error.value) == said
+    assert str(error.value) == message
 
 
 def test_auto_picks_plain_information_for_categories() -> None:
@@ -177,7 +177,7 @@ def test_auto_picks_plain_information_for_categories() -> None:
     assert MRMR().fit(X, y).measure_ == MutualInformation()
 
 
-def test_numbers_are_picked_by_correlation_unless_told_otherwise() -> None:
+def test_numbers_are_picked_by_correlation_by_default() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60)
     X = rng.normal(size=(60, 200))

@@ -17,13 +17,13 @@ def stump(x, y, weights, classes):
     """(error, prediction) of the best threshold: the lowest of equal ones."""
     best = (np.inf, None)
     for cut in np.unique(x)[:-1]:
-        said = np.empty(len(y), int)
+        predicted = np.empty(len(y), int)
         for side in (x <= cut, x > cut):
             heavy = [weights[side & (y == c)].sum() for c in range(classes)]
-            said[side] = int(np.argmax(np.round(heavy, 12)))
-        error = weights[said != y].sum()
+            predicted[side] = int(np.argmax(np.round(heavy, 12)))
+        error = weights[predicted != y].sum()
         if error < best[0] - 1e-11:
-            best = error, said
+            best = error, predicted
     return best
 
 
@@ -34,14 +34,14 @@ def paper(X, y, n_features, rounds):
     for _ in range(rounds):
         stumps = {j: stump(X[:, j], y, weights, classes) for j in range(X.shape[1])}
         best = min(stumps, key=lambda j: (round(stumps[j][0], 10), j))
-        error, said = stumps[best]
+        error, predicted = stumps[best]
         if error >= 1 - 1 / classes - 1e-12:
             break
         if best not in taken:
             taken.append(best)
         if error <= 1e-12 or len(taken) == n_features:
             break
-        weights = weights * np.where(said != y, (1 - error) / error * (classes - 1), 1.0)
+        weights = weights * np.where(predicted != y, (1 - error) / error * (classes - 1), 1.0)
         weights /= weights.sum()
     return taken
 
@@ -77,7 +77,7 @@ def test_the_first_stump_errs_as_little_as_scikit_learns() -> None:
     assert found.log_.relevance_of(4) >= theirs - 1e-12
 
 
-def test_it_ends_when_all_is_right_or_nothing_is_better_than_chance() -> None:
+def test_it_stops_when_all_is_right_or_nothing_beats_chance() -> None:
     y = np.arange(40) % 2
     X = np.column_stack([np.repeat([0, 1], 20), y, 1 - y])
     found = NaiveBoosting(3).fit(X, y)
@@ -94,7 +94,7 @@ def test_it_ends_when_all_is_right_or_nothing_is_better_than_chance() -> None:
     )
 
 
-def test_numbers_to_predict_and_wrong_parameters_are_refused() -> None:
+def test_regression_targets_and_wrong_parameters_are_refused() -> None:
     with pytest.raises(InputError, match="NaiveBoosting needs classes, and y holds real numbers"):
         NaiveBoosting().fit(np.eye(6), np.linspace(0, 1, 6))
     with pytest.raises(ParameterError, match="max_rounds=0 is not a whole number at least 1 or"):

@@ -319,7 +319,7 @@ def test_a_saved_run_still_knows_the_gains(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "message"),
     [
         ({"gamma": 0}, "SFSFI: gamma=0 is not a number above 0"),
         ({"gain": "max"}, "gain='max' is not one of 'sum', 'mean'"),
@@ -330,6 +330,6 @@ def test_a_saved_run_still_knows_the_gains(tmp_path) -> None:
         ({"measure": tamis.GSquared()}, "SFSFI has no interaction gain for GSquared"),
     ],
 )
-def test_parameters_are_checked_in_one_sentence(parameters, said) -> None:
-    with pytest.raises(tamis.TamisError, match=said.replace("(", r"\(")):
+def test_parameters_are_checked_in_one_sentence(parameters, message) -> None:
+    with pytest.raises(tamis.TamisError, match=message.replace("(", r"\(")):
         SFSFI(**parameters).fit(np.eye(4), [0, 1, 0, 1])

@@ -110,7 +110,7 @@ def test_fofs(kind, n_classes) -> None:
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("rule", ["max", "uniform"])
 @pytest.mark.parametrize("kind", ["continuous", "counts"])
-def test_with_room_for_all_they_are_the_baselines(kind, rule, n_classes) -> None:
+def test_if_all_features_fit_they_equal_the_baselines(kind, rule, n_classes) -> None:
     X, y = stream(kind, 5, 40, n_classes, 300)
     sofs, arow = tamis.SOFS(40, 0.5, multiclass=rule), tamis.AROW(0.5, multiclass=rule)
     assert sofs.fit(X, y).work_["updates"] == arow.fit(X, y).work_["updates"] > 10

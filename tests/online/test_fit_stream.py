@@ -158,7 +158,7 @@ def test_a_file_of_bad_lines_takes_time_in_proportion_to_it(tmp_path):
 
 
 @pytest.mark.parametrize("chunk", [1, 1000, 10**6])
-def test_of_a_truncated_file_all_that_came_whole_is_used_if_asked(tmp_path, table, chunk):
+def test_complete_rows_of_a_truncated_file_are_used_on_request(tmp_path, table, chunk):
     lines = text_of(*table)
     packed = gzip.compress(("\n".join(lines) + "\n").encode())
     path = tmp_path / "cut.svm.gz"
@@ -290,7 +290,7 @@ def test_standard_input_is_read_once_and_never_sought(table, monkeypatch, pack):
         tamis.SOFS(9).fit_stream("-")
 
 
-def test_a_label_that_a_pipe_shows_late_is_reported(table, monkeypatch):
+def test_a_label_that_appears_late_in_a_pipe_is_reported(table, monkeypatch):
     X, y = table
     lines = text_of(X, y)
     monkeypatch.setattr(svmlight, "LOOK", 2000)
@@ -395,7 +395,7 @@ def test_points_of_the_curve_do_not_depend_on_chunks(sizes):
     assert sum(sizes) - (rows[-1] if rows else 0) < one.every
 
 
-def test_a_reader_goes_on_from_a_mark(tmp_path, table):
+def test_a_reader_resumes_from_a_mark(tmp_path, table):
     X, y = table
     lines = ["# head", *text_of(X, y)]
     (tmp_path / "t.svm").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())

@@ -33,7 +33,7 @@ def test_one_by_one_is_the_same_as_all_at_once(learner, n_classes) -> None:
     assert 60 - right - live.work_["mistakes"] in (0, 1)
 
 
-def test_words_get_numbers_as_they_come() -> None:
+def test_names_are_numbered_in_order_of_arrival() -> None:
     live = tamis.PET(3)
     live.learn_one({"rain": 1.0, "wind": 2.0}, True)
     live.learn_one({"sun": 3.0, "rain": 1.0}, False)
@@ -52,7 +52,7 @@ def test_words_get_numbers_as_they_come() -> None:
     assert live.n_features_in_ == 4
 
 
-def test_words_are_hashed() -> None:
+def test_names_are_hashed() -> None:
     live = tamis.SOFS(10, n_bits=18)
     for _ in range(3):
         live.learn_one({"rain": 1.0, 17: 1.0}, True)

@@ -23,7 +23,7 @@ def rows_at(indices, first=0):
 
 
 @pytest.mark.parametrize(("cls", "each"), [(tamis.SOFS, 4), (tamis.PET, 4), (tamis.FOFS, 4)])
-def test_four_bytes_a_column_and_a_few_a_kept_feature(cls, each) -> None:
+def test_four_bytes_per_column_and_a_few_per_kept_feature(cls, each) -> None:
     for n_columns in (1_000_000, 10_000_000):
         model = cls(100, n_columns=n_columns)
         model.partial_fit(rows_at([3, 9]), classes=[0, 1])
@@ -33,7 +33,7 @@ def test_four_bytes_a_column_and_a_few_a_kept_feature(cls, each) -> None:
     assert len(pickle.dumps(model)) < 20_000
 
 
-def test_zeros_grow_and_are_put_away_small() -> None:
+def test_zero_arrays_grow_and_pickle_compactly() -> None:
     table = Zeros(2, np.float32)
     table.reach(10)
     table.view[7] = [1, -2]
@@ -92,7 +92,7 @@ print(resident() - before)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to tell")
 @pytest.mark.parametrize("known", ["known", "unknown"])
 @pytest.mark.parametrize("n_columns", [200_000_000, 2**31 + 10])
-def test_columns_that_never_come_cost_nothing(n_columns, known) -> None:
+def test_columns_that_never_occur_cost_nothing(n_columns, known) -> None:
     command = [sys.executable, "-c", PROGRAM, str(n_columns), known]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "there is not enough memory for" in done.stderr:

@@ -112,7 +112,7 @@ def test_a_row_of_m_features_costs_m_log_b_steps(size) -> None:
 # --- ties -----------------------------------------------------------------------------------------
 
 
-def test_who_was_kept_first_stays_and_then_the_lower_number() -> None:
+def test_ties_go_to_the_feature_kept_first_then_to_the_lower_number() -> None:
     rows = [{3: 1.0, 5: 1.0}, {4: 1.0, 6: 1.0}, {0: 1.0, 1: 1.0}]
     for cls in (tamis.PET, tamis.SOFS):
         model = cls(3).partial_fit(block(rows, [1, 1, 1]), classes=[0, 1])
@@ -133,7 +133,7 @@ def test_a_feature_that_was_never_seen_is_never_kept() -> None:
 
 
 @every
-def test_frames_bring_names(learner) -> None:
+def test_data_frames_provide_names(learner) -> None:
     X, y = stream("continuous", 0, 8, 2, 80)
     learner, names = clone(learner), [f"col{j}" for j in range(8)]
     expected = learner.fit(X, y).weights_
@@ -159,7 +159,7 @@ def test_frames_bring_names(learner) -> None:
         model.learn_one({"col9": 1.0}, 1)
 
 
-def test_rows_may_come_in_any_order_and_twice_in_a_scipy_matrix() -> None:
+def test_scipy_matrices_may_have_unsorted_and_duplicate_entries() -> None:
     data, columns, indptr = np.array([2.0, 1.0, 3.0, 1.0]), np.array([4, 1, 1, 0]), [0, 3, 4]
     messy = sp.csr_matrix((data, columns, indptr), shape=(2, 5))
     model, expected = tamis.PET(3).fit(messy, [0, 1]), tamis.PET(3).fit(messy.toarray(), [0, 1])
@@ -167,7 +167,7 @@ def test_rows_may_come_in_any_order_and_twice_in_a_scipy_matrix() -> None:
     assert columns.tolist() == [4, 1, 1, 0]
 
 
-def test_dense_rows_are_taken_in_parts(monkeypatch) -> None:
+def test_dense_rows_are_processed_in_parts(monkeypatch) -> None:
     X, y = stream("continuous", 0, 30, 3, 90)
     expected = tamis.SOFS(9).fit(X, y)
     monkeypatch.setattr("tamis.methods.online.row_input.PART_ENTRIES", 100)
@@ -260,7 +260,7 @@ def test_hashed_ids_of_64_bits() -> None:
     same(other, tamis.SOFS(3, n_bits=20).partial_fit(block(rows, [1, 0, 1]), classes=[0, 1]))
 
 
-def test_numbers_that_meet_in_a_bucket_add_up() -> None:
+def test_numbers_in_the_same_bucket_are_summed() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 40)) * (rng.random((60, 40)) < 0.5)
     y = rng.integers(0, 2, 60)

@@ -76,7 +76,7 @@ def known_stream(informative, rows=4000, columns=600, others=30, seed=0):
 
 
 @pytest.mark.parametrize("informative", [12, 48])
-def test_the_informative_count_is_found(informative):
+def test_the_number_of_informative_features_is_found(informative):
     X, y, good = known_stream(informative)
     sizes = (6, 12, 24, 48, 96, 192)
     model = tamis.SOFS("auto", gamma=100.0, sizes=sizes).fit(X, y)
@@ -169,7 +169,7 @@ def test_wrong_sizes_are_reported(parameters, sentence):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_a_state_put_away_goes_on_to_the_same_model(learner):
+def test_a_saved_state_continues_to_the_same_model(learner):
     X, y, _ = known_stream(12, rows=600, columns=60, others=5)
     half = learner("auto", sizes=SOME).partial_fit(X[:250], y[:250], [False, True])
     state = {name: array.copy() for name, array in half.learner_.state().items()}
@@ -182,7 +182,7 @@ def test_a_state_put_away_goes_on_to_the_same_model(learner):
     assert np.array_equal(other.weights_, whole.weights_)
 
 
-def test_work_is_that_of_the_sizes_that_led():
+def test_work_counts_only_the_leading_sizes():
     X, y, _ = known_stream(12, rows=900, columns=200, others=20)
     model = tamis.SOFS("auto", sizes=SOME)
     wrong, lead, counted = 0, 0, []

@@ -64,19 +64,21 @@ def test_warnings_are_reported_once_for_each_method_and_data_set(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     data = {"numbers": (rng.normal(size=(60, 5)) + y[:, None], y)}
-    asked = ["fcbf:measure=symmetric_uncertainty", "fcbf"]
-    evaluate.compare(data, asked, ["knn"], cv="1x3", n_jobs=1, out=tmp_path)
+    methods = ["fcbf:measure=symmetric_uncertainty", "fcbf"]
+    evaluate.compare(data, methods, ["knn"], cv="1x3", n_jobs=1, out=tmp_path)
     page = page_of_folder(tmp_path)
     [[name, who, sentence, folds]] = section(page, "What methods and classifiers warned of").rows
-    assert (name, who, folds) == ("numbers", asked[0], 3)
+    assert (name, who, folds) == ("numbers", methods[0], 3)
     assert "takes every value as a category" in sentence
-    assert f"- numbers, {asked[0]}: {sentence} (3 folds)\n" in (tmp_path / "summary.md").read_text()
+    assert (
+        f"- numbers, {methods[0]}: {sentence} (3 folds)\n" in (tmp_path / "summary.md").read_text()
+    )
     accuracies = section(page, "Accuracy with knn")
     assert accuracies.best == "highest"
     assert [column.digits for column in accuracies.columns] == [None, 4, 4]
 
 
-def test_a_living_selection_tells_what_it_was_fed(tmp_path):
+def test_the_page_of_a_living_selection_shows_what_was_fed(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     selection = tamis.Selection.create(tmp_path / "run", y, "saola")
@@ -84,8 +86,8 @@ def test_a_living_selection_tells_what_it_was_fed(tmp_path):
         pd.DataFrame({day: y + rng.normal(size=100)}).to_parquet(tmp_path / f"{day}.parquet")
         selection.feed(tmp_path / f"{day}.parquet")
     selection.drop("monday")
-    told = section(page_of_folder(tmp_path / "run"), "What was fed")
-    assert [row[1:5] for row in told.rows[-3:]] == [
+    fed = section(page_of_folder(tmp_path / "run"), "What was fed")
+    assert [row[1:5] for row in fed.rows[-3:]] == [
         ["feed", "monday.parquet", 1, 1],
         ["feed", "tuesday.parquet", 1, 2],
         ["drop", "monday", None, 2],
@@ -95,7 +97,7 @@ def test_a_living_selection_tells_what_it_was_fed(tmp_path):
     assert "What was fed" not in [s.title for s in page_of_folder(tmp_path / "run").sections]
 
 
-def test_curves_that_were_asked_for_are_drawn(tmp_path):
+def test_requested_curves_are_drawn(tmp_path):
     data = {"wine": load_wine(return_X_y=True)}
     methods = ["saola", "alpha-investing"]
     options = {"cv": "1x2", "n_jobs": 1, "out": tmp_path}
@@ -155,7 +157,7 @@ def test_a_model_shows_error_churn_and_kept_features(tmp_path, classes):
     json.dumps(page.as_json(), allow_nan=False)
 
 
-def test_a_page_of_many_features_that_met_the_rule_is_small():
+def test_a_page_of_many_features_that_reached_the_rule_is_small():
     source = SparseStream(n_rows=200, n_columns=60_000)
     run = tamis.select(source, tamis.SAOLA(tamis.MutualInformation(threshold=0.0)))
     assert run.log.n_events > 10_000  # threshold 0 lets nearly everything meet the rule

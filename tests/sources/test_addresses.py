@@ -77,18 +77,18 @@ class _Ranges(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self):
         path = self.translate_path(self.path)
-        asked = self.headers.get("Range") if self.parts else None
+        byte_range = self.headers.get("Range") if self.parts else None
         if not os.path.isfile(path):
             self.send_error(404)
             return
         with open(path, "rb") as file:
             data = file.read()
         first, last = 0, len(data) - 1
-        if asked:
-            lo, _, hi = asked.removeprefix("bytes=").partition("-")
+        if byte_range:
+            lo, _, hi = byte_range.removeprefix("bytes=").partition("-")
             first, last = int(lo), min(int(hi), last) if hi else last
-        self.send_response(206 if asked else 200)
-        if asked:
+        self.send_response(206 if byte_range else 200)
+        if byte_range:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(data)}")
             self.send_header("Accept-Ranges", "bytes")
         self.send_header("Content-Length", str(last - first + 1))
@@ -131,7 +131,7 @@ def test_what_is_at_an_address_is_what_is_on_disk(name, folder, memory, web):
         assert there.info().fingerprint == open_source(there.path, **READING[name]).fingerprint()
 
 
-def test_cells_that_lie_by_rows_are_reported(memory):
+def test_cells_stored_by_rows_are_reported(memory):
     with pytest.raises(SourceError) as caught:
         open_source(f"{memory}/by_rows.h5ad", target="y")
     assert str(caught.value) == (
@@ -152,7 +152,7 @@ def test_only_the_columns_in_use_are_fetched(folder, web):
         assert 0 < server.sent < size / 20
 
 
-def test_a_server_that_gives_no_parts_is_reported(web, monkeypatch):
+def test_a_server_without_range_requests_is_reported(web, monkeypatch):
     place, server = web
     monkeypatch.setattr(server, "parts", False)
     with pytest.raises(SourceError) as caught:
@@ -196,7 +196,7 @@ def test_a_store_at_an_address_is_verified(memory):
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("memory://no.cols", "memory://no.cols/meta.json @"),
         ("memory://no.parquet", "memory://no.parquet @"),
@@ -210,11 +210,11 @@ def test_a_store_at_an_address_is_verified(memory):
         ("http://127.0.0.1:1/a.parquet", "http://127.0.0.1:1/a.parquet @"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_reported(address, said):
+def test_unreadable_data_is_reported(address, message):
     with pytest.raises(SourceError) as caught:
         open_source(address)
     gone = "does not exist, or its server cannot be reached; check the address"
-    assert str(caught.value) == said.replace("@", gone)
+    assert str(caught.value) == message.replace("@", gone)
 
 
 def test_a_broken_parquet_file_at_an_address_is_reported(memory):

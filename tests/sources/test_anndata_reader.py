@@ -53,7 +53,7 @@ def test_a_layer_is_what_was_written(cells, layer):
 
 
 @pytest.mark.parametrize("name", ["type", "batch", "dose", "alive", "day"])
-def test_every_kind_of_obs_column_is_a_target(cells, name):
+def test_every_kind_of_obs_column_can_be_a_target(cells, name):
     target = open_anndata(cells, target=name).target()
     assert target.astype(str).tolist() == CELLS[name].tolist()
 
@@ -63,9 +63,9 @@ def test_names_survive_the_turn_to_columns(cells, tmp_path):
     store = to_columns(source, tmp_path / "kept.cols")
     assert [name for block in store.columns(7) for name in block.names] == list(source.names())
     assert store.target().tolist() == source.target().tolist()
-    said: list[str] = []
-    to_columns(source, tmp_path / "kept.cols", say=said.append)
-    assert said[-1].startswith("using the column store")
+    messages: list[str] = []
+    to_columns(source, tmp_path / "kept.cols", say=messages.append)
+    assert messages[-1].startswith("using the column store")
     # Another target, or another layer, is not what was kept.
     other = to_columns(open_anndata(cells, "dose", "rows"), tmp_path / "kept.cols")
     assert other.target().tolist() == source_target(cells, "dose")
@@ -75,18 +75,20 @@ def source_target(path, name):
     return open_anndata(path, name).target().tolist()
 
 
-def test_turning_more_than_the_memory_goes_by_way_of_the_disk(tmp_path):
+def test_transposing_more_than_fits_in_memory_uses_the_disk(tmp_path):
     shutil.copy(DATA / "cells.h5ad", tmp_path / "cells.h5ad")
     for layer in ("rows", "dense"):
         source = open_anndata(tmp_path / "cells.h5ad", layer=layer, memory=2000)
-        said: list[str] = []
-        columns = to_columns(source, progress=lambda *words, said=said: said.append(words[0]))
+        messages: list[str] = []
+        columns = to_columns(
+            source, progress=lambda *words, messages=messages: messages.append(words[0])
+        )
         blocks = list(columns.columns(6))
         del columns
         assert [name for b in blocks for name in b.names] == list(source.names())
         found = np.hstack([_dense(block) for block in blocks])
         assert np.array_equal(found, LAYERS[layer][1] * CELLS["X"])
-        assert "reading rows" in said
+        assert "reading rows" in messages
     assert sorted(p.name for p in tmp_path.iterdir()) == ["cells.h5ad"]
 
 
@@ -113,7 +115,7 @@ def write_by_hand(path, X, names, **sparse):
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])
-def test_places_out_of_order_and_twice_are_corrected(tmp_path, layout):
+def test_unsorted_and_duplicate_indices_are_corrected(tmp_path, layout):
     want = sp.random(6, 5, 0.7, layout, rng=np.random.default_rng(1))
     messy = want.copy()
     for lo, hi in zip(messy.indptr[:-1], messy.indptr[1:], strict=True):
@@ -126,7 +128,7 @@ def test_places_out_of_order_and_twice_are_corrected(tmp_path, layout):
     assert np.array_equal(source.load()[0].toarray(), want.toarray())
 
 
-def test_gaps_stay_gaps(tmp_path):
+def test_missing_values_stay_missing(tmp_path):
     X = sp.csc_matrix([[1.0, 0.0], [np.nan, 2.0]])
     write_by_hand(tmp_path / "a.h5ad", X, "ab")
     (block,) = to_columns(open_anndata(tmp_path / "a.h5ad")).columns()
@@ -164,7 +166,7 @@ def sentence(*args, **options):
     return str(caught.value)
 
 
-def test_what_is_not_there_is_named(cells, tmp_path):
+def test_missing_columns_layers_and_files_are_named(cells, tmp_path):
     assert sentence(cells, target="age") == (
         f"{cells} has no column 'age' in obs; its columns are type, batch, dose, alive, day, gaps"
     )
@@ -183,9 +185,9 @@ def test_a_file_that_is_cut_off_is_one_sentence(tmp_path):
     whole = (DATA / "cells.h5ad").read_bytes()
     for length in (1, 100, len(whole) // 2, len(whole) - 1):
         (tmp_path / "cut.h5ad").write_bytes(whole[:length])
-        said = sentence(tmp_path / "cut.h5ad")
-        assert "cannot be read as AnnData" in said
-        assert said.endswith("fetch it or write it again")
+        message = sentence(tmp_path / "cut.h5ad")
+        assert "cannot be read as AnnData" in message
+        assert message.endswith("fetch it or write it again")
 
 
 def test_damage_inside_is_one_sentence(tmp_path):
@@ -204,7 +206,7 @@ def test_damage_inside_is_one_sentence(tmp_path):
     assert "has no matrix X; name a layer: it has no layers" in sentence(path)
 
 
-def test_what_is_missing_is_named_with_its_extra(monkeypatch):
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'tamis\[anndata\]'"):
         open_anndata(DATA / "cells.h5ad")

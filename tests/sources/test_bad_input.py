@@ -113,7 +113,7 @@ def selection(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("what", BAD)
 def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what):
-    make, said = BAD[what]
+    make, message = BAD[what]
     path = make(tmp_path)
     shutil.copytree(selection, tmp_path / "run")
 
@@ -126,7 +126,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what
     for act in (select, feed):
         with pytest.raises(TamisError) as caught:
             act()
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
     before, after = tamis.Selection.open(selection), tamis.Selection.open(tmp_path / "run")

@@ -58,7 +58,7 @@ def test_blocks_give_the_selection_of_the_whole(tmp_path, sparse, kind, how, mem
     assert os.listdir(tmp_path) == []
 
 
-def test_select_takes_an_iterator_as_it_is(tmp_path, monkeypatch):
+def test_select_accepts_an_iterator(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X, y = data(sparse=False)
     whole = tamis.select(X, "saola", y).kept_rows()
@@ -89,7 +89,7 @@ def test_learners_take_blocks_of_rows():
     assert np.array_equal(stream.weights_, whole.weights_)
 
 
-def test_what_does_not_fit_is_one_sentence(tmp_path):
+def test_mismatched_data_gives_one_sentence(tmp_path):
     columns, rows = ColumnBlock.of(np.eye(3)), RowBlock(0, 3, np.eye(3), np.arange(3))
     cases = [
         (iter([]), "there is no block; give at least one"),

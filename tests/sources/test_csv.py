@@ -48,10 +48,10 @@ def refused(path, text: bytes, **options) -> str:
     path.write_bytes(text)
     with pytest.raises((SourceError, InputError)) as caught:
         open_csv(path, **options).load()
-    said = str(caught.value)
-    assert said.startswith(str(path)), said
-    assert "\n" not in said
-    return said.removeprefix(str(path)).lstrip(": ")
+    message = str(caught.value)
+    assert message.startswith(str(path)), message
+    assert "\n" not in message
+    return message.removeprefix(str(path)).lstrip(": ")
 
 
 # --- what is read ---------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_numbers_named_categorical_are_words_and_ignored_columns_are_not_read(tm
     assert source.words().tolist() == [True, False]
 
 
-def test_gaps_are_nan_and_named_by_column_when_selecting(tmp_path):
+def test_missing_values_are_nan_and_reported_by_column_when_selecting(tmp_path):
     (tmp_path / "a.csv").write_text("a,w,y\n1,u,0\n,v,1\nNA,,0\n4,u,1\n?,v,1\n")
     source = open_csv(tmp_path / "a.csv", "y", na="?")
     assert np.array_equal(
@@ -255,13 +255,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_wrong_is_one_sentence(tmp_path, case):
+def test_errors_are_one_sentence(tmp_path, case):
     text, sentence = BAD[case]
     ignore = "z" if b"z\n" in text else ()
     assert refused(tmp_path / "bad.csv", text, target="y", ignore=ignore) == sentence
 
 
-def test_inches_are_no_open_quotes(tmp_path):
+def test_inch_marks_are_not_open_quotes(tmp_path):
     (tmp_path / "a.csv").write_text('size,y\n5" pipe,0\nrod,1\n')
     assert open_csv(tmp_path / "a.csv", "y").load()[0].tolist() == [[0], [1]]
 
@@ -310,9 +310,9 @@ def test_a_bomb_of_one_line_is_refused_in_bounded_memory(tmp_path, start):
     done = subprocess.run(
         [sys.executable, "-c", BOMB, str(path)], capture_output=True, text=True, timeout=PATIENCE
     )
-    said, peak = done.stdout.splitlines()
+    message, peak = done.stdout.splitlines()
     line = 1 + start.count(b"\n")
-    assert said == (
+    assert message == (
         f"{path} line {line} is longer than 8,000,000 bytes; look for a quote that is never "
         "closed, or bytes that are not text"
     )
@@ -325,6 +325,6 @@ def test_a_first_column_without_a_name_is_row_labels(tmp_path):
     source = tamis.open(tmp_path / "a.csv", target="y")
     assert list(source.names()) == ["a"]
     assert source.info().details["row_labels_passed_over"] == "''"
-    asked = tamis.open(tmp_path / "a.csv", target="y", categorical=[""])
-    assert list(asked.names()) == ["", "a"]
-    assert asked.load()[0].tolist() == [[0, 1.5], [1, 2], [2, 3]]
+    opened = tamis.open(tmp_path / "a.csv", target="y", categorical=[""])
+    assert list(opened.names()) == ["", "a"]
+    assert opened.load()[0].tolist() == [[0, 1.5], [1, 2], [2, 3]]

@@ -86,56 +86,58 @@ def spoil(folder, day, **changes):
     return path
 
 
-def test_what_does_not_fit_is_one_sentence(tmp_path):
+def test_mismatched_data_gives_one_sentence(tmp_path):
     folder = tmp_path / "days"
     week(folder, shuffle=False)
     first, keys = folder / "2026-01-01.parquet", [f"c{i:02}" for i in range(N)]
 
-    def said(**options):
+    def error_of(**options):
         with pytest.raises(SourceError) as caught:
             tamis.open(folder, **{"key": "who", "target": "label", **options}).target()
         return str(caught.value)
 
-    assert said(key=None) == (
+    assert error_of(key=None) == (
         f"{folder} is a folder of tables; name the column that tells their rows apart with key= "
         "(--key)"
     )
-    assert said(target="died") == f"no file in {folder} has a column 'died'; check the name"
+    assert error_of(target="died") == f"no file in {folder} has a column 'died'; check the name"
     path = spoil(folder, 4, who=[*keys[:-1], "stranger"])
-    assert said() == (
+    assert error_of() == (
         f"{path} has a row with who 'stranger' that {first} has not; give every file the same rows"
     )
     pq.write_table(pq.read_table(spoil(folder, 4, who=keys)).slice(1), path)
-    assert said() == (
+    assert error_of() == (
         f"{path} has no row with who 'c00', which {first} has; give every file the same rows"
     )
     path = spoil(folder, 3, who=["c01", *keys[1:]])
-    assert said() == f"{path} has two rows with who 'c01'; give each key one row"
+    assert error_of() == f"{path} has two rows with who 'c01'; give each key one row"
     path = spoil(folder, 3, who=[None, *keys[1:]])
-    assert said() == f"{path} has a row without who; give every row its key"
+    assert error_of() == f"{path} has a row without who; give every row its key"
     path = spoil(folder, 3, who=list(range(N)))
-    assert said() == (
+    assert error_of() == (
         f"{path} has keys of type int64 and {first} has large_string; write them alike"
     )
     spoil(folder, 3, who=keys, label=np.zeros(N))
     os.remove(folder / "2026-01-04.parquet")
-    assert said() == (
+    assert error_of() == (
         f"{path} has other values of the target 'label' than a file before it; leave it out of one "
         "of them"
     )
     path = spoil(folder, 5, d1_0=np.zeros(N))
-    assert said() == (
+    assert error_of() == (
         f"{path} has a column 'd1_0', and so has {folder / '2026-01-02.parquet'}; give each day's "
         "columns names of their own"
     )
     path.write_bytes(path.read_bytes()[:-100])
-    assert said().startswith(f"{path} cannot be read as a Parquet file, it is truncated or damaged")
+    assert error_of().startswith(
+        f"{path} cannot be read as a Parquet file, it is truncated or damaged"
+    )
     os.remove(path)
     os.symlink(path.name, path)
-    assert said() == f"{path} cannot be read (Too many levels of symbolic links); check it"
+    assert error_of() == f"{path} cannot be read (Too many levels of symbolic links); check it"
 
 
-def test_a_folder_without_tables_is_no_folder_of_days(tmp_path):
+def test_a_folder_without_tables_is_not_a_daily_folder(tmp_path):
     with pytest.raises(SourceError, match="is a folder but not a column store; give"):
         tamis.open(tmp_path)
     with pytest.raises(SourceError, match="holds no Parquet or Arrow file"):

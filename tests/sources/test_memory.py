@@ -112,7 +112,7 @@ def content(data) -> str:
 
 
 @every_container
-def test_the_data_given_are_never_changed(make):
+def test_the_given_data_is_never_changed(make):
     data = make()
     before = content(data)
     source = MemorySource(data, np.arange(23) % 2)
@@ -187,13 +187,13 @@ CODES = [2.0, 1.0, 0.0, 2.0, 3.0]
     ],
     ids=lambda f: type(f).__module__.split(".")[0],
 )
-def test_words_and_categories_become_codes_by_sorted_word(frame):
+def test_text_and_categories_become_codes_in_sorted_order(frame):
     block = MemorySource(frame).whole()
     assert block.values[:, 0].tolist() == CODES
     assert block.kind == "discrete"
 
 
-def test_truth_values_are_zero_and_one_and_numbers_make_a_block_of_unknown_kind():
+def test_booleans_are_zero_and_one_and_numbers_make_a_block_of_unknown_kind():
     for frame in (pd.DataFrame({"t": [True, False]}), pl.DataFrame({"t": [True, False]})):
         block = MemorySource(frame).whole()
         assert (block.values[:, 0].tolist(), block.kind) == ([1.0, 0.0], "discrete")
@@ -243,7 +243,7 @@ def test_what_cannot_be_a_table_is_refused_in_one_sentence(make, sentence):
         make()
 
 
-def test_what_only_streams_arrow_is_a_frame_and_arrays_are_not():
+def test_an_object_with_only_an_arrow_stream_is_a_frame_and_arrays_are_not():
     class Stream:
         def __arrow_c_stream__(self, requested_schema=None):
             return pa.table(frame_dict()).__arrow_c_stream__(requested_schema)
@@ -255,7 +255,7 @@ def test_what_only_streams_arrow_is_a_frame_and_arrays_are_not():
     assert not is_frame(pl.Series([1]))
 
 
-def test_everything_at_once_is_the_data_and_canonical_columns_are_shared():
+def test_loading_everything_gives_the_data_and_shares_canonical_columns():
     y = np.arange(23) % 3
     matrix = sp.csc_matrix(TABLE.astype(float))
     loaded, target = MemorySource(matrix, y).load()

@@ -68,7 +68,7 @@ def test_the_target_is_given_found_or_absent(tmp_path):
         ),
     ],
 )
-def test_what_is_no_table_is_one_sentence(tmp_path, array, sentence):
+def test_arrays_that_are_not_tables_give_one_sentence(tmp_path, array, sentence):
     path = tmp_path / "X.npy"
     np.save(path, array, allow_pickle=True)
     with pytest.raises(SourceError) as caught:
@@ -96,7 +96,7 @@ def test_a_file_that_is_cut_off_while_it_is_read_does_not_end_the_process(tmp_pa
         next(blocks)
 
 
-def test_numbers_that_floats_cannot_hold_are_refused(tmp_path):
+def test_numbers_that_are_not_exact_floats_are_refused(tmp_path):
     np.save(tmp_path / "X.npy", np.array([[2**60, 1]]))
     with pytest.raises(InputError, match=r"X\.npy: some columns hold whole numbers beyond 2\^53"):
         tamis.open(tmp_path / "X.npy").load()

@@ -42,7 +42,7 @@ def test_columns_and_rows_are_the_calls_with_gaps(tmp_path, calls, width, monkey
     assert np.array_equal(source.load()[0], calls, equal_nan=True)
 
 
-def test_a_snp_without_an_id_is_called_by_its_place(tmp_path):
+def test_a_snp_without_an_id_is_named_by_its_position(tmp_path):
     path = write(
         tmp_path / "a.bed", np.zeros((3, 3)), sid=["rs1", ".", "."], chromosome=["1", "1", "X"],
         bp_position=[5, 17, 9],
@@ -104,7 +104,7 @@ def test_a_bed_of_another_size_is_refused(tmp_path, calls):
         PlinkSource(path)
 
 
-def test_what_is_not_there_or_no_table_is_reported(tmp_path, calls):
+def test_missing_and_invalid_files_are_reported(tmp_path, calls):
     path = write(tmp_path / "a.bed", calls)
     (tmp_path / "a.bim").write_text("only two\n" * 9)
     with pytest.raises(SourceError, match=r"the \.bim and \.fam files beside it cannot be read"):

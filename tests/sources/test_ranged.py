@@ -92,7 +92,7 @@ def same(a, b):
     assert np.array_equal(*words)
 
 
-def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
+def test_any_range_of_columns_can_be_read(source, tmp_path, monkeypatch):
     assert source.portable
     packed = pickle.dumps(source)
     assert len(packed) < 5_000  # the way to it, and a target at most
@@ -108,7 +108,7 @@ def test_columns_come_alone_and_from_anywhere(source, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("source", [parquet], indirect=True)
-def test_workers_read_what_we_read(source):
+def test_workers_read_the_same_columns(source):
     here = tamis.select(source, "saola", width=33)
     there = tamis.select(source, "saola", cluster="local:1", width=70)
     assert_same_log(there.log, here.log, source.format)

@@ -107,7 +107,7 @@ def test_groups_do_not_know_of_each_other(client, stream):
         assert (pending(client, stream, group), block.height) == (0, 10)
 
 
-def test_it_waits_for_rows_that_are_to_come(client, stream):
+def test_it_waits_for_new_rows(client, stream):
     import threading
 
     fill(client, stream, 3)
@@ -143,7 +143,7 @@ def test_rows_that_were_trimmed_before_they_were_safe_are_reported(client, strea
         {"y": 1, "x": "2:1 1:1"}, {"y": 1, "x": "1:1 # 2"}, {"y": 1, "5": "many"}, {"y": 1, "a": 1},
     ],
 )  # fmt: skip
-def test_an_entry_that_is_no_row_is_named(client, stream, fields):
+def test_an_entry_that_is_not_a_row_is_named(client, stream, fields):
     fill(client, stream, 3)
     bad = client.xadd(stream, fields).decode()
     fill(client, stream, 3)
@@ -153,7 +153,7 @@ def test_an_entry_that_is_no_row_is_named(client, stream, fields):
     assert "\n" not in str(caught.value)
 
 
-def test_what_else_is_wrong_is_one_sentence(client, stream):
+def test_other_errors_are_one_sentence(client, stream):
     fill(client, stream, 1)
     with pytest.raises(SourceError, match="has a field 'x' that is not among the columns given"):
         RedisSource(client, stream, columns=["a"]).target()

@@ -175,7 +175,7 @@ def test_each_block_has_its_own_width_of_values(tmp_path, monkeypatch):
     assert pairs(store.batches()) == expected(rows)
 
 
-def test_the_store_does_not_depend_on_how_rows_came(tmp_path, monkeypatch):
+def test_the_store_does_not_depend_on_the_blocks_of_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(row_writer, "ENTRIES", 10)
     rows = [[(f, 2.0) for f in range(r % 4)] for r in range(40)]
     prints = [
@@ -269,9 +269,11 @@ def test_columns_by_way_of_a_column_store(tmp_path):
     X = sp.random(60, 40, 0.2, "csr", rng=np.random.default_rng(0))
     write_rows(tmp_path / "a.rows", MemorySource(X, np.arange(60)))
     for memory in (10**9, 5000):
-        said = []
+        messages = []
         store = RowStore(tmp_path / "a.rows", memory=memory)
-        columns = to_columns(store, progress=lambda *words, said=said: said.append(words[0]))
+        columns = to_columns(
+            store, progress=lambda *words, messages=messages: messages.append(words[0])
+        )
         blocks = list(columns.columns(7))
         del columns
         joined = sp.hstack([
@@ -279,7 +281,7 @@ def test_columns_by_way_of_a_column_store(tmp_path):
             for b in blocks
         ])  # fmt: skip
         assert (joined != X).nnz == 0
-        assert "reading rows" in said
+        assert "reading rows" in messages
     assert os.listdir(tmp_path) == ["a.rows"]
 
 
@@ -309,7 +311,7 @@ def test_missing_values_come_back_and_are_counted(tmp_path):
     assert store.info().details["missing"] == 1
 
 
-def test_it_goes_on_from_a_mark(tmp_path):
+def test_it_resumes_from_a_mark(tmp_path):
     rows = [[(r, float(r))] for r in range(20)]
     store = write(tmp_path / "a.rows", rows)
     assert [b.mark for b in store.batches(8)] == ["8", "16", "20"]

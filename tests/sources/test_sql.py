@@ -53,7 +53,7 @@ def test_rows_are_the_answer(database, size):
     assert list(source.names()) == ["a", "b", "c", "d"]
 
 
-def test_an_address_says_it_all(database, monkeypatch):
+def test_an_address_contains_all_options(database, monkeypatch):
     scheme = database.suffix[1:]
     query = "select%20a,%20b,%20y%20from%20t%20where%20a%20<%2010"
     by_address = tamis.open(f"{scheme}:///{database}?query={query}&target=y")
@@ -109,12 +109,12 @@ def sentence(*args, **options):
     return str(caught.value)
 
 
-def test_what_is_wrong_is_one_sentence(database, tmp_path):
+def test_errors_are_one_sentence(database, tmp_path):
     assert sentence(database) == f"{database} is a database; say what to read from it with query="
     for query in ("selec a from t", "select nope from t", "select a from nowhere"):
-        said = sentence(database, query)
-        assert said.startswith(f"the query on {database} failed (")
-        assert said.endswith("; check it")
+        message = sentence(database, query)
+        assert message.startswith(f"the query on {database} failed (")
+        assert message.endswith("; check it")
     assert sentence(database, "select a, a as b from t", "y") == (
         f"the query on {database} gives no column 'y'; its columns are a, b"
     )

@@ -150,7 +150,7 @@ def test_what_is_known_about_the_values(tmp_path):
 
 
 @pytest.mark.parametrize("dense", [True, False])
-def test_missing_values_are_kept_for_whoever_selects(tmp_path, dense):
+def test_missing_values_are_kept_for_the_selector(tmp_path, dense):
     table = np.array([[1.0, np.nan, 3.0], [1.0, np.nan, np.nan], [1.0, np.nan, 0.1]])
     store = write_store(tmp_path / "a.cols", MemorySource(table if dense else sp.csc_matrix(table)))
     assert (store.meta["missing"], store.meta["lowest"], store.meta["highest"]) == (4, 0.1, 3.0)
@@ -182,7 +182,7 @@ def test_names_come_back_block_by_block(tmp_path):
             writer.commit(n_rows=3)
 
 
-def test_rows_go_through_memory_and_say_so(tmp_path):
+def test_rows_are_transposed_in_memory_and_reported(tmp_path):
     matrix = random_csc(np.random.default_rng(0))
     y = np.arange(30)
     store = write(tmp_path / "a.cols", matrix, y)
@@ -226,7 +226,7 @@ def test_info_and_naming(tmp_path):
     assert other.info().fingerprint != info.fingerprint
 
 
-def test_nothing_is_overwritten_unasked(tmp_path):
+def test_nothing_is_overwritten_without_force(tmp_path):
     first, second = (random_csc(np.random.default_rng(s)) for s in (0, 1))
     write(tmp_path / "a.cols", first)
     with pytest.raises(OutputError, match="already exists; choose another name"):
@@ -244,7 +244,7 @@ def test_nothing_is_overwritten_unasked(tmp_path):
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_an_interrupted_writer_leaves_what_was_there(tmp_path, error):
+def test_an_interrupted_writer_changes_nothing(tmp_path, error):
     matrix = random_csc(np.random.default_rng(0))
     write(tmp_path / "a.cols", matrix)
 

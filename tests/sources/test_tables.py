@@ -174,10 +174,10 @@ def test_a_truncated_file_is_one_sentence(tmp_path, suffix, kept):
     path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
     with pytest.raises(SourceError) as caught:
         tamis.open(path, target="label").load()
-    said = str(caught.value)
-    assert said.startswith(f"{path} ")
-    assert "\n" not in said
-    assert "is empty" in said if kept == 0 else "fetch or write it again" in said
+    message = str(caught.value)
+    assert message.startswith(f"{path} ")
+    assert "\n" not in message
+    assert "is empty" in message if kept == 0 else "fetch or write it again" in message
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
@@ -373,9 +373,9 @@ def test_an_index_with_a_name_is_no_feature_unless_requested(tmp_path, suffix):
     keyed = tamis.open(path, target="label", key="id")
     assert keyed.keys()[1].tolist() == [f"p{i}" for i in range(50)]
     assert keyed.info().details["row_labels_passed_over"] == "'whole'"
-    asked = tamis.open(path, target="label", categorical=["whole"], key="id")
-    assert list(asked.names()) == ["n", "word", "kind", "flag", "whole"]
-    assert "row_labels_passed_over" not in asked.info().details
+    opened = tamis.open(path, target="label", categorical=["whole"], key="id")
+    assert list(opened.names()) == ["n", "word", "kind", "flag", "whole"]
+    assert "row_labels_passed_over" not in opened.info().details
 
 
 def test_a_range_of_pandas_and_odd_metadata_hide_no_column(tmp_path):
