@@ -20,9 +20,9 @@ settings.load_profile("same")
 
 @pytest.fixture(scope="session", autouse=True)
 def _ctrl_c_works() -> Iterator[None]:
-    """Let Ctrl-C stop what the tests start, also where the parent of the tests ignores it.
+    """Let Ctrl-C stop what the tests start, even if the parent of the tests ignores it.
 
-    A background job is started so; a child inherits it, and would not be stopped.
+    Background jobs are started that way; children inherit it, and could not be stopped.
     """
     before = signal.getsignal(signal.SIGINT)
     if before is signal.SIG_IGN:
@@ -33,7 +33,7 @@ def _ctrl_c_works() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of golden outputs and data; tests that need it are skipped in a plain clone."""
+    """Return the folder of golden outputs and data; skip tests that need it if it is missing."""
     if not SHARED.is_dir():
-        pytest.skip("the shared folder of golden outputs and data is not beside this clone")
+        pytest.skip("the shared folder of golden outputs and data is not next to this clone")
     return SHARED

@@ -1,7 +1,7 @@
 """Outputs of the authors' programs, and the matrices they were computed from.
 
 Small sets are part of the repository (`tests/golden`); the others are read from the shared folder
-beside the clone, and their tests are skipped where it is missing.
+next to the clone, and their tests are skipped if it is missing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def files(*patterns: str) -> list[Any]:
 
 
 def count(here: int, beside: int) -> int:
-    """Return how many golden files there are: those in the repository, and those beside it."""
+    """Return the number of golden files, in the repository and next to it."""
     return here + (beside if BESIDE.is_dir() else 0)
 
 
@@ -60,7 +60,7 @@ def matrix(name: str) -> tuple[np.ndarray, np.ndarray]:
         example = manual["ofs_a3m_paper_worked_example"]
         return np.array(example["X"], dtype=np.float64), np.array(example["y"])
     if not BESIDE.is_dir():
-        pytest.skip("a set that is not in the repository; it is in the folder `shared` beside it")
+        pytest.skip("a set that is not in the repository; it is in the folder `shared` next to it")
     folder = SHARED / "data" / name.lower()
     if not (BESIDE / "data" / f"{name}.mat").is_file():  # a set of the shared data
         return np.load(folder / "X.npy").astype(float), np.load(folder / "y.npy").ravel()

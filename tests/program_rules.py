@@ -1,4 +1,4 @@
-"""Rules that make the tests of the authors' programs where tamis makes fewer, for golden counts."""
+"""Rules that make all tests of the authors' programs (tamis makes fewer), for golden counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.methods.streaming.fast_osfs import FastOSFSRule
 
 
 class ProgramFastOSFSRule(FastOSFSRule):
-    """Ask about a newcomer once more, given sets that hold the newest of the others."""
+    """Test a new feature once more, given sets that contain the newest of the others."""
 
     name: ClassVar[str] = "program-fast-osfs"
 

@@ -1,4 +1,4 @@
-"""One small source of each format that needs a library of its own, for the contract of sources."""
+"""One small source of each format that needs an optional library, for the source checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything public, times every check: a new selector, measure or source gets them for free."""
+"""Runs every check on everything public: a new selector, measure or source is included."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def public(kind: type) -> Iterator[type]:
 
 
 SELECTORS = [cls() for cls in public(ColumnEstimator)]
-# Settings that change the rule are selectors of their own.
+# Settings that change the rule are tested as separate selectors.
 SELECTORS += [
     tamis.SAOLA(bound="max"),
     tamis.SAOLA(ties="neither"),
@@ -112,10 +112,10 @@ def pairs(things: list[Any]) -> list[tuple[Any, Callable[[Any], None]]]:
     return [(thing, check) for thing in things for check in checks_of(thing)]
 
 
-# Some of the data are no categories, and selectors for categories say so.
+# Some of the data is not categorical, and selectors for categories warn.
 NO_CATEGORIES = "ignore:.* takes every value as a category:tamis.core.errors.DataWarning"
 
-# Some have too few rows for the tests that were asked for.
+# Some have too few rows for the requested tests.
 TOO_FEW_ROWS = "ignore:.* too few rows for some tests:tamis.core.errors.DataWarning"
 
 
@@ -142,7 +142,7 @@ def test_measure(measure: Measure, check: Callable[[Any], None]) -> None:
 def table(seed: int = 0) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(70, 90)), 3) * (rng.random((70, 90)) < 0.2)
-    X[:, -1] = 1.5  # the last column is never empty, so a text file knows of it
+    X[:, -1] = 1.5  # the last column is never empty, so it occurs in a text file
     X[:, 4] = 0.0
     return sp.csr_matrix(X), rng.integers(0, 3, 70)
 
@@ -185,7 +185,7 @@ def make_dense_rows(folder: Path) -> Source:
 
 
 def tables(folder: Path) -> tuple[Any, dict[str, Any]]:
-    """A table of numbers, gaps of none, words and truth values, and how to read it."""
+    """A table of numbers, text and booleans without missing values, and how to read it."""
     X, y = table()
     columns: dict[str, Any] = {f"f{j}": X[:, j].toarray().ravel() for j in range(20)}
     columns["colour"] = np.array(["red", "green", "blue"])[y]

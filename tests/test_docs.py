@@ -1,4 +1,4 @@
-"""Every snippet in the README and the docs is run, and prints what it says."""
+"""Every snippet in the README and the docs is run, and prints the output shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_python_snippets_print_the_output_shown(
     page: Path, in_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "\n".join(b for b in blocks(page, "python") if ">>>" in b)
-    # A module of its own, so that classes defined in a page can be pickled.
+    # A separate module, so that classes defined in a page can be pickled.
     module = types.ModuleType(f"snippets_of_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
@@ -118,15 +118,15 @@ def test_links_between_pages_resolve() -> None:
 
 
 def sections(page: Path) -> dict[str, str]:
-    """The text under each heading, by the name that a link gives it."""
+    """Return the text under each heading, by its anchor."""
     parts = re.split(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)[1:]
     names = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in parts[::2]]
-    assert len(set(names)) == len(names), f"{page.name}: two headings of the same name"
+    assert len(set(names)) == len(names), f"{page.name}: two headings with the same name"
     return dict(zip(names, parts[1::2], strict=True))
 
 
 def numbers(text: str) -> set[str]:
-    """Every number in a text, without commas; digits inside a word (news20) are none."""
+    """Return every number in a text, without commas; digits inside a word (news20) do not count."""
     found = re.findall(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w])", text)
     return {number.replace(",", "") for number in found}
 
@@ -162,10 +162,10 @@ def test_choose_a_method_names_every_method() -> None:
     learners = set(re.findall(r"`(SOFS|PET|FOFS|OGD|AROW|MergedSOFS)`", chosen))
     assert learners == {"SOFS", "PET", "FOFS", "OGD", "AROW", "MergedSOFS"}
     for kind in BY_METHOD.values():
-        assert f"`{kind.public_name}`" in chosen, f"{kind.public_name} is not there"
+        assert f"`{kind.public_name}`" in chosen, f"{kind.public_name} is missing"
 
 
-#: Folders that commands write; the pages mention them, the repository does not have them.
+#: Folders that commands write: mentioned in the pages, but not in the repository.
 WRITTEN = {"cells/", "results/", "run/", "state/"}
 
 
@@ -235,4 +235,4 @@ def test_every_page_is_linked() -> None:
         for target in re.findall(r"\]\((?!http)([^)#]+\.md)", page.read_text()):
             if (page.parent / target).resolve() != page:
                 linked.add((page.parent / target).resolve())
-    assert set(PAGES[1:]) <= linked, f"nobody links to {set(PAGES[1:]) - linked}"
+    assert set(PAGES[1:]) <= linked, f"no page links to {set(PAGES[1:]) - linked}"

@@ -1,4 +1,4 @@
-"""Every module has a name of its own, and none hides the standard library or a dependency."""
+"""Every module name is unique, and none shadows the standard library or a dependency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(tamis.__file__).parent
 #: `measures/`, `estimators/batch.py` wraps `methods/batch/`, `cli/select.py` is `tamis select`.
 MIRRORS = {"checks", "estimators", "cli"}
 
-#: Still to be renamed. Take a name out when it is done; add none.
+#: Still to be renamed. Remove a name when it is done; do not add any.
 TO_DO: set[str] = set()
 
 

@@ -1,4 +1,4 @@
-"""The registry says what is there, and everything that lists names says what the registry says."""
+"""The registry lists what exists, and every other list of names agrees with it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_readme_has_the_tables_of_methods_and_learners():
 
 
 def test_the_reference_matches_the_registry_and_the_docstrings():
-    """If this fails, `make reference` writes the page anew."""
+    """If this fails, run `make reference` to rewrite the page."""
     path = ROOT.parents[1] / "docs" / "reference.py"
     spec = importlib.util.spec_from_file_location("reference", path)
     reference = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Where golden outputs and real data sets lie beside a developer's checkout, if they do."""
+"""The folder next to a checkout with golden outputs and real data sets, if it exists."""
 
 from __future__ import annotations
 

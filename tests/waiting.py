@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does, on a machine that may be busy."""
+"""Waiting for another process or thread, on a machine that may be busy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PATIENCE = 1800.0
 
 
 def wait_until(is_true: Callable[[], object], program: subprocess.Popen[str] | None = None) -> None:
-    """Wait until something is true, as long as the program that is to make it so is running."""
+    """Wait until a condition is true, while the program that should make it true is running."""
     end = time.monotonic() + PATIENCE
     while not is_true():
         assert program is None or program.poll() is None, program.communicate()

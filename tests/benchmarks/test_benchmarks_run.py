@@ -1,4 +1,4 @@
-"""The benchmarks are found and their helpers work; how fast anything is, is no matter for tests."""
+"""The benchmarks are found and their helpers work; tests do not check speed."""
 
 from __future__ import annotations
 

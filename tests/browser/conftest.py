@@ -1,4 +1,4 @@
-"""A headless Chromium for the tests that look; without one they are skipped, unless it is required.
+"""A headless Chromium for browser tests; without one they are skipped, unless it is required.
 
 ``make test-browser`` installs Debian's Chromium and the driver, and requires both.
 """
@@ -14,7 +14,7 @@ import pytest
 CHROMIUM = os.environ.get("TAMIS_CHROMIUM") or shutil.which("chromium")
 REQUIRED = bool(os.environ.get("TAMIS_BROWSER_TESTS"))
 
-#: Pictures of what was looked at, for whoever wants to look too.
+#: Screenshots of the tested pages, for inspection.
 PICTURES = Path(__file__).parents[2] / "bench-results" / "screenshots"
 
 
@@ -35,7 +35,7 @@ def browser():
 
 @pytest.fixture
 def look(browser):
-    """Open a page, and see to it that it has asked for nothing and complained of nothing."""
+    """Open a page, and check that it made no requests and logged no errors."""
     contexts, troubles, requests = [], [], []
 
     def opened(url, width=1440, scheme="light", picture=None):
@@ -49,7 +49,7 @@ def look(browser):
         page.on("dialog", lambda d: (troubles.append(f"a script says {d.message}"), d.dismiss()))
         page.on("request", lambda r: requests.append(r.url))
         page.goto(url)
-        # Not by wait_for_function: to look again it evaluates text, which the pages do not allow.
+        # Not wait_for_function: it evaluates text to poll, which the pages do not allow.
         page.locator("main section").first.wait_for(state="attached")
         if picture is not None:
             PICTURES.mkdir(parents=True, exist_ok=True)

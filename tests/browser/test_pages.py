@@ -88,7 +88,7 @@ def test_every_plot_has_a_description_and_a_table(look, url):
     behind = page.locator("summary", has_text="the numbers")
     assert behind.count() >= 3
     behind.first.click()
-    page.locator("details[open] table").wait_for()  # made when asked for
+    page.locator("details[open] table").wait_for()  # created on demand
 
 
 def test_all_controls_can_be_reached_with_tab(look, url):

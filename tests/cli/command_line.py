@@ -1,4 +1,4 @@
-"""Runs the command line inside the test process: a process of its own takes over a second."""
+"""Runs the command line inside the test process: a new process takes over a second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Outcome:
     err: str
 
     def one_sentence(self) -> str:
-        """The one line of an error that the user can mend."""
+        """Return the one-line error message that the user can act on."""
         assert self.code == 2, self
         assert self.out == "", self
         assert self.err.startswith("tamis: "), self
@@ -43,5 +43,5 @@ class CommandLine:
         except SystemExit as stop:
             code = stop.code or 0
         message = self._capsys.readouterr()
-        # A fresh clone compiles during the first tests, and says so.
+        # A fresh clone compiles during the first tests, and reports it.
         return Outcome(code, message.out, message.err.replace(f"{COMPILING}\n", ""))

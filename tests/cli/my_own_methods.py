@@ -19,12 +19,12 @@ class Whole(FCBFRule):
     name = "whole"
 
 
-#: The estimator of a rule stands for the rule.
+#: The estimator of a rule is accepted in place of the rule.
 WholeEstimator = estimator_of(Whole)
 
 
 class Plain:
-    """Has what tamis compare asks for, and no more."""
+    """Has only what tamis compare requires."""
 
     def fit(self, X: object, y: object) -> Plain:
         return self

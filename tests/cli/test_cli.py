@@ -1,4 +1,4 @@
-"""The commands, as a user meets them."""
+"""The commands, as a user runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong, the user reads one sentence, the code is 2, and nothing is written."""
+"""Every error is one sentence, with exit code 2, and nothing is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def everything(folder):
 
 @pytest.fixture
 def refused(tamis, tmp_path):
-    """Run a command that must fail, and give its sentence."""
+    """Run a command that must fail, and return its message."""
 
     def run(*words):
         before = everything(tmp_path)

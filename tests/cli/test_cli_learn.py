@@ -1,4 +1,4 @@
-"""`tamis learn` and `tamis predict`, as a user meets them."""
+"""`tamis learn` and `tamis predict`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from waiting import PATIENCE, wait_until
 
 
 def make(path: Path, rows: int = 400, seed: int = 0, base: int = 1) -> Path:
-    """Rows of which feature 3 tells the class, most of the time."""
+    """Rows in which feature 3 mostly predicts the class."""
     rng = np.random.default_rng(seed)
     lines = []
     for _ in range(rows):

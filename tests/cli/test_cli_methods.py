@@ -1,4 +1,4 @@
-"""Options that mean something else, or nothing, to some methods."""
+"""Options that some methods treat differently or reject."""
 
 from __future__ import annotations
 

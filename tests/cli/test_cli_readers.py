@@ -1,4 +1,4 @@
-"""Files of every kind from the command line: the same features, and one sentence when bad."""
+"""Files of every format on the command line: the same features, or one error sentence."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_kind_of_table_gives_the_same_features(tamis, tmp_path, table):
     )
     assert small.code == 0
     assert selected(tmp_path / "small") == found["a.csv"]
-    assert (tmp_path / "a.csv.cols").is_dir()  # too large for the memory: turned once, and kept
+    assert (tmp_path / "a.csv.cols").is_dir()  # too large for memory: converted once, and kept
     other = tamis(
         "select", tmp_path / "a.csv", *options, "--memory", "20KB", "--ignore", "g3",
         "--out", tmp_path / "other",
@@ -100,7 +100,7 @@ def test_convert_and_info_take_the_same_options(tamis, tmp_path, table):
     run = tamis("select", tmp_path / "a.cols", "--out", tmp_path / "run", "--quiet")
     assert run.code == 0
     assert selected(tmp_path / "run")[0] == "g3"
-    # Words stay words in a store: a measure for numbers refuses them there too.
+    # Text stays text in a store: a measure for numbers rejects it there too.
     sentence = tamis(
         "select", tmp_path / "a.cols", "--measure", "fisher_z", "--out", tmp_path / "no"
     ).one_sentence()

@@ -1,4 +1,4 @@
-"""A password in an address is written nowhere, and said nowhere."""
+"""A password in an address is never written or printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "s3cr3t-hush"
 
 @pytest.fixture
 def address(request):
-    """A stream on a server that asks for a password."""
+    """A stream on a server that requires a password."""
     client, name = redis_client(), f"rows-of-{request.node.name}"
     client.execute_command("ACL", "SETUSER", "tamis", "on", f">{SECRET}", "~*", "+@all")
     rng = np.random.default_rng(0)

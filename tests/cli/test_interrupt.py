@@ -1,4 +1,4 @@
-"""Ctrl-C: the code is 130, no traceback, and nothing half-made is left."""
+"""Ctrl-C: exit code 130, no traceback, and no partial output."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     save_run(select(rng.normal(size=(50, 5)), "saola", np.arange(50) % 2), tmp_path / "run")
     before = contents(tmp_path / "run")
     cache = tmp_path / "big.svm.cols"
-    # one column a block: slow enough to be caught in the middle
+    # one column per block: slow enough to be interrupted midway
     program = start(tmp_path, "select", big, "--out", "run", "--force", "--width", "1", *ON_DISK)
     wait_until(cache.exists, program)
     time.sleep(0.4)

@@ -22,7 +22,7 @@ def unnamed(name: str, there: str) -> str:
 
 @pytest.fixture
 def error_of(tamis, tmp_path):
-    """What is said, when nothing was written."""
+    """Return a function that runs a failing command and returns its message."""
 
     def refused(command: str, *words: object) -> str:
         before = sorted(os.listdir(tmp_path))

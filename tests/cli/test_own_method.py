@@ -1,4 +1,4 @@
-"""A class of one's own on the command line, and the parameters that follow a method."""
+"""Custom classes on the command line, and parameters after a method."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_custom_class_selects_and_resumes_when_it_is_named(tamis, days):
     wrong = tamis("feed", "run", "tuesday.parquet", "--method", "saola").one_sentence()
     assert wrong.startswith(f"this was selected with {MINE}, and not with tamis.methods.")
     assert tamis("feed", "run", "tuesday.parquet", "--method", MINE).code == 0
-    for name in "abcdn":  # all of it is there to be asked about, without the class
+    for name in "abcdn":  # explained without the class
         assert why(tamis, "run", name) == why(tamis, "plain", name)
     for words in (("status", "run"), ("log", "run"), ("info", "run"), ("report", "run")):
         assert tamis(*words).code == 0

@@ -1,4 +1,4 @@
-"""Progress: a bar with rate and time left on a terminal, plain lines elsewhere, or nothing."""
+"""Progress: a bar with rate and time left on a terminal, plain lines otherwise, or nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_terminal_shows_a_bar_with_rate_and_time_left():
     assert re.search(r"[\d.]+M/s", plain)
     assert re.search(r"\d\d:\d\d", plain)
     assert "done" in plain
-    assert "\x1b[2K" in seen.rpartition("━")[2]  # and in the end the bar is wiped away
+    assert "\x1b[2K" in seen.rpartition("━")[2]  # the bar is erased at the end
 
 
 def test_a_terminal_that_can_only_print_gets_plain_lines():

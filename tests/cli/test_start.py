@@ -1,4 +1,4 @@
-"""Whoever only asks does not wait for the libraries that compute."""
+"""Commands that only read do not load the numerical libraries."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 from tamis.cli.main import COMMANDS
 
-#: Together they take more than a second of the processor.
+#: Importing them takes more than a second of CPU time.
 HEAVY = ("sklearn", "numba", "scipy.stats", "pandas")
 
-#: Runs commands one after the other, and tells after which of them something heavy was there.
+#: Runs commands one after the other, and reports which heavy modules were loaded after each.
 SCRIPT = """
 import contextlib, io, json, sys
 from tamis.cli import main
-told = []
+results = []
 for words in json.loads(sys.argv[1]):
     sys.argv = ["tamis", *words]
     out, code = io.StringIO(), 0
@@ -28,8 +28,8 @@ for words in json.loads(sys.argv[1]):
             main.run()
         except SystemExit as stop:
             code = stop.code or 0
-    told.append([code, [name for name in HEAVY if name in sys.modules], out.getvalue()])
-print(json.dumps(told))
+    results.append([code, [name for name in HEAVY if name in sys.modules], out.getvalue()])
+print(json.dumps(results))
 """
 
 
@@ -52,7 +52,7 @@ def after(tmp_path):
 
 @pytest.fixture
 def run(tamis, tmp_path):
-    """A living run, a run that cannot go on, and a file to feed."""
+    """A living run, a run that cannot be fed, and a file to feed."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     table = pd.DataFrame({"Good": y ^ (rng.random(200) < 0.2), "noise": rng.random(200), "y": y})

@@ -1,4 +1,4 @@
-"""Files and folders that are written completely or not at all, also by a process that is killed."""
+"""Files and folders are written completely or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def names(folder):
 
 # --- a process that is killed ---------------------------------------------------------------
 
-#: What a writer calls that changes the disk.
+#: Calls of a writer that change the disk.
 STEPS = (
     (os, "mkdir"), (os, "rename"), (os, "replace"), (os, "fsync"), (os, "unlink"), (os, "rmdir"),
     (files, "exchange"),
@@ -94,7 +94,7 @@ def test_a_kill_while_a_folder_is_replaced_leaves_the_old_or_the_new(tmp_path, c
             assert "model" in names(place)  # at every moment, without any repair
         recover_missing(place / "model")
         seen.append(content(place / "model"))
-        with scratch_folder(place):  # whoever writes there next
+        with scratch_folder(place):  # the next writer there
             assert [n for n in names(place) if not n.startswith(".tamis.")] == ["model"]
         assert content(place / "model") == seen[-1]
         assert names(place) == ["model"]

@@ -1,4 +1,4 @@
-"""Passwords in texts: none is left, and nothing else is lost."""
+"""Passwords in texts: all are masked, and nothing else is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways of cutting one column, slow, obvious, in plain Python."""
+"""Slow, obvious ways of cutting one column, in plain Python."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def kmeans(values, bins):
     odd = [(2 * i + 1) / (2 * bins) for i in range(bins)]
     means = np.array([low * a + high * b for a, b in zip(odd[::-1], odd, strict=True)])
     for _ in range(300):
-        # The cut between two means tells which is nearer; a value on the cut belongs to the lower.
+        # The cut between two means decides which is nearer; a value on it belongs to the lower.
         cuts = [between.py_func(a, b) for a, b in itertools.pairwise(means)]
         nearest = [sum(cut < v for cut in cuts) for v in values]
         used = sorted(set(nearest))

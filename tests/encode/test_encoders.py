@@ -36,7 +36,7 @@ several = settings(deadline=None, max_examples=60)
 
 
 def table(seed, n_rows, n_classes, kind):
-    """Columns that tell something about the class, with ties, zeros and negative values."""
+    """Columns that are informative about the class, with ties, zeros and negative values."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n_rows)
     X = rng.normal(size=(n_rows, 4)) + y[:, None] * rng.choice([0.0, 1.0, 3.0], 4)

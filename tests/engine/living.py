@@ -31,7 +31,7 @@ def table(seed: int = 1, columns: int = COLUMNS, prefix: str = "c") -> pd.DataFr
 
 
 def numbers(seed: int = 1, columns: int = COLUMNS, prefix: str = "n") -> pd.DataFrame:
-    """The same as numbers that are not whole, with gaps, for selections that encode."""
+    """The same as real numbers with missing values, for selections that encode."""
     rng, data = np.random.default_rng(seed), table(seed, columns, prefix)
     blurred = data + rng.normal(size=data.shape) * 0.3
     return blurred.mask(rng.random(data.shape) < 0.02)
@@ -54,7 +54,7 @@ def expected_log(data: pd.DataFrame):
 
 
 def rewrite(folder: Path, kind: str, change, number: int = 0) -> None:
-    """Change a row of the state, with a checksum that fits: what a stranger could send."""
+    """Change a row of the state, with a valid checksum, as in a folder from an untrusted source."""
     with state_file.writing(folder) as opened:
         facts = {n: facts for n, facts, _ in state_file.read(opened, kind)}[number]
         state_file.put(opened, kind, number, change(facts) or facts)
@@ -67,12 +67,12 @@ def head_of(folder: Path) -> dict:
 
 
 def committed(folder: Path) -> int:
-    """How many commits a folder has; 0 while there is none."""
+    """Return how many commits a folder has; 0 if there is none."""
     return state_file.last_commit(folder) or 0
 
 
 @pytest.fixture
 def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the system write to the disk when it likes: no test loses power."""
+    """Do not sync to disk: no test loses power."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     monkeypatch.setattr(state_file, "SYNCHRONOUS", "OFF")

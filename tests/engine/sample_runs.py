@@ -1,4 +1,4 @@
-"""A small run with every verdict and odd names, for the tests of folders."""
+"""A small run with every verdict and unusual names, for the tests of folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows to columns: once, kept, used again, and made anew when it does not fit the file any more."""
+"""Rows to columns: stored once, reused, and rebuilt when the file has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def svm(tmp_path):
 
 
 def turn(svm, cache, **options):
-    """The columns of a file, and what was said about them."""
+    """Return the columns of a file, and the messages printed."""
     messages = []
     return to_columns(open_source(svm, **options), cache, say=messages.append), messages
 

@@ -132,7 +132,7 @@ def test_a_cluster_of_threads_in_this_process_is_accepted(stores):
 
 @pytest.fixture(scope="module")
 def rising(tmp_path_factory):
-    """Columns that say more and more of the target, so that many are kept, and many of these go."""
+    """Columns of increasing relevance, so that many are kept, and many of these are evicted."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 150)
     wrong = np.linspace(0.45, 0.2, 900) + 0.1 * rng.random(900)
@@ -170,7 +170,7 @@ def test_workers_foresee_drops_with_an_older_kept_set(
         there = tamis.select(store, selector, cluster=client, width=width)
         assert_same_log(there.log, here.log, f"width {width}")
         assert len(sent) > 3
-        if bound == "min":  # else almost nobody is dropped
+        if bound == "min":  # else almost nothing is dropped
             assert there.log.counts()["evicted"] > 20
             assert there.work["pair_values"] < here.work["pair_values"]
 
@@ -293,7 +293,7 @@ def test_another_version_on_a_worker_is_reported(wide, client, monkeypatch):
     )
     with pytest.raises(ClusterError, match=sentence):
         tamis.select(wide, "saola", cluster=client)
-    # A worker that comes later was not asked, and says so itself.
+    # A worker that joins later was not checked, and raises the error itself.
     monkeypatch.setattr(engine_cluster, "check_workers", lambda client: None)
     with pytest.raises(ClusterError, match=sentence):
         tamis.select(wide, "saola", cluster=client)

@@ -1,4 +1,4 @@
-"""Whatever is lost on the way: the same log, or one sentence. Real processes, really killed."""
+"""Lost workers, memory and drivers: the same log, or one sentence. Real processes are killed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def expected(wide):
 
 @pytest.fixture
 def own_client(request):
-    """A cluster of one's own, whose workers may be killed."""
+    """A separate cluster, whose workers may be killed."""
     import dask
 
     workers, failures, memory = request.param
@@ -66,7 +66,7 @@ def own_client(request):
         folder = str(Path(__file__).parent)
 
         class KnowsTests(distributed.WorkerPlugin):
-            """Also a worker that comes later can import what makes the trouble."""
+            """Let workers that join later import the module that causes the trouble."""
 
             def setup(self, worker):
                 import sys

@@ -74,7 +74,7 @@ def test_it_is_the_same_as_encoding_beforehand():
 
 
 def test_missing_values_are_a_category_or_left_out():
-    """A feature whose gaps tell the class: as a category it is kept, left out it tells nothing."""
+    """Missing values that predict the class: kept as a category, irrelevant if deleted."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
     X = rng.integers(0, 2, (400, 3)).astype(float)

@@ -1,4 +1,4 @@
-"""Groups of columns: by place, by name, from a file; in one go, fed, resumed; the same answer."""
+"""Groups of columns: by position, by name, from a file; at once, fed, resumed; the same result."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_blocks_carry_their_labels_along():
 
 
 def test_days_fed_one_by_one_are_groups_of_their_own(tmp_path):
-    """Two folders of one day each: the second day does not go on with the group of the first."""
+    """Two folders of one day each: the second day does not continue the group of the first."""
     data, y = table(), labels()
     selection = Selection.create(tmp_path / "run", y, selector(), key=pd.Series(range(ROWS),
                                  name="id"))  # fmt: skip

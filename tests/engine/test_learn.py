@@ -52,7 +52,7 @@ def write(path: Path, rows: int = 1500, spoil: bool = False) -> Path:
 
 
 def written(place: Path) -> int | None:
-    """When a file was written, if it is there."""
+    """Return when a file was written, or None if it does not exist."""
     try:
         return place.stat().st_mtime_ns
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def test_a_killed_run_resumes_to_the_same_model_bit_for_bit(tmp_path, size):
 
 
 def stopping(after: int):
-    """Something that raises Ctrl-C after so many batches, as the system would."""
+    """Return a callback that raises KeyboardInterrupt after some batches, as Ctrl-C would."""
     seen = []
 
     def after_batch(training):

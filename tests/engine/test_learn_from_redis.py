@@ -41,7 +41,7 @@ def weights(learned):
 
 
 def in_child(work):
-    """Do some work in a forked child; give its exit status."""
+    """Do some work in a forked child; return its exit status."""
     child = os.fork()
     if child == 0:
         try:

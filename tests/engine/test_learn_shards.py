@@ -1,4 +1,4 @@
-"""One learner a shard, on other processes or a cluster, merged as MergedSOFS merges them."""
+"""One learner per shard, in other processes or on a cluster, merged as in MergedSOFS."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_cluster_gives_the_model_of_the_same_shards_here(files, client, tmp_pa
     assert there.test is not None
     saved = open_model(tmp_path / "model")
     assert np.array_equal(saved.decision_function(case.X), here.decision_function(case.X))
-    there.learner.partial_fit(case.X[:7], case.y[:7])  # it can go on as any learner
+    there.learner.partial_fit(case.X[:7], case.y[:7])  # it can continue like any learner
 
 
 def test_one_file_is_sofs(files, client):
@@ -123,7 +123,7 @@ def test_the_base_of_indices_is_that_of_the_file_for_every_share(client, tmp_pat
     learned = learn([path], tamis.SOFS(10), cluster=client, shards=4).learner
     assert_same_model(
         learned, learn([path], tamis.SOFS(10), cluster=client, shards=4, zero_based=True).learner,
-        "told by the first line",
+        "decided by the first line",
     )  # fmt: skip
     assert learned.n_features_in_ == 10
 

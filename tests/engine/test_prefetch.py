@@ -1,4 +1,4 @@
-"""Working ahead: in order, never far, and no thread outlives its reader."""
+"""Prefetching: in order, never far ahead, and no thread outlives its reader."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_thread_does_not_run_far_ahead():
     stream = ahead(begun.append, range(1000))
     next(stream)
     time.sleep(0.3)
-    # one was taken, AHEAD wait, and one more is in the thread's hands
+    # one was taken, AHEAD are waiting, and the thread holds one more
     assert len(begun) <= 1 + AHEAD + 1
     stream.close()
 
@@ -97,7 +97,7 @@ def test_the_thread_works_while_the_reader_does():
     stream = ahead(lambda _: begun.release(), range(3))
     next(stream)
     assert begun.acquire(timeout=PATIENCE)
-    assert begun.acquire(timeout=PATIENCE)  # the second began although only the first was asked for
+    assert begun.acquire(timeout=PATIENCE)  # the second began although only the first was requested
     stream.close()
 
 

@@ -1,4 +1,4 @@
-"""Runs as folders: what is written is read again, and a folder is whole or not there."""
+"""Runs as folders: what is written is read again, and a folder is complete or missing."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class DiedError(Exception):
 
 
 def dies_after(calls):
-    """A report that ends the run at its so many-th call."""
+    """Return a callback that ends the run after `calls` calls."""
     left = calls
 
     def report(what, done, total):
@@ -48,7 +48,7 @@ def dies_after(calls):
 
 
 def until_done(folder, calls=4, **how):
-    """Resume until the end, dying every few reports; give the run and how often it died."""
+    """Resume until the end, dying every few reports; return the run and the number of deaths."""
     deaths = 0
     while True:
         try:
@@ -159,7 +159,7 @@ def test_a_killed_driver_is_resumed(tmp_path):
     assert_same_log(open_run(out).log, tamis.select(store, "saola").log, "after kill -9")
 
 
-# --- what is said ------------------------------------------------------------------------------
+# --- messages ----------------------------------------------------------------------------------
 
 
 def test_runs_that_cannot_be_resumed_are_reported(stores, tmp_path):

@@ -48,7 +48,7 @@ def events_of(log):
 
 
 def facts_of(run):
-    """All that a run says about its features."""
+    """All facts of a run about its features."""
     log = run.log
     return [log.why(k) for k in range(len(log))], run.kept_rows(), events_of(log)
 

@@ -1,4 +1,4 @@
-"""Living selections: fed over time they decide as if all had come at once."""
+"""Living selections: feeding over time gives the same decisions as feeding at once."""
 
 from __future__ import annotations
 
@@ -438,7 +438,7 @@ def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbe
     )
     assert selection.status()["features"] == 0
     assert selection.feed(make(data), allow_target=True).taken == 5
-    if not sp.issparse(make(data)):  # it is known now, so nobody is asked again
+    if not sp.issparse(make(data)):  # it is known now, so it is accepted
         assert selection.feed(make(data)).skipped == 5
 
 

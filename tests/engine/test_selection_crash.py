@@ -38,7 +38,7 @@ from tamis.kernels.threads import threads
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
-#: Makes a process with everything imported and compiled, which forks a child for every feed and
+#: Starts a process with everything imported and compiled, which forks a child for every feed and
 #: kills it after a while: no fresh import, and no threads that a fork would lose.
 KILLER = """
 import os, random, signal, sys, time
@@ -50,7 +50,7 @@ from tamis import Selection
 from tamis.engine.persistent import feeding, selection_state, state_file
 folder, rounds, seed = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 how, make = (ENCODED, numbers) if sys.argv[5:] == ["encoded"] else ({}, table)
-os.fsync = lambda handle: None  # who is killed, and does not lose power, needs none
+os.fsync = lambda handle: None  # a killed process that does not lose power needs none
 state_file.SYNCHRONOUS = "OFF"
 feeding.COMMIT_EVERY = 0.0
 selection_state.SHORT = 70
@@ -477,7 +477,7 @@ def test_a_second_writer_waits_or_is_refused(tmp_path):
 
         def say(text: str) -> None:
             messages.append(text)
-            other.stdin.close()  # which lets the other one go on
+            other.stdin.close()  # which lets the other one continue
 
         assert selection.feed(table(), say=say).taken == 60
     assert messages == [f"another process is feeding {tmp_path / 'run'}; waiting for it"]

@@ -32,7 +32,7 @@ def labels() -> np.ndarray:
 
 
 def mixed(columns: int = 30, seed: int = 1, gaps: float = 0.05) -> pd.DataFrame:
-    """Numbers, words and counts; every third follows the class, every fifth has gaps."""
+    """Numbers, text and counts; every third follows the class, every fifth has missing values."""
     rng, y = np.random.default_rng(seed), labels()
     made: dict[str, object] = {}
     for j in range(columns):
@@ -72,7 +72,7 @@ def same(found: tamis.Run, expected: tamis.Run, where: str) -> None:
 @pytest.mark.parametrize("how", HOW.values(), ids=HOW)
 @pytest.mark.parametrize("method", ["saola", "osfs"])
 def test_select_and_feed_equal_one_select(tmp_path, how, method):
-    if method == "osfs" and how["missing"] == "delete":  # its test cannot leave gaps out
+    if method == "osfs" and how["missing"] == "delete":  # its test cannot delete missing values
         method = "saola"
     data, y = mixed(), labels()
     expected = tamis.select(data, method, y, **how)

@@ -1,4 +1,4 @@
-"""Living selections and a world that does not keep still: files that change, disks that fill."""
+"""Living selections under hostile conditions: files that change, disks that fill."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOW = {"plain": ({}, table), "encoded": (ENCODED, numbers)}
 
 
 class Moving(MemorySource):
-    """A file that is another one when it is read for the second time, from a column on."""
+    """A file that has changed, from some column on, when it is read for the second time."""
 
     def __init__(self, first: pd.DataFrame, second: pd.DataFrame) -> None:
         super().__init__(first)

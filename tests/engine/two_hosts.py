@@ -15,7 +15,7 @@ import time
 
 NEAR, FAR = "10.213.7.1", "10.213.7.2"
 SCHEDULER = f"tcp://{NEAR}:8786"
-#: What tells that the environment does not allow this.
+#: Messages that mean that the environment does not allow this.
 NOT_ALLOWED = 77
 FAR_HOST = ["ip", "netns", "exec", "far"]
 WIRE = f"""

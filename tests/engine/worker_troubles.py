@@ -42,7 +42,7 @@ class DeadlyOnce(ColumnStore):
 
 
 class Starved(ColumnStore):
-    """Asks for more than its worker may have."""
+    """Allocates more than its worker is allowed."""
 
     def read(self, lo, hi):
         if _is_worker():
@@ -54,7 +54,7 @@ class Starved(ColumnStore):
 
 
 class Greedy(ColumnStore):
-    """Takes 800 MB while it reads, longer than whoever watches over a worker needs to see it."""
+    """Holds 800 MB while it reads, long enough for the memory monitor of a worker to notice."""
 
     def read(self, lo, hi):
         if _is_worker():

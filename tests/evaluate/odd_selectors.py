@@ -1,4 +1,4 @@
-"""Selectors of third parties, some of them bad company."""
+"""Third-party selectors, some of which misbehave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BestBy(SelectorMixin, BaseEstimator):
 
 
 class Spy(BestBy):
-    """Writes down the rows it was shown: column 0 holds their numbers."""
+    """Records the rows it was given: column 0 holds their numbers."""
 
     def __init__(self, folder="", k=2):
         self.folder = folder
@@ -42,7 +42,7 @@ class Spy(BestBy):
 
 
 class Slow(BestBy):
-    """Takes its time."""
+    """Is slow."""
 
     def __init__(self, seconds=0.0, k=3):
         self.seconds = seconds
@@ -55,7 +55,7 @@ class Slow(BestBy):
 
 
 class Counted(Slow):
-    """Leaves a file behind for every selection it finished."""
+    """Writes a file for every finished selection."""
 
     def __init__(self, folder="", seconds=0.0, k=3):
         self.folder = folder
@@ -70,7 +70,7 @@ class Counted(Slow):
 
 
 class Hungry(BestBy):
-    """Fills memory, and holds it long enough to be seen."""
+    """Fills memory, and holds it long enough to be noticed."""
 
     def fit(self, X, y):
         if len(y) > 40:
@@ -80,7 +80,7 @@ class Hungry(BestBy):
 
 
 class Broken(BestBy):
-    """Raises, prints to standard output first, or takes the process along."""
+    """Raises, prints to standard output first, or ends the process."""
 
     def __init__(self, how="raise", k=3):
         self.how = how
@@ -96,7 +96,7 @@ class Broken(BestBy):
 
 
 class Drawing(BestBy):
-    """Columns at random, by a seed."""
+    """Random columns, by a seed."""
 
     def __init__(self, k=3, random_state=None):
         self.k = k

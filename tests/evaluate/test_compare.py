@@ -137,7 +137,7 @@ def test_finished_cells_are_reused_and_only_new_ones_are_computed(compared, data
     assert len(untouched) == 48 - 12
 
 
-# --- caps and bad company -------------------------------------------------------------------------
+# --- limits and misbehaving selectors -------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_what_names_a_cell(tmp_path):
         Cell("d", "abc", method, 0, 0, "fold", 1, (0.5, 1.0)),
     ]
     assert len({cell.key, *(c.key for c in others)}) == 7
-    # Names say nothing: what is computed does.
+    # Names do not matter, only what is computed.
     assert Cell("e", "abc", named_method("saola", "mine"), 4, 2, "fold", 1).key == cell.key
     cache = CellCache(tmp_path)
     record = {"selection": {"status": "ok"}, "scores": {}}
@@ -296,13 +296,13 @@ def alive(process):
 
 
 def stopped(tmp_path, program, wanted):
-    """Stop a program when so many cells are finished; give how many were, and were selected."""
+    """Stop a program after `wanted` cells; return how many were finished, and selected."""
     wait_until(lambda: done_cells(tmp_path) >= wanted, program)
     program.kill()
     program.communicate()
     assert not (tmp_path / "results" / "compare.json").exists()
     workers = {name.partition("-")[0] for name in os.listdir(tmp_path / "marks")}
-    # They notice that nobody waits for them.
+    # They notice that their parent is gone.
     wait_until(lambda: not any(alive(worker) for worker in workers))
     return done_cells(tmp_path), len(os.listdir(tmp_path / "marks"))
 

@@ -80,7 +80,7 @@ def test_text_that_does_not_name_a_method(words, sentence):
 
 def test_selectors_that_workers_cannot_make():
     class Local(BestBy):
-        """Nobody else can import it."""
+        """Cannot be imported from elsewhere."""
 
     with pytest.raises(ParameterError, match=r"^Local is defined in a script or a function"):
         parse_methods([Local()])

@@ -1,4 +1,4 @@
-"""The papers' own tables through our statistics: what follows, and what exactly does not."""
+"""Our statistics on the papers' own tables: which printed numbers follow, and which do not."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_wins_ties_and_losses(tables):
 
 
 def test_our_numbers_match_an_independent_computation(path):
-    """The shared file has recomputed values of its own, made by another program."""
+    """The shared file contains values recomputed by another program."""
     papers = json.loads(path.read_text(encoding="utf-8"))
     tables = printed.load(path)
     checked = 0

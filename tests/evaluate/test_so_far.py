@@ -1,4 +1,4 @@
-"""What a comparison reports while it runs is what it finds in the end."""
+"""The intermediate reports of a comparison agree with its final result."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def dense(kept, d):
 
 
 def nogueira(Z):
-    """Nogueira, Sechidis, Brown 2018: Definition 4 and Theorem 7, as they stand."""
+    """Nogueira, Sechidis, Brown 2018: Definition 4 and Theorem 7, literally."""
     M, d = Z.shape
     p, k = Z.mean(axis=0), Z.sum(axis=1)
     kbar = k.mean()
@@ -86,5 +86,5 @@ def test_extreme_values_of_the_measures():
     assert chance.low < 0 < chance.high + 0.03
     assert math.isnan(stability([[1]], 10).nogueira)
     assert math.isnan(stability([[], []], 10).kuncheva)
-    # Millions of features that nobody keeps cost nothing.
+    # Millions of features that are never kept cost nothing.
     assert stability([[1, 2], [1, 3]], 10**9).nogueira == pytest.approx(0.5)

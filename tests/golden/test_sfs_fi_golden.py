@@ -35,8 +35,8 @@ def test_sfs_fi_selects_what_the_repaired_program_selects(path: Path) -> None:
 
 
 #: What the program as published selects, and what it selects with its two index mistakes repaired,
-#: where the two differ. In its weak branch it looks up terms and features at the wrong places, so
-#: who meets whom there has no meaning: it is not matched on purpose.
+#: where the two differ. In its weak branch it looks up terms and features at wrong indices, so the
+#: comparisons there are meaningless: it is deliberately not matched.
 INDEX_MISTAKES = {
     "spect": ([6, 7], [1, 5, 7, 15]),
     "wdbc_q3": ([0, 4, 8, 15, 21, 28, 29], [0, 4, 9, 11, 14, 15, 18, 19, 21, 24, 29]),

@@ -10,7 +10,7 @@ from tamis.kernels import inconsistency, relief, stumps
 
 
 def forms(kernel):
-    """The compiled kernel and the Python it was made of."""
+    """The compiled kernel and its Python function."""
     return [kernel, kernel.py_func]
 
 

@@ -1,4 +1,4 @@
-"""Tests on counts against SciPy and against counting slowly."""
+"""Tests on counts against SciPy and a slow reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of encoders: plain Python gives what compiled code gives, in both layouts."""
+"""Kernels of encoders: plain Python and compiled code agree, in both layouts."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_pair_information_is_that_of_the_joint_counts(compiled, made, n, data):
 
 
 def coded_columns(dense: np.ndarray):
-    """Encode with the level kernel, which has tests of its own."""
+    """Encode with the level kernel, which is tested separately."""
     n, width = dense.shape
     nonzero = [np.flatnonzero(c) for c in dense.T]
     indptr = np.cumsum([0, *map(len, nonzero)]).astype(np.int64)

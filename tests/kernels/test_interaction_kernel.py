@@ -1,4 +1,4 @@
-"""Interaction terms: compiled and as Python, against entropies and least squares."""
+"""Interaction terms: compiled and plain, against entropies and least squares."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def naive_partial(s, f, targets) -> float:
 
 @pytest.fixture(params=["compiled", "python"])
 def either(request, monkeypatch):
-    """Run the kernels as machine code, and as the Python they were written in."""
+    """Run the compiled kernels, and their Python functions."""
     if request.param == "python":
         for name in (
             "count_with_class", "_terms_of_slots", "_two_flags", "_many_levels", "counts_in",

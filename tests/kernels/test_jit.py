@@ -1,4 +1,4 @@
-"""Compiled code on disk: loaded without a refresh, compiled after that, and done without."""
+"""Cached compiled code: loading without a refresh, compiling afterwards, and no cache at all."""
 
 from __future__ import annotations
 

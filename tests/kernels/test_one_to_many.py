@@ -20,7 +20,7 @@ MEASURES = [MutualInformation(), SymmetricUncertainty(), FisherZ()]
 
 @pytest.fixture(params=["compiled", "python"])
 def _either(request, monkeypatch):
-    """The kernels as they are compiled, and as they are written."""
+    """The compiled kernels, and their Python functions."""
     if request.param == "python":
         for module, name in ((mutual_information, "information_with_one"),
                              (fisher_z, "correlation_with_one")):  # fmt: skip
@@ -54,7 +54,7 @@ def test_one_with_many_equals_the_panel(measure, seed, levels, density) -> None:
         assert found.tolist() == expected.tolist()
         with threads(3, least_work=1):
             assert panel.against(columns, one, picks).tolist() == expected.tolist()
-        # What every panel can do without a kernel of its own.
+        # What every panel can do without a special kernel.
         assert Panel.against(panel, columns, one, picks).tolist() == expected.tolist()
     assert len(panel) == 0
 

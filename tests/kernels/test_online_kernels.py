@@ -1,4 +1,4 @@
-"""The loops over rows give the same compiled and plain; against slow forms: tests/online."""
+"""The loops over rows agree, compiled and plain; tests/online has slow references."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def orthonormal(columns):
 
 
 def variables(seed, n_targets):
-    """Targets, then six columns of which some are made of others."""
+    """Targets, then six columns, some of which are combinations of others."""
     rng = np.random.default_rng(seed)
     targets = orthonormal(rng.normal(size=(ROWS, n_targets)))
     X = rng.normal(size=(ROWS, 6)) + 3 * targets @ rng.normal(size=(n_targets, 6))

@@ -1,4 +1,4 @@
-"""Lists by row: what was hung on a row is found there, whatever was dropped in between."""
+"""Lists by row: entries added to a row are found there, whatever was dropped in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to rows before they are learned, compiled and plain."""
+"""Preparing rows before they are learned, compiled and plain."""
 
 from __future__ import annotations
 

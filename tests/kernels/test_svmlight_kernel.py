@@ -267,7 +267,7 @@ def test_counting_sort_kernels(plain):
     assert slots.tolist() == (np.cumsum(counts) - counts).tolist()
     rows, out = np.empty(len(indices), np.uint16), np.empty(len(indices))
     only, cursors = np.empty(len(indices), np.int32), indptr[:-1].copy()
-    # Columns 0 to 3, then the rest: each row goes on where it stopped.
+    # Columns 0 to 3, then the rest: each row continues where it stopped.
     for lo, hi in ((0, 4), (4, 7)):
         at = int(counts[:lo].sum())
         starts = slots[lo:hi] - at

@@ -1,4 +1,4 @@
-"""SAOLA's walk for many newcomers at once, against the walk of one, written plainly."""
+"""SAOLA's walk for many new features at once, against a plain walk of one."""
 
 from __future__ import annotations
 

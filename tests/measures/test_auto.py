@@ -102,7 +102,7 @@ def test_constant_and_empty_columns_do_not_hide_columns_of_many_levels():
     X[:, [0, 49]] = whole_numbers(60, 2)
     for layout in (np.asarray, sp.csc_matrix):
         assert picked(ColumnBlock.of(layout(X)), CLASSES)[0] == FisherZ(alpha=0.01)
-    # Among many empty columns the few that hold something are looked at, wherever they are.
+    # Among many empty columns the few nonempty ones are inspected, wherever they are.
     wide = sp.hstack([sp.csc_matrix((N, 40 * SAMPLED + 1)), sp.csc_matrix(X[:, :1])])
     assert picked(ColumnBlock.of(wide), CLASSES)[0] == FisherZ(alpha=0.01)
 

@@ -113,7 +113,7 @@ def test_the_search_counts_what_it_asks_and_says_what_it_found():
     assert last is not None
     assert last.given == (1, 2)
     assert panel.tests.tolist() == [0, 7, 5, 0]  # {2} {0,2} {1,2}
-    # The other way round: given `both`, a has nothing more to say.
+    # The other way round: given `both`, a adds nothing.
     other = panel.separator(1, [0, 2], 2, including=3)
     assert other is not None
     assert other.given == (3,)

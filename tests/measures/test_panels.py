@@ -1,4 +1,4 @@
-"""Panels: after any adds and drops, a newcomer meets what a fresh panel would show it."""
+"""Panels: after any adds and drops, a new column gets the values of a fresh panel."""
 
 from __future__ import annotations
 

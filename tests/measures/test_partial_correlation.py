@@ -90,7 +90,7 @@ def test_what_the_others_determine_is_redundant_and_adds_nothing(k):
     for x, given in ((2, [0, 1]), (0, [2, 1]), (4, [3]), (3, [0, 4])):
         test = panel.test(x, given)
         assert (test.collinear, test.independent, test.refused) == (True, True, False)
-    # A set that is collinear in itself says what its independent part says.
+    # A collinear set is equivalent to its independent part.
     wide, narrow = panel.test(5, [0, 1, 2, 3, 4]), panel.test(5, [0, 1, 3])
     assert wide.strength == pytest.approx(narrow.strength, abs=1e-9)
     assert (wide.cutoff, wide.df) == (narrow.cutoff, narrow.df)

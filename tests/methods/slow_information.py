@@ -19,6 +19,6 @@ def information(a, b):
 
 
 def uncertainty(a, b, digits=11):
-    """SU(a, b), rounded so that what is equal on paper is equal here."""
+    """SU(a, b), rounded so that mathematically equal values are equal."""
     total = sum(entropy(np.unique(x, return_inverse=True)[1]) for x in (a, b))
     return round(2 * information(a, b) / total, digits) + 0.0 if total > 0 else 0.0

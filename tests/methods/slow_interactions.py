@@ -1,4 +1,4 @@
-"""SFS-FI written down slowly: the paper's Algorithm 1, and its terms for counts and for numbers."""
+"""A slow reference for SFS-FI: the paper's Algorithm 1, and terms for counts and numbers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def terms_of_counts(X, y, f, kept, correction=None, alpha=0.01):
 def algorithm_1(relevance, between, terms, relevant, dependent, gamma=0.01, gain=sum):
     """The paper's algorithm. `relevance` is NaN for constant columns.
 
-    Our readings: the first is kept; copies go; a pair must be dependent to be redundant; without
-    any term that counts, a relevant feature goes on to the pairs.
+    Our interpretation: the first is kept; copies are dropped; a pair must be dependent to be
+    redundant; without any term that counts, a relevant feature is compared in pairs.
     """
     kept: list[int] = []
     for f in range(len(relevance)):

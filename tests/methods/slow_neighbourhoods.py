@@ -1,4 +1,4 @@
-"""Neighbourhood dependency and its two selectors, slowly and without rounding, from the papers."""
+"""Slow references for neighbourhood dependency and its two selectors, without rounding."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def test_work_is_counted_and_bounded() -> None:
     work = found.work_
     assert work["features"] == 3000
     assert work["updates"] == len(found.kept_)
-    # Runs double while nothing is found, so a find wastes less than was looked at since the last.
+    # Runs double while nothing is found, so a find wastes less than was scanned since the last one.
     assert 3000 <= work["p_values"] <= 2 * 3000 + 16 * (len(found.kept_) + 1)
 
 

@@ -1,4 +1,4 @@
-"""CFS against Hall's merit and searches, written down slowly."""
+"""CFS against slow references for Hall's merit and searches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tamis.core.errors import ParameterError
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
 
-# --- the paper, slowly -----------------------------------------------------------------------
+# --- slow references -------------------------------------------------------------------------
 
 
 uncertain = partial(uncertainty, digits=13)  # merits are sums of these, rounded later

@@ -1,4 +1,4 @@
-"""Consistency against the definition of the rate and a forward search, written down slowly."""
+"""Consistency against the definition of the rate and a slow forward search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def inconsistent(X, y, members):
 
 
 def paper(X, y, max_rate=None):
-    """Forward, then the superfluous ones out, as the docstring says."""
+    """Forward, then drop unneeded features, as in the docstring."""
     relevance = np.asarray(SymmetricUncertainty().relevance(X, y))
     rest = [j for j in range(X.shape[1]) if relevance[j] > 0]
     goal = inconsistent(X, y, rest) if max_rate is None else max_rate * len(y)

@@ -1,4 +1,4 @@
-"""The controls: all features, and features drawn by lot."""
+"""The controls: all features, and random features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimator shows, how it gets its parameters, and what it is made of."""
+"""The attributes of an estimator, its parameters, and its rule."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_why_explains_a_feature() -> None:
 
 
 class Mine(SAOLARule):
-    """A rule of one's own."""
+    """A custom rule."""
 
     name = "mine"
 

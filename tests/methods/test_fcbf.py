@@ -1,4 +1,4 @@
-"""FCBF against the paper's algorithm, written down slowly."""
+"""FCBF against a slow reference for the paper's algorithm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests_shared import SHARED
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
 
-# --- the paper, slowly -----------------------------------------------------------------------
+# --- slow references -------------------------------------------------------------------------
 
 
 def correlation(a, b):
@@ -186,7 +186,7 @@ def test_scikit_feature_takes_the_first_to_arrive_for_the_best() -> None:
     assert FCBF().fit(X, y).ranking_.tolist() == paper(X, y) == [1]
 
 
-# --- what is said ----------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------
 
 
 def test_sentences_carry_the_numbers() -> None:
@@ -296,7 +296,7 @@ def test_no_pair_is_computed_that_the_walk_does_not_need() -> None:
 def test_only_the_columns_of_candidates_are_held() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 2
-    X = np.repeat(rng.integers(0, 2, (500, 50)), 2, axis=0).astype(float)  # says nothing of y
+    X = np.repeat(rng.integers(0, 2, (500, 50)), 2, axis=0).astype(float)  # independent of y
     X[:, 7] = np.where(rng.random(1000) < 0.9, y, 1 - y)
     held = []
 

@@ -48,7 +48,7 @@ def run_lagging(selector, y, table, cuts, lag):
 
 
 def stream(rng, discrete, width=70, rows=60):
-    """Columns that say more and more of the target, with copies and ties: many are evicted."""
+    """Columns of increasing relevance, with copies and ties: many are evicted."""
     y = rng.integers(0, 2, rows)
     wrong = np.sort(rng.random(width))[::-1] * 0.6
     hidden = np.where(rng.random((rows, width)) < wrong / 2, 1 - y[:, None], y[:, None])

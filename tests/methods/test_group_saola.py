@@ -1,4 +1,4 @@
-"""Group-SAOLA against its two stages, written down slowly."""
+"""Group-SAOLA against a slow reference for its two stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HITON-PC against the figure of the paper, with tests written down slowly."""
+"""HITON-PC against the paper's algorithm, with slow reference tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tamis.core.errors import ParameterError
 pytestmark = pytest.mark.filterwarnings("ignore:.* too few rows for some tests")
 
 
-# --- the tests, slowly -----------------------------------------------------------------------
+# --- slow reference tests --------------------------------------------------------------------
 
 
 def g_squared(X, y, x, given_, alpha):
@@ -49,7 +49,7 @@ def fisher(X, y, x, given_, alpha):
 
 
 def paper(X, y, test, alpha, max_k):
-    """Figure 7: inclusion with elimination of the newcomer, then elimination of all."""
+    """Figure 7: inclusion with elimination of the new feature, then elimination of all."""
 
     def separated(x, others):
         sizes = range(1, min(max_k, len(others)) + 1)
@@ -117,7 +117,7 @@ def test_it_keeps_what_the_paper_keeps_of_numbers(seed, max_k) -> None:
 
 
 def test_features_included_early_can_be_eliminated_at_the_end() -> None:
-    """A feature made of two others is the strongest, until both are there."""
+    """A combination of two features is the strongest, until both are included."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 400))
     y = (a + b + 0.5 * rng.normal(size=400) > 0).astype(int)

@@ -1,4 +1,4 @@
-"""LARS and SPSF-LAR against least angle regression, written down slowly, and scikit-learn's."""
+"""LARS and SPSF-LAR against slow least angle regression, and against scikit-learn's."""
 
 from __future__ import annotations
 

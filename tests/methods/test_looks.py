@@ -1,4 +1,4 @@
-"""How a fitted selector shows itself: a picture, and a card in a notebook."""
+"""How a fitted selector is displayed: a plot, and a card in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MRMR against the paper's greedy search, written down slowly, and against scikit-feature."""
+"""MRMR against a slow reference for the paper's greedy search, and against scikit-feature."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tamis.core.errors import ParameterError
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
 
-# --- the paper, slowly -----------------------------------------------------------------------
+# --- slow references -------------------------------------------------------------------------
 
 
 def paper(X, y, n_features, score, strength=information, level=0.0):
-    """Score every feature again in every round; what is equal on paper is equal here."""
+    """Score every feature again in every round; mathematically equal scores are equal."""
     with_class = [strength(column, y) for column in X.T]
     left = [j for j in range(X.shape[1]) if round(with_class[j], 11) > level]
     picks: list[int] = []
@@ -88,8 +88,8 @@ def test_it_picks_what_the_paper_picks_with_correlations(score) -> None:
 
 
 def test_two_picks_are_those_of_scikit_feature() -> None:
-    """Its MRMR takes 0.8 times the sum over the picks where the paper takes their mean, and gives
-    ranks where it is asked for features; what it is made of, with weight 1, is the same for two.
+    """Its MRMR uses 0.8 times the sum over the picks where the paper uses their mean, and returns
+    ranks instead of features; its inner function, with weight 1, gives the same two picks.
     """
     peer = pytest.importorskip("skfeature.function.information_theoretical_based.LCSI")
     for seed in range(10):

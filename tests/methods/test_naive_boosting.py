@@ -1,4 +1,4 @@
-"""Naive boosting against AdaBoost written down slowly, with scikit-learn's stumps beside."""
+"""Naive boosting against a slow AdaBoost, and against scikit-learn's stumps."""
 
 from __future__ import annotations
 

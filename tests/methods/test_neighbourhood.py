@@ -1,4 +1,4 @@
-"""OFS-A3M and OFS-Density against the papers, written down slowly and without rounding."""
+"""OFS-A3M and OFS-Density against slow references from the papers, without rounding."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_features_that_came_and_went_leave_no_trace(rule) -> None:
     straight.add(columns[0])
     straight.drop(columns[4])
     assert np.array_equal(tried.shares, straight.dependency().shares)
-    # Put away and taken out again, the distances are made anew, to the bit.
+    # Saved and restored, the distances are recomputed, bit for bit.
     again = pickle.loads(pickle.dumps(straight))
     assert again._squares is None
     assert np.array_equal(again._distances(), straight._distances())
@@ -198,7 +198,7 @@ def test_sign_sees_a_difference_that_floats_do_not() -> None:
 
 
 def test_lambda_is_the_number_as_it_is_written() -> None:
-    # D = 1 and dep = 19/20: in floats 1 - 0.95 is above 0.05, on paper it is 0.05.
+    # D = 1 and dep = 19/20: in floats 1 - 0.95 is above 0.05, mathematically it is 0.05.
     selector = OFSDensityRule(0.05)
     full, less = np.zeros(20, np.int64), np.zeros(20, np.int64)
     full[1], less[1] = 20, 19
@@ -212,7 +212,7 @@ def test_lambda_is_the_number_as_it_is_written() -> None:
 
 
 def copies() -> tuple[np.ndarray, np.ndarray]:
-    """Ten copies of a feature that says everything: each newcomer ties with those before it."""
+    """Ten copies of a perfect feature: each new one ties with those before it."""
     y = np.arange(40) % 2
     return np.column_stack([y + 2.0 * k for k in range(10)]), y
 
@@ -223,7 +223,7 @@ def test_the_seed_draws_who_stays_and_nothing_else_does() -> None:
     assert all(len(k) == 1 for k in kept)
     assert len({k[0] for k in kept}) > 3
     assert OFSA3M(order="natural").fit(X, y).kept_.tolist() == [9]
-    # A draw belongs to its newcomer: what comes later or between cannot change it.
+    # A draw depends only on the new feature, not on later or intermediate ones.
     first = OFSA3M(random_state=3).fit(X[:, :6], y).log_.state()
     whole = OFSA3M(random_state=3).fit(X, y).log_.state()
     events = len(first["event_at"])

@@ -1,4 +1,4 @@
-"""OSFS and Fast-OSFS against the paper's algorithms, written down slowly."""
+"""OSFS and Fast-OSFS against slow references for the paper's algorithms."""
 
 from __future__ import annotations
 

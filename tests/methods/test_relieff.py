@@ -1,4 +1,4 @@
-"""ReliefF against the paper's definition, written down slowly, and against scikit-feature."""
+"""ReliefF against a slow reference from the paper, and against scikit-feature."""
 
 from __future__ import annotations
 

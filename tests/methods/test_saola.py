@@ -1,4 +1,4 @@
-"""SAOLA against the paper's Algorithm 1, written down slowly."""
+"""SAOLA against a slow reference for the paper's Algorithm 1."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_continuous_data(seed, density) -> No
     y = rng.integers(0, 2, 60)
     X = rng.normal(size=(60, 20)) * (rng.random((60, 20)) < density)
     X[:, ::3] += y[:, None] * rng.random(7)
-    # Rounded, so that what is equal on paper is equal here.
+    # Rounded, so that mathematically equal values are equal.
     with np.errstate(invalid="ignore"):  # a column may be all zero
         r = np.nan_to_num(np.abs(np.corrcoef(np.column_stack([X, y]).T))).round(11)
     gate = FisherZ(alpha=0.05).cutoff(60)

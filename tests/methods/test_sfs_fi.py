@@ -1,4 +1,4 @@
-"""SFS-FI against the paper's Algorithm 1, written down slowly, and on what it is for."""
+"""SFS-FI against a slow reference for the paper's Algorithm 1, and on interacting features."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_it_keeps_both_sides_of_xor_where_saola_cannot() -> None:
         X, y, pair = xor_among_noise(seed)
         found += pair <= set(SFSFI().fit(X, y).kept_.tolist())
         assert not pair <= set(SAOLA().fit(X, y).kept_.tolist())
-    # The first side says nothing until the second is there: now and then it goes as noise.
+    # The first side is irrelevant until the second arrives: sometimes it is dropped as noise.
     assert found >= 18
 
 

@@ -31,7 +31,7 @@ def rivals(scores, code, multiclass):
 
 
 class Slow:
-    """What the three share: scores, and the kept set with the stated rule for ties."""
+    """Shared by all: scores, and the kept set with the stated rule for ties."""
 
     def __init__(self, n_columns, size, blocks, multiclass="max"):
         self.w = np.zeros((blocks, n_columns))
@@ -59,7 +59,7 @@ class Slow:
         return self
 
     def note_ties(self, x, scores, code, margin):
-        """See whether the last bits decide: of the loss, or of which class is ahead."""
+        """Check whether the last bits decide about the loss or about the leading class."""
         bits = 1e-12 * np.abs(self.w * x).sum(axis=1).max()
         self.on_a_tie = abs(1.0 - margin) <= 1e-12 + bits
         if len(scores) > 1 and any(scores):
@@ -67,7 +67,7 @@ class Slow:
             self.on_a_tie |= bool(np.any(np.diff(order) <= bits))
 
     def keep_the_best(self, rank, x, lowest):
-        """The highest ranks stay; of equals who came first, then the lower number."""
+        """The highest ranks stay; ties go to the older feature, then to the lower number."""
         new = [int(j) for j in np.flatnonzero(x) if j not in self.since and rank[j] > lowest]
         arrival = dict(self.since)
         for n, j in enumerate(new):

@@ -1,4 +1,4 @@
-"""The compiled learners against Algorithms 1 to 4 done slowly, on hundreds of random streams."""
+"""The compiled learners against slow forms of Algorithms 1 to 4, on hundreds of random streams."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def nearly_the_same(found, expected):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_fofs(kind, n_classes) -> None:
-    # What is equal on paper, by different sums, differs here in its last bits, and in other bits
-    # than in the slow form. Where that decides, a stream is followed no further.
+    # Mathematically equal sums differ here in their last bits, and in other bits than in the slow
+    # form. Where that decides, the rest of the stream is skipped.
     stopped = 0
     for seed in range(30):
         rng = np.random.default_rng([seed, n_classes])

@@ -206,7 +206,7 @@ def test_index_0_in_the_first_megabytes_means_a_zero_base(tmp_path, table, monke
     lines = text_of(*table)
     monkeypatch.setattr(svmlight, "LOOK", len("\n".join(lines[:100])) + 1)
     for at, base in ((98, 0), (99, 0), (100, 0), (101, None)):
-        # Line 100 holds the last byte that is looked at, line 101 is beyond.
+        # Line 100 contains the last byte that is inspected, line 101 is beyond.
         changed = [*lines[:at], "1 0:1 5:1", *lines[at:]]
         changed = [" ".join([line.split()[0], *(e for e in line.split()[1:] if e[:2] != "1:")])
                    if line != "1 0:1 5:1" else line for line in changed]  # fmt: skip
@@ -252,7 +252,7 @@ def test_classes_are_found_in_all_files_and_in_the_first_part_of_a_pipe(tmp_path
 
 
 class Stdin:
-    """Standard input that gives a few bytes at a time and cannot seek."""
+    """Standard input that returns a few bytes at a time and cannot seek."""
 
     def __init__(self, content: bytes) -> None:
         self.buffer = io.BufferedReader(_Dripping(content))
@@ -358,7 +358,7 @@ def test_iterators_and_sources(table):
 
 
 def test_shuffling_takes_every_row_once_a_pass(tmp_path):
-    # Each row has a feature of its own, so what was learned when can be read off OGD's weights.
+    # Each row has its own feature, so OGD's weights show when each row was learned.
     own = sp.identity(400, format="csr")
     y = np.where(np.arange(400) % 2, 1, -1)
     path = save(tmp_path / "own.svm", text_of(own, y))

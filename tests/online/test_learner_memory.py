@@ -1,4 +1,4 @@
-"""Memory: four bytes a column for SOFS, and nothing for columns that never come."""
+"""Memory: four bytes per column for SOFS, and nothing for columns that never occur."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_zero_arrays_grow_and_pickle_compactly() -> None:
 
 
 def test_a_growing_stream_copies_seldom() -> None:
-    """Each block has a higher number than all before; the table is made anew a few times only."""
+    """Each block has a higher number than all before; the table is reallocated only a few times."""
     model, tables = tamis.SOFS(10), set()
     for n in range(1, 200):
         model.partial_fit(rows_at([n, 1000 + n]), classes=[0, 1])

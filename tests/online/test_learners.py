@@ -35,12 +35,12 @@ def block(rows, y, first=0, n_columns=None, dtype=np.int64):
     return RowBlock(first, n_columns, Compressed(indptr, indices, values), np.asarray(y))
 
 
-# --- the authors' mistakes, not made --------------------------------------------------------------
+# --- mistakes of the authors' program -------------------------------------------------------------
 
 
 def test_fofs_compares_magnitudes_of_the_same_moment() -> None:
-    # On paper: after the third row w is 0.25, 0.45, 0.6, so the first goes. With magnitudes as
-    # they were when last written (1, 0.9) the third would find no place.
+    # On paper: after the third row w is 0.25, 0.45, 0.6, so the first is dropped. With the
+    # magnitudes as last stored (1, 0.9) the third would not be kept.
     X = np.diag([1.0, 0.9, 0.6])
     model = tamis.FOFS(2, eta=1.0, lam=0.5).partial_fit(X, [1, 1, 1], classes=[0, 1])
     assert model.kept_.tolist() == [1, 2]
@@ -100,7 +100,7 @@ def test_work_depends_on_the_rows_and_not_on_the_columns(cls, n_classes) -> None
 
 @pytest.mark.parametrize("size", [8, 64, 512])
 def test_a_row_of_m_features_costs_m_log_b_steps(size) -> None:
-    # Weights that rise and fall all the time: the worst for a heap that puts off its work.
+    # Weights that rise and fall all the time: the worst case for a lazy heap.
     rng = np.random.default_rng(1)
     X = rng.choice([-1.0, 1.0], (2_000, 600)) * (rng.random((2_000, 600)) < 0.05)
     y = rng.integers(0, 2, 2_000)
@@ -117,7 +117,7 @@ def test_ties_go_to_the_feature_kept_first_then_to_the_lower_number() -> None:
     for cls in (tamis.PET, tamis.SOFS):
         model = cls(3).partial_fit(block(rows, [1, 1, 1]), classes=[0, 1])
         assert model.kept_.tolist() == [3, 4, 5]
-    # Feature 6 is seen again and pushes out the youngest of the equals, 4.
+    # Feature 6 is seen again and displaces the newest of the tied ones, 4.
     model = tamis.SOFS(3).partial_fit(block([*rows, {6: 1.0}], [1, 1, 1, 1]), classes=[0, 1])
     assert model.kept_.tolist() == [3, 5, 6]
 
@@ -253,7 +253,7 @@ def test_hashed_ids_of_64_bits() -> None:
     assert model.predict(block(rows, [0, 0, 0])).tolist() == [1, 0, 1]
     unsigned = block([{2**64 - 1: 1.0}], [1], dtype=np.uint64)
     assert len(model.partial_fit(unsigned).kept_) == 3
-    # The same numbers by another way in.
+    # The same numbers as another input type.
     other = tamis.SOFS(3, n_bits=20, classes=[0, 1])
     for row, y in zip(rows, [1, 0, 1], strict=True):
         other.learn_one(row, y)

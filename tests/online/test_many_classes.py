@@ -1,4 +1,4 @@
-"""Many classes on real data: what is kept tells the classes apart far better than chance does."""
+"""Many classes on real data: the kept features predict far better than random ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT, NOISE = 30, 236
 
 @pytest.fixture(scope="module")
 def digits():
-    """The 64 pixels of each digit among columns that say nothing, in random order."""
+    """The 64 pixels of each digit among uninformative columns, in random order."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     noise = rng.random((len(y), NOISE)) * (rng.random((len(y), NOISE)) < 0.05)

@@ -1,4 +1,4 @@
-"""A page that follows a run: on this machine only, for those who know its path."""
+"""A page that follows a run: on this machine only, under a secret path."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def test_files_that_anndata_writes_today(tmp_path, layout):
     X = np.round(rng.normal(size=(40, 11)), 3) * (rng.random((40, 11)) < 0.5)
     words = rng.choice(["x", "y"], 40)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the package about its own future
+        warnings.simplefilter("ignore")  # deprecation warnings of the package
         anndata.settings.allow_write_nullable_strings = True
         matrix = X if layout == "dense" else sp.csr_matrix(X).asformat(layout)
         obs = pd.DataFrame({"word": words, "category": pd.Categorical(words)})

@@ -26,7 +26,7 @@ def table(columns: int = 4) -> pd.DataFrame:
 
 
 def text(head: str = "id,new0,y", line: str = "{i},{v},{c}") -> str:
-    """A sound CSV file, whose lines can be spoilt."""
+    """A valid CSV file, whose lines can be damaged."""
     lines = [line.format(i=i, v=i * 0.37 % 1 + i % 2, c=i % 2) for i in range(ROWS)]
     return "\n".join([head, *lines]) + "\n"
 
@@ -132,7 +132,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what
     before, after = tamis.Selection.open(selection), tamis.Selection.open(tmp_path / "run")
     assert after.kept_names == before.kept_names
     assert after.status() | {"folder": ""} == before.status() | {"folder": ""}
-    assert after.feed(table(1).drop(columns="y")).taken == 1  # and it goes on
+    assert after.feed(table(1).drop(columns="y")).taken == 1  # feeding still works
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -1,4 +1,4 @@
-"""BlocksSource: whatever a program gives block by block is selected from as if it were whole."""
+"""BlocksSource: selecting from blocks gives the same result as from the whole table."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ print(next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith(
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for the peak")
 @pytest.mark.parametrize("start", [b"", b"a,y\n1,2\n"])
 def test_a_bomb_of_one_line_is_refused_in_bounded_memory(tmp_path, start):
-    """Ten gigabytes of zeros are ten megabytes when packed; nobody may unpack them all."""
+    """Ten gigabytes of zeros compress to ten megabytes, and must not all be decompressed."""
     path = tmp_path / "bomb.csv.gz"
     zeros = gzip.compress(bytes(b"0" * (1 << 24)), 9)
     path.write_bytes(gzip.compress(start) + zeros * 640)  # members of a gzip file follow each other

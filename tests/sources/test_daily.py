@@ -1,4 +1,4 @@
-"""DailySource: a week of files, in any order of rows, is the table they were cut from."""
+"""DailySource: a week of files, with rows in any order, equals the original table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work ahead of the reader: what is left when it stops in the middle."""
+"""Prefetching: cleanup when the reader stops midway."""
 
 from __future__ import annotations
 

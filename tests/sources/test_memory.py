@@ -1,4 +1,4 @@
-"""Data in memory: every container gives the same blocks, and stays as it was."""
+"""Data in memory: every container gives the same blocks, and is not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources any of whose columns can be read alone, by workers that know only where they are."""
+"""Sources whose columns can be read in any range, by workers that know only the path."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def same(a, b):
 def test_any_range_of_columns_can_be_read(source, tmp_path, monkeypatch):
     assert source.portable
     packed = pickle.dumps(source)
-    assert len(packed) < 5_000  # the way to it, and a target at most
+    assert len(packed) < 5_000  # the path, and at most a target
     blocks, target = list(source.columns(90)), source.target()
     monkeypatch.chdir("/")
     there = pickle.loads(packed)

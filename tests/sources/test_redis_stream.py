@@ -84,7 +84,7 @@ def test_rows_stay_pending_until_they_are_committed(client, stream):
     assert pending(client, stream) == 60
     source.committed(first.mark)
     assert pending(client, stream) == 30
-    source.committed(first.mark)  # again: nothing more to say
+    source.committed(first.mark)  # again: nothing changes
     assert pending(client, stream) == 30
     # The process dies here. The checkpoint holds the first block, or the second one too.
     again = RedisSource(client, stream)
@@ -116,7 +116,7 @@ def test_it_waits_for_new_rows(client, stream):
     assert next(blocks).height == 3
     later = threading.Timer(0.1, lambda: fill(redis_client(), stream, 2, start=3))
     later.start()
-    assert rows_of([next(blocks)]) == expected(5)[3:4]  # given as soon as the first is there
+    assert rows_of([next(blocks)]) == expected(5)[3:4]  # returned as soon as the first arrives
     later.join()
     source = RedisSource(client, stream, wait=0.05)
     assert len(rows_of(source.batches())) == 5

@@ -1,4 +1,4 @@
-"""RowStore: rows come back bit for bit, from any row on; nothing partial or damaged is whole."""
+"""RowStore: rows are read back bit for bit, from any row on; damaged stores are rejected."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_any_rows_come_back_bit_for_bit(tmp_path_factory, rows, size, entries, f
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_gaps_against_a_slow_form(width, compiled):
-    """Each unit width, with and without gaps aside, compiled and not."""
+    """Each unit width, with and without separate gaps, compiled and not."""
     code = (lambda f: f) if compiled else (lambda f: f.py_func)
     decode = code(row_codes.decode_gaps)
     rng = np.random.default_rng(width)

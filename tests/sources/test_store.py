@@ -1,4 +1,4 @@
-"""ColumnStore: what is written comes back, and nothing partial or damaged is taken for whole."""
+"""ColumnStore: what is written is read back, and partial or damaged stores are rejected."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_a_killed_writer_leaves_no_store(tmp_path):
-    """What a kill leaves behind has another name, and no meta.json until everything is written."""
+    """Leftovers of a killed writer have another name, and no meta.json."""
     writer = StoreWriter(str(tmp_path / "a.cols")).__enter__()
     writer.append_sparse(np.array([0, 1]), np.array([2]), np.array([0.3]))
     assert not (tmp_path / "a.cols").exists()

@@ -39,7 +39,7 @@ def write(folder, data, name="data.svm"):
 
 
 def dense_rows(source, size=None):
-    """Collect rows() into (pointers, places, values, y) lists, checking the numbering."""
+    """Collect rows() into (indptr, indices, data, y) lists, checking the numbering."""
     indptr, indices, values, y, first = [0], [], [], [], 0
     for block in source.batches(size):
         assert block.first == first
@@ -122,7 +122,7 @@ def test_a_damaged_compressed_file_is_one_sentence(tmp_path, packer, harm):
         SvmlightSource(path).load()
     assert "\n" not in str(error.value)
     assert str(path) in str(error.value)
-    if harm != "flip":  # a flipped byte may also spoil a line before it is noticed
+    if harm != "flip":  # a flipped byte may also damage a line before it is detected
         assert f"truncated or damaged {packer} file" in str(error.value)
 
 
@@ -258,7 +258,7 @@ def test_the_base_is_found_or_given(tmp_path):
     ],
 )
 def test_index_zero_is_seen_at_a_glance(tmp_path, line, base):
-    """The glance only spares the scan of chunks that cannot hold a 0: both say the same."""
+    """The quick check only skips chunks that cannot contain a 0: both agree."""
     text = b"1 7:1\n" * 5 + line + b"\n" + b"1 7:1\n" * 5
     for chunk in (1, 10, 1000):
         path = write(tmp_path, text)

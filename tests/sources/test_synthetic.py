@@ -16,7 +16,7 @@ from tamis.measures import MutualInformation
 from tamis.sources.arrays.synthetic import LOT, SparseStream
 from tamis.sources.axis import to_rows
 
-#: More than two lots, and the last one is not whole.
+#: More than two lots, and the last one is incomplete.
 N = 2 * LOT + 900
 
 

@@ -209,7 +209,7 @@ def test_an_error_leaves_nothing_behind(tmp_path, error, is_dense):
     source = Watched(matrix.toarray() if is_dense else matrix, fail_at=150, error=error)
     with pytest.raises(error):
         write_store(tmp_path / "a.cols", source, memory=3_000)
-    assert max(seen) > 3  # runs were set aside beside the store
+    assert max(seen) > 3  # runs were written next to the store
     assert os.listdir(tmp_path) == []
 
 
@@ -239,7 +239,7 @@ def status(key):
 folder, memory = sys.argv[1], int(sys.argv[2])
 write_store(folder + "/warm.cols", SvmlightSource(folder + "/small.svm"), memory=5_000)
 with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # the peak starts anew, after what importing and compiling took
+    file.write("5")  # reset the peak, after importing and compiling
 before = status("VmRSS")
 store = write_store(folder + "/a.cols", SvmlightSource(folder + "/data.svm"), memory=memory)
 print(status("VmHWM") - before, store.meta["stored"])

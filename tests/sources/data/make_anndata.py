@@ -1,4 +1,4 @@
-"""Writes the AnnData files beside it, which the tests of the reader read.
+"""Writes the AnnData files next to it, for the tests of the reader.
 
 Run once with anndata 0.12.19 and pandas 2.3: python make_anndata.py. They are kept so that the
 tests need no anndata, which ties pandas to a version.
