@@ -184,7 +184,7 @@ def test_words_in_pictures_are_whole_and_apart(look, tmp_path, width):
     assert page.evaluate(covered) == 0
 
 
-def test_a_live_page_follows_the_run_and_hears_its_end(look, run):
+def test_a_live_page_follows_the_run_until_its_end(look, run):
     from playwright.sync_api import expect  # where it is not installed, `look` has skipped this
 
     live = LivePage("a run")

@@ -132,7 +132,7 @@ def test_why_explains_each_feature(tamis, svm):
     assert weak.startswith("5 was dropped as irrelevant: I(5; class)=")
 
 
-def test_odd_names_stay_on_their_line_and_move_no_cursor(tamis, tmp_path):
+def test_unusual_names_are_printed_on_one_line_without_control_characters(tamis, tmp_path):
     names = ["two\nlines", "\x1b[2Jclear", "🧬 <gène>"]
     y = np.arange(100) % 2
     X = np.column_stack([1 - y, np.arange(100) % 3, np.arange(100) // 50])
@@ -172,7 +172,7 @@ def test_convert_writes_a_store_and_replaces_it_only_by_force(tamis, svm):
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
 
-def test_convert_writes_rows_where_the_name_says_so(tamis, svm):
+def test_convert_writes_rows_if_the_extension_is_rows(tamis, svm):
     done = tamis("convert", "t.svm", "s.rows")
     assert done.code == 0
     X, y = library.open(svm).load()

@@ -266,7 +266,7 @@ def test_a_sentence_stays_on_one_line_whatever_the_name(refused):
     assert message == r"two\nlines\x1b[2J.svm does not exist; check the path"
 
 
-def test_parameters_are_values_where_they_can_be_and_words_otherwise():
+def test_parameters_are_parsed_as_values_if_possible_else_as_text():
     given = (
         "a=1",
         "b=0.5",

@@ -141,7 +141,7 @@ def test_bad_files_are_one_sentence_and_leave_nothing(tamis, tmp_path, table):
     )
 
 
-def test_the_checksums_of_a_store_are_compared_when_asked(tamis, table, tmp_path):
+def test_the_checksums_of_a_store_are_verified_on_request(tamis, table, tmp_path):
     table.to_csv(tmp_path / "a.csv", index=False)
     assert tamis("convert", "a.csv", "a.cols", "--target", "sick").code == 0
     assert json.loads(tamis("info", "a.cols", "--verify", "--json").out)["verified"] is True

@@ -49,7 +49,7 @@ def stopped(program):
     assert err.splitlines()[-1].startswith("tamis: stopped; nothing was written but what")
 
 
-def test_ctrl_c_while_rows_are_turned_into_columns_leaves_nothing(big, tmp_path):
+def test_ctrl_c_during_conversion_to_columns_leaves_nothing(big, tmp_path):
     program = start(tmp_path, "select", big, "--out", "run", *ON_DISK)
     wait_until(lambda: any(name.startswith(".big") for name in os.listdir(tmp_path)), program)
     stopped(program)

@@ -96,7 +96,7 @@ def test_the_log_counts_verdicts_and_replays_to_the_kept_set():
     assert repr(DecisionLog(REASONS)) == "<DecisionLog of 0 features: none yet>"
 
 
-def test_events_come_in_order_with_evictions_before_their_cause():
+def test_events_are_in_order_with_evictions_before_their_cause():
     events = list(example_log().events())
     assert [(d.feature, d.reason, d.because) for d in events] == [
         (1, "kept", ()), (2, "copied", (1,)), (1, "beaten", (3, 2)), (3, "kept", ()),
@@ -220,7 +220,7 @@ def test_numbers_are_shown_with_enough_digits_to_distinguish_them():
     assert show(1.0, 1.0) == ["1", "1"]
 
 
-def test_sentences_join_names_and_leave_unknown_gaps_alone():
+def test_sentences_join_names_and_leave_unknown_fields_unchanged():
     assert [join(list(names)) for names in ("", "a", "ab", "abc")] == [
         "", "a", "a and b", "a, b and c",
     ]  # fmt: skip

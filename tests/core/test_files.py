@@ -104,7 +104,7 @@ def test_a_kill_while_a_folder_is_replaced_leaves_the_old_or_the_new(tmp_path, c
 
 @posix
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-def test_a_kill_while_a_folder_is_made_leaves_nothing_or_all_of_it(tmp_path, late):
+def test_a_kill_while_a_folder_is_written_leaves_nothing_or_all_of_it(tmp_path, late):
     for step in range(1, 100):
         place = tmp_path / str(step)
         place.mkdir()
@@ -239,7 +239,7 @@ def test_other_errors_pass_unchanged(tmp_path, error):
     assert names(tmp_path) == []
 
 
-def test_a_file_behind_a_link_and_a_device(tmp_path):
+def test_a_linked_file_and_a_device(tmp_path):
     (tmp_path / "real").write_bytes(b"old")
     (tmp_path / "link").symlink_to("real")
     with atomic_file(tmp_path / "link") as file:
@@ -256,7 +256,7 @@ def test_a_file_behind_a_link_and_a_device(tmp_path):
         pass
 
 
-def test_files_are_forced_to_the_disk_before_they_get_their_name(tmp_path, monkeypatch):
+def test_files_are_synced_before_they_are_renamed(tmp_path, monkeypatch):
     steps, sync, rename = [], os.fsync, os.rename
 
     def noted_sync(handle):
@@ -276,7 +276,7 @@ def test_files_are_forced_to_the_disk_before_they_get_their_name(tmp_path, monke
     assert steps[-2:] == ["rename", tmp_path.name]
 
 
-def test_scratch_goes_with_its_owner(tmp_path):
+def test_scratch_folders_are_deleted_with_their_owner(tmp_path):
     class Owner:
         pass
 

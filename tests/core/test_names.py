@@ -19,7 +19,7 @@ def last_place(names: list[str], name: str) -> int | None:
     return max((i for i, n in enumerate(names) if n == name), default=None)
 
 
-def test_odd_names_come_back_unchanged():
+def test_unusual_names_are_unchanged():
     packed = Names.of(ODD)
     assert list(packed) == ODD
     assert [packed[i] for i in range(len(packed))] == ODD
@@ -143,7 +143,7 @@ def test_of_a_named_and_a_numbered_feature_of_one_name_the_newer_is_found():
     assert book.find("x3") == 5
 
 
-def test_a_book_without_named_blocks_says_so():
+def test_a_book_reports_that_it_has_no_named_blocks():
     book = NameBook()
     book.append(3, None)
     assert book.numbered

@@ -165,7 +165,7 @@ def test_zeros_are_values_by_default():
     assert as_missing.transform(X).toarray().tolist() == [[0, 1], [1, 0], [0, 2], [2, 0]]
 
 
-def test_mixed_columns_come_out_discrete_each_by_its_rule():
+def test_mixed_columns_become_discrete_by_their_own_rule():
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
     flags, counts = rng.integers(0, 2, 200), rng.integers(0, 100, 200) + 50 * y

@@ -87,7 +87,7 @@ def test_a_store_with_another_index_base_is_not_used(svm, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "missing", "keys", "version", "json", "source"])
-def test_a_damaged_store_is_made_anew(svm, tmp_path, damage):
+def test_a_damaged_store_is_rebuilt(svm, tmp_path, damage):
     cache = tmp_path / "c.cols"
     turn(svm, cache)
     meta = json.loads((cache / "meta.json").read_text())

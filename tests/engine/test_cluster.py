@@ -244,7 +244,7 @@ def test_data_sent_to_workers_is_compact(wide):
     assert len(found) == 0
 
 
-def test_results_come_in_order_and_few_are_under_way():
+def test_results_are_in_order_and_few_are_in_progress():
     under_way, most = [], 0
 
     class Promise:

@@ -81,7 +81,7 @@ def own_client(request):
 
 
 @pytest.mark.parametrize("own_client", [(2, 1, "2GB")], indirect=True)
-def test_a_worker_killed_half_way_changes_nothing(wide, expected, tmp_path, own_client):
+def test_a_worker_killed_midway_changes_nothing(wide, expected, tmp_path, own_client):
     shutil.copytree(wide.path, tmp_path / "w.cols")
     deadly = worker_troubles.DeadlyOnce(tmp_path / "w.cols")
     there = tamis.select(deadly, "saola", cluster=own_client, width=500)
@@ -89,7 +89,7 @@ def test_a_worker_killed_half_way_changes_nothing(wide, expected, tmp_path, own_
     assert_same_log(there.log, expected, "after the loss of a worker")
 
 
-def test_a_process_killed_half_way_changes_nothing(wide, expected, tmp_path):
+def test_a_process_killed_midway_changes_nothing(wide, expected, tmp_path):
     shutil.copytree(wide.path, tmp_path / "w.cols")
     deadly = worker_troubles.DeadlyOnce(tmp_path / "w.cols")
     there = tamis.select(deadly, "saola", cluster="local:2", width=100)
@@ -208,9 +208,7 @@ def alive(pid):
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("ps") is None, reason="needs ps")
 @pytest.mark.parametrize("way", ["local:2", "dask"])
-def test_a_killed_driver_is_resumed_and_nobody_works_on_for_it(
-    way, wide, expected, tmp_path, client
-):
+def test_a_killed_driver_is_resumed_and_its_workers_stop(way, wide, expected, tmp_path, client):
     shutil.copytree(wide.path, tmp_path / "w.cols")
     address = client.scheduler.address if way == "dask" else way
     arguments = ["select", "w.cols", "--out", "run", "--cluster", address, "--checkpoint", "0.01"]

@@ -145,7 +145,7 @@ def test_columns_without_names_are_called_as_the_selection_calls_them(tmp_path):
     assert_same_log(selection.run.log, hand.log_, "numbered")
 
 
-def test_a_label_that_comes_back_is_reported():
+def test_a_label_that_occurs_again_is_reported():
     mixed = np.array(["a", "b", "a"])
     with pytest.warns(DataWarning) as caught:
         tamis.select(table().iloc[:, :3], selector(), labels(), groups=mixed)

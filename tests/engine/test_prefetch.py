@@ -24,7 +24,7 @@ def _no_thread_is_left_behind():
     assert workers() == []
 
 
-def test_results_come_in_order_however_long_each_takes():
+def test_results_are_in_order_whatever_each_takes():
     waits = [0.02, 0.0, 0.01, 0.0, 0.005]
 
     def slow(k: int) -> int:
@@ -147,7 +147,7 @@ def test_an_exception_in_the_reader_stops_the_thread():
     assert workers() == []
 
 
-def test_a_stream_that_nobody_reads_starts_no_thread():
+def test_an_unread_stream_starts_no_thread():
     stream = ahead(str, range(3))
     assert workers() == []
     stream.close()

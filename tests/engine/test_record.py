@@ -58,7 +58,7 @@ def test_a_real_run_is_read_again(tmp_path):
     assert facts_of(open_run(save_run(run, tmp_path / "run"))) == facts_of(run)
 
 
-def test_no_features_and_no_kept_feature_make_a_run_too(tmp_path):
+def test_runs_without_features_or_kept_features_are_valid(tmp_path):
     run = a_run()
     run.log = DecisionLog(REASONS)
     assert len(open_run(save_run(run, tmp_path / "none")).log) == 0
@@ -152,7 +152,7 @@ def test_the_current_folder_can_be_the_run(tmp_path, monkeypatch):
     assert names_in(tmp_path / "here") == FILES
 
 
-def test_a_missing_parent_is_reported_and_not_made(tmp_path):
+def test_a_missing_parent_is_reported_and_not_created(tmp_path):
     with pytest.raises(OutputError, match=r"^the folder .*/a/b does not exist; make it first"):
         check_folder(tmp_path / "a" / "b" / "run", "run")
     (tmp_path / "file").write_text("")

@@ -172,7 +172,7 @@ def test_runs_that_cannot_be_resumed_are_reported(stores, tmp_path):
         resume(tmp_path / "fed")
 
 
-def test_a_finished_run_says_so(stores, tmp_path):
+def test_a_finished_run_is_reported(stores, tmp_path):
     begin(tmp_path / "run", stores[0], BY_METHOD["saola"](), name="data")
     with pytest.raises(OutputError, match="holds a run that is not finished"):
         refuse_unfinished(tmp_path / "run")

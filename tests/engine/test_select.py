@@ -69,7 +69,7 @@ def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_one_thread_means_no_thread_and_two_mean_one_that_works_ahead(table, n_jobs):
+def test_one_thread_means_no_extra_thread_and_two_mean_one_that_prefetches(table, n_jobs):
     names = set()
 
     class Watched(MeasuredStream):
@@ -200,7 +200,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 
 @pytest.mark.parametrize("parameter", ["width", "n_jobs"])
 @pytest.mark.parametrize("value", [0, -1, 2.5, "8", True])
-def test_widths_and_thread_counts_that_make_no_sense_are_refused(table, parameter, value):
+def test_invalid_widths_and_thread_counts_are_refused(table, parameter, value):
     with pytest.raises(ParameterError, match=rf"^select: {parameter}={value!r} is not a whole"):
         select(table[0], "saola", table[1], **{parameter: value})
 
@@ -259,7 +259,7 @@ def test_progress_is_reported_up_to_the_end(table):
 
 
 @pytest.mark.parametrize(("kind", "where"), [(SAOLARule, "decide"), (MeasuredStream, "score")])
-def test_an_exception_leaves_no_thread_behind(table, kind, where, monkeypatch):
+def test_an_exception_leaves_no_thread(table, kind, where, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 

@@ -183,7 +183,7 @@ def test_features_displaced_by_a_dropped_one_are_reported_and_can_be_fed_again(t
         selection.drop("height")
 
 
-def test_rows_are_put_in_order_by_their_keys(tmp_path):
+def test_rows_are_reordered_by_their_keys(tmp_path):
     data, order = table(), np.random.default_rng(5).permutation(ROWS)
     ids = pd.Series([f"r{i}" for i in range(ROWS)], name="id")
     selection = fresh(tmp_path, key=ids)
@@ -238,7 +238,7 @@ def test_a_file_that_cannot_be_fed_leaves_nothing_behind(tmp_path):
     assert_same_log(selection.run.log, expected_log(table()), "after two refusals")
 
 
-def test_odd_names_are_names(tmp_path):
+def test_unusual_names_are_accepted(tmp_path):
     odd = ['say "hi"', "two\nlines", "a,b;c", "<b>&amp;</b>", "🧬 gène", "", " ", "{name}"]
     data = table(columns=len(odd))
     data.columns = odd
@@ -415,7 +415,7 @@ def test_a_folder_cannot_cause_an_import(tmp_path, monkeypatch):
         Selection.open(tmp_path / "run", Mine)
 
 
-def test_words_and_dates_can_be_targets(tmp_path: Path):
+def test_text_and_dates_can_be_targets(tmp_path: Path):
     y = np.where(target() == 1, "yes", "no")
     for i, labels in enumerate((y, y.astype(object), list(y), pd.Series(y), target() == 1)):
         selection = Selection.create(tmp_path / f"run{i}", labels, selector())
@@ -425,7 +425,7 @@ def test_words_and_dates_can_be_targets(tmp_path: Path):
 
 @pytest.mark.parametrize("numbers", [np.array([0, 1]), np.array([-1, 1]), np.array(["no", "yes"])])
 @pytest.mark.parametrize("make", [lambda d: d, pl.DataFrame, lambda d: sp.csc_matrix(d.to_numpy())])
-def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbers, make):
+def test_a_copy_of_the_target_is_refused_under_any_name(tmp_path, numbers, make):
     selection = Selection.create(tmp_path / "run", numbers[target()], selector())
     data = table(columns=4)
     data.insert(2, "sick_2", target() if numbers.dtype.kind == "U" else numbers[target()])
@@ -442,7 +442,7 @@ def test_a_column_that_is_the_target_is_refused_by_whatever_name(tmp_path, numbe
         assert selection.feed(make(data)).skipped == 5
 
 
-def test_words_and_numbers_that_are_the_target_are_refused(tmp_path):
+def test_text_and_numbers_that_equal_the_target_are_refused(tmp_path):
     words = np.array(["well", "sick", "worse"])[np.random.default_rng(0).integers(0, 3, 90)]
     selection = Selection.create(tmp_path / "words", words, selector())
     with pytest.raises(InputError, match="the column 'copy' equals the target"):

@@ -127,7 +127,7 @@ def test_a_feed_killed_200_times_resumes(tmp_path):
     kill_and_compare(tmp_path, 200)
 
 
-def test_commits_are_forced_to_the_disk_and_leave_one_file(tmp_path, monkeypatch):
+def test_commits_are_synced_and_leave_one_file(tmp_path, monkeypatch):
     selection = fresh(tmp_path)
     monkeypatch.setattr(state_file, "SYNCHRONOUS", "EXTRA")
     real, found = selection_state.put, set()
@@ -270,7 +270,7 @@ def fed_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path, fed_state, part):
+def test_a_flipped_bit_anywhere_is_detected_or_harmless(tmp_path, fed_state, part):
     data = (fed_state / STATE).read_bytes()
     rng = random.Random(part)
     places = [*range(25 * part, 25 * part + 25), *rng.sample(range(len(data)), 60)]
@@ -287,7 +287,7 @@ def test_a_flipped_bit_anywhere_is_noticed_or_harmless(tmp_path, fed_state, part
 
 
 @pytest.mark.parametrize("how", ["cut", "longer", "zeros", "gone", "other"])
-def test_damage_of_the_file_is_noticed_or_harmless(tmp_path, fed_state, how):
+def test_damage_of_the_file_is_detected_or_harmless(tmp_path, fed_state, how):
     data = (fed_state / STATE).read_bytes()
     for i, at in enumerate(range(0, len(data), 1500)):
         folder = tmp_path / str(i)
@@ -306,7 +306,7 @@ def test_damage_of_the_file_is_noticed_or_harmless(tmp_path, fed_state, how):
 
 @pytest.mark.parametrize("kind", ["head", "rows", "selector", "log", "column", "history"])
 @pytest.mark.parametrize("how", ["gone", "number", "text", "null-like", "bytes"])
-def test_a_row_that_is_missing_or_another_is_reported(tmp_path, fed_state, kind, how):
+def test_a_missing_or_changed_row_is_reported(tmp_path, fed_state, kind, how):
     shutil.copytree(fed_state, tmp_path / "run")
     change = {
         "gone": "DELETE FROM part WHERE kind = ?1",

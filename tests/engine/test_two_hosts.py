@@ -36,7 +36,7 @@ def apart():
 
 
 @pytest.mark.usefixtures("apart")
-def test_two_hosts_give_the_same_log_and_a_blind_one_says_so(tmp_path):
+def test_two_hosts_give_the_same_log_and_one_without_the_data_is_reported(tmp_path):
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 120)
     X = rng.integers(0, 2, (120, 3_000)) | (y[:, None] & (rng.random(3_000) < 0.05))

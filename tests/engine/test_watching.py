@@ -80,7 +80,7 @@ def test_unfinished_and_hidden_names_are_left_alone(incoming):
         look(incoming / "not")
 
 
-def test_a_bad_file_is_told_once_and_passed_over(tmp_path, incoming):
+def test_a_bad_file_is_reported_once_and_skipped(tmp_path, incoming):
     fresh(tmp_path)
     messages: list[str] = []
     (incoming / "bad.parquet").write_bytes(b"PAR1 no such thing")
@@ -119,7 +119,9 @@ class Stop(BaseException):
     """Stands for the end of the process."""
 
 
-def test_a_watcher_that_ends_in_the_middle_of_a_file_goes_on_there(tmp_path, incoming, monkeypatch):
+def test_a_watcher_that_stops_in_the_middle_of_a_file_resumes_there(
+    tmp_path, incoming, monkeypatch
+):
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
     expected = expected_log(table())
     real = selection_state.writing

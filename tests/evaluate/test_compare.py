@@ -69,7 +69,7 @@ def test_a_cell_is_what_the_steps_by_hand_give(compared, data):
     assert got == pytest.approx(slow)
 
 
-def test_each_fold_draws_anew_by_a_seed_that_is_recorded(compared, data):
+def test_each_fold_has_its_own_recorded_seed(compared, data):
     results, _ = compared
     name = "odd_selectors:Drawing:k=2"
     rows = [r for r in results.selections.to_pylist() if r["method"] == name]

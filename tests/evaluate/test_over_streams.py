@@ -31,7 +31,7 @@ STREAMS = sorted(STREAM_METHODS)
 
 
 @pytest.mark.parametrize("method", STREAMS)
-def test_what_is_kept_on_the_way_is_what_a_shorter_stream_keeps(flags, method):
+def test_intermediate_kept_sets_are_those_of_shorter_streams(flags, method):
     X, y = flags
     shares = (0.1, 0.33, 0.5, 1.0)
     made = named_method(method)

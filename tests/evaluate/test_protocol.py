@@ -180,7 +180,7 @@ def test_data_that_compare_rejects(given_, sentence):
         read_datasets(given_)
 
 
-def test_columns_of_words_are_refused():
+def test_text_columns_are_refused():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"colour": ["red", "green", "blue", "red"], "size": [1, 2, 3, 4]})
     with pytest.raises(InputError, match=r"^d: column colour holds words, and classifiers need"):

@@ -111,7 +111,7 @@ def test_strength_is_the_multiple_correlation_and_layouts_agree_to_the_bit(
 
 @modes
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_squares_that_doubles_cannot_hold_are_no_correlation(compiled, size):
+def test_squares_that_overflow_give_no_correlation(compiled, size):
     n = 20
     rows, values = np.arange(5, dtype=np.int32), np.full(5, size)
     form = target_form((np.arange(n) < 5).astype(int), False)

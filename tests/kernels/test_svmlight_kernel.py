@@ -316,7 +316,7 @@ BAD_LINES = [b"x 1:1", b"1 a:1", b"1 2:nan", b"1 3:1 2:1", b"1 2:1\rx", b"1 2:1 
 
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from([*GOOD_LINES, *BAD_LINES]), max_size=30))
-def test_passing_over_bad_lines_leaves_what_the_good_ones_hold(lines):
+def test_skipping_bad_lines_keeps_the_good_ones(lines):
     def parsed(some, skip):
         text = np.frombuffer(b"".join(line + b"\n" for line in some), dtype=np.uint8)
         return parse_chunk(text, 1, skip=skip, refuse_empty=True)
@@ -366,7 +366,7 @@ def test_labels_are_scanned_without_reading_rows():
 
 
 @pytest.mark.parametrize("length", [1, kernel.STEP - 2, kernel.STEP - 1, kernel.STEP, 1000])
-def test_labels_behind_lines_of_any_length_are_found(length):
+def test_labels_after_lines_of_any_length_are_found(length):
     lines = [f"{label} ".ljust(length, "1") for label in (3, 5, 3, 8)]
     array = np.frombuffer(("\n".join(lines) + "\n").encode(), dtype=np.uint8)
     for scan in (kernel.scan_labels, kernel.scan_labels.py_func):

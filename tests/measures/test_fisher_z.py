@@ -126,7 +126,7 @@ def test_values_are_shares_and_copies_are_perfectly_correlated():
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e200])
-def test_numbers_whose_squares_no_double_holds_are_never_called_correlated(size):
+def test_numbers_whose_squares_overflow_are_never_correlated(size):
     X, y = np.zeros((20, 2)), np.arange(20) % 2
     X[:5] = size
     assert FisherZ().relevance(X, y).value.tolist() == [0.0, 0.0]
@@ -147,7 +147,7 @@ def test_one_thread_and_two_give_the_same_bits():
         assert np.array_equal(one, two)
 
 
-def test_names_and_numbers_of_classes_matter_only_where_asked():
+def test_names_and_numbers_of_classes_matter_only_on_request():
     X, y = mixed_table(200, seed=5), np.random.default_rng(5).integers(0, 3, 200)
     others = [np.array(labels)[y] for labels in ([5, -1, 2], ["w", "u", "v"], [True, False, True])]
     default = FisherZ().relevance(X, y).value

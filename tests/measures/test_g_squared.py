@@ -93,7 +93,7 @@ def test_too_few_rows_for_the_degrees_of_freedom_follow_the_parameter(unreliable
     assert GSquared(alpha=0.9).relevance(np.repeat(x, 2), np.repeat(y, 2)).cutoff[0] < np.inf
 
 
-def test_the_search_counts_what_it_asks_and_says_what_it_found():
+def test_the_search_counts_its_tests_and_returns_what_it_found():
     rng = np.random.default_rng(0)
     n = 2000
     y = rng.integers(0, 2, n)

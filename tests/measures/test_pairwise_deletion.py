@@ -73,7 +73,7 @@ def test_values_are_those_of_the_rows_left(measure, data):
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_without_gaps_it_is_the_measure_itself(measure):
+def test_without_missing_values_it_equals_the_measure(measure):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 200)
     X = rng.integers(0, 4, (200, 9)).astype(float)

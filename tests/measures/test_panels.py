@@ -148,7 +148,7 @@ def test_one_thread_and_three_give_the_same_bits(measure):
 
 
 @each
-def test_an_empty_panel_has_nothing_to_say(measure):
+def test_an_empty_panel_returns_nothing(measure):
     panel = measure.panel(Target.of([0, 1]))
     ready = panel.prepare(ColumnBlock.of(np.eye(2)), np.arange(2))
     assert panel.between(ready[0]).shape == (0,)

@@ -203,7 +203,7 @@ def test_noise_is_kept_no_more_often_than_bets_allow() -> None:
     assert np.mean(kept) < 0.25
 
 
-def test_the_program_takes_the_first_column_for_the_intercept() -> None:
+def test_the_program_uses_the_first_column_as_the_intercept() -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(60, 5))
     y = rng.integers(0, 2, 60)

@@ -163,7 +163,7 @@ def by_relevance(X, y):
 
 
 @pytest.mark.parametrize("name", ["colon", "colon_disc", "dna", "leukemia_disc", "promoters"])
-def test_it_keeps_what_scikit_feature_keeps_of_columns_that_come_in_order(name) -> None:
+def test_it_keeps_what_scikit_feature_keeps_of_sorted_columns(name) -> None:
     """scikit-feature's list is not sorted: it cuts SU to whole numbers before it looks for the
     largest, so that all below 1 are tied and the first to arrive is taken for the best. Given the
     columns in the order of the paper's list it does what the paper says.
@@ -175,7 +175,7 @@ def test_it_keeps_what_scikit_feature_keeps_of_columns_that_come_in_order(name) 
     assert FCBF().fit(X, y).ranking_.tolist() == expected.tolist()
 
 
-def test_scikit_feature_takes_the_first_to_arrive_for_the_best() -> None:
+def test_scikit_feature_treats_the_first_to_arrive_as_the_best() -> None:
     peer = pytest.importorskip("skfeature.function.information_theoretical_based.FCBF")
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)

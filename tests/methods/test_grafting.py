@@ -101,7 +101,9 @@ def test_it_keeps_what_a_fit_from_zero_keeps(seed, n_classes, density, penalty, 
     penalty=st.sampled_from([0.1, 0.02, 0.005]),
     l2=st.sampled_from([0.0, 0.1]),
 )
-def test_the_model_is_optimal_and_those_who_left_had_to(seed, n_classes, penalty, l2) -> None:
+def test_the_model_is_optimal_and_features_that_left_are_not_needed(
+    seed, n_classes, penalty, l2
+) -> None:
     X, y = data(seed, n_classes, rows=90, columns=40)
     X = X / X.std(axis=0) + 3.0
     found = Grafting(penalty, l2=l2).fit(X, y)

@@ -256,7 +256,7 @@ def test_dropped_features_drop_no_others_except_in_the_program_variant() -> None
     assert differ > 0
 
 
-def test_a_label_that_comes_back_is_a_new_group() -> None:
+def test_a_label_that_occurs_again_is_a_new_group() -> None:
     y = np.repeat([0, 1], 50)
     weak = np.where(np.arange(100) % 10 < 2, 1 - y, y)
     sel = GroupSAOLA().fit(np.column_stack([y, weak, weak]), y, groups=["a", "b", "a"])

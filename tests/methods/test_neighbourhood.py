@@ -139,7 +139,7 @@ def test_the_program_variant_does_what_the_program_does(selector, rule, seed) ->
 
 
 @pytest.mark.parametrize("rule", neighbourhood.RULES)
-def test_features_that_came_and_went_leave_no_trace(rule) -> None:
+def test_added_and_dropped_features_leave_no_trace(rule) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 8)) * 10.0 ** rng.integers(-6, 6, 8), rng.integers(0, 2, 60)
     block = ColumnBlock.of(X)
@@ -217,7 +217,7 @@ def copies() -> tuple[np.ndarray, np.ndarray]:
     return np.column_stack([y + 2.0 * k for k in range(10)]), y
 
 
-def test_the_seed_draws_who_stays_and_nothing_else_does() -> None:
+def test_only_the_seed_determines_the_draw() -> None:
     X, y = copies()
     kept = [OFSA3M(random_state=seed).fit(X, y).kept_.tolist() for seed in range(20)]
     assert all(len(k) == 1 for k in kept)
@@ -378,7 +378,7 @@ def test_lambda_is_checked() -> None:
 # --- work ----------------------------------------------------------------------------------------
 
 
-def test_each_feature_that_reaches_the_gate_is_tried_once_and_no_other() -> None:
+def test_only_features_that_reach_the_gate_are_tried_and_once_each() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 80)
     X = rng.normal(size=(80, 40)) + (np.arange(40) % 8 == 0) * y[:, None]

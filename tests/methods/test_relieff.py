@@ -110,7 +110,7 @@ def test_weights_are_those_of_scikit_feature() -> None:
     np.testing.assert_allclose(found.log_.relevances_of(np.arange(20)), theirs, atol=1e-12)
 
 
-def test_words_have_no_order() -> None:
+def test_text_has_no_order() -> None:
     import pandas as pd
 
     rng = np.random.default_rng(0)

@@ -139,7 +139,7 @@ def test_sentences_carry_the_numbers() -> None:
     )
 
 
-def test_auto_says_what_it_picked_and_why() -> None:
+def test_auto_reports_what_it_picked_and_why() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     discrete = SAOLA().fit(rng.integers(0, 3, (100, 5)), y)
@@ -222,7 +222,7 @@ def test_parameters_are_checked_in_one_sentence() -> None:
         SAOLA(MutualInformation()).fit(X, [0.5, 1.2, 0.1, 2.2])
 
 
-def test_columns_with_gaps_are_named() -> None:
+def test_columns_with_missing_values_are_named() -> None:
     import pandas as pd
 
     frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [1.0, np.nan, 0, 1]})
@@ -307,7 +307,7 @@ def test_numbers_whose_squares_cannot_be_held_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", [SAOLA, tamis.GroupSAOLA])
 @pytest.mark.parametrize("width", [1, 3, None])
-def test_kept_columns_that_are_no_categories_are_reported_once(kind, width) -> None:
+def test_kept_columns_that_are_not_categorical_are_reported_once(kind, width) -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     X = rng.normal(size=(100, 5)) + y[:, None]

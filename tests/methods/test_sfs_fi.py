@@ -152,7 +152,7 @@ def test_it_keeps_what_interacts_in_monk_1_among_irrelevant_columns(rows) -> Non
     assert found >= 18
 
 
-def test_a_correction_takes_off_what_chance_adds_on_few_rows() -> None:
+def test_a_correction_removes_the_bias_on_few_rows() -> None:
     X, y = matrix("lung_small")  # 73 rows, 7 classes, 325 columns
     measure = MutualInformation(alpha=0.01)
     kept = {c: len(SFSFI(measure, correction=c).fit(X, y).kept_) for c in (None, "miller-madow")}
@@ -211,7 +211,7 @@ def test_memory_grows_with_the_kept_not_with_pairs_of_them() -> None:
     assert held[800] < 2.5e6
 
 
-def test_it_meets_every_kept_feature_once_for_each_newcomer() -> None:
+def test_each_new_feature_is_compared_once_with_every_kept_one() -> None:
     X, y = table_of_codes(0)
     sel = SFSFI(MutualInformation(alpha=0.05), correction="significant").fit(X, y)
     kept = np.zeros(X.shape[1], int)

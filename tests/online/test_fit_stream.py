@@ -146,7 +146,7 @@ def test_any_mixture_of_bad_lines_leaves_the_model_of_the_good_ones(tmp_path_fac
         assert sum(found.bad_lines_.values()) == len(bad)
 
 
-def test_a_file_of_bad_lines_takes_time_in_proportion_to_it(tmp_path):
+def test_a_file_of_bad_lines_takes_linear_time(tmp_path):
     path = tmp_path / "bad.svm"
     path.write_text("spam\n" * 300_000 + "1 1:1\n-1 2:1\n")
     model = tamis.PET(2).fit_stream(path, skip_bad_lines=True)
@@ -305,7 +305,7 @@ def test_a_label_that_appears_late_in_a_pipe_is_reported(table, monkeypatch):
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is open")
 @pytest.mark.parametrize("line", ["1 4", "5 1:1", "1 4:1e99"])
 @pytest.mark.parametrize("zero_based", [False, "auto"])
-def test_an_error_that_is_held_holds_no_file_open(tmp_path, table, monkeypatch, line, zero_based):
+def test_a_stored_error_keeps_no_file_open(tmp_path, table, monkeypatch, line, zero_based):
     monkeypatch.setattr(svmlight, "LOOK", 200)
     lines = text_of(*table)
     lines.insert(30, line)
@@ -357,7 +357,7 @@ def test_iterators_and_sources(table):
         tamis.SOFS(9).fit_stream(iter(blocks), shuffle=-1)
 
 
-def test_shuffling_takes_every_row_once_a_pass(tmp_path):
+def test_shuffling_uses_every_row_once_per_pass(tmp_path):
     # Each row has its own feature, so OGD's weights show when each row was learned.
     own = sp.identity(400, format="csr")
     y = np.where(np.arange(400) % 2, 1, -1)

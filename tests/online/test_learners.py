@@ -194,7 +194,7 @@ def test_normalised_rows() -> None:
     assert tamis.SOFS(9).fit(X, y).kept_.tolist() != model.kept_.tolist()
 
 
-def test_predictions_of_words_and_truth_values() -> None:
+def test_predictions_of_text_and_booleans() -> None:
     X, codes = stream("continuous", 1, 12, 3, 90)
     words = np.array(["ham", "eggs", "spam"])[codes]
     model = tamis.SOFS(12).fit(X, words)

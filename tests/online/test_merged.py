@@ -57,7 +57,7 @@ def test_precisions_add_and_means_are_weighted(shards):
         assert found.learner_.model.counts[heap.ROWS] == len(case.y)
 
 
-def test_ties_go_to_what_more_shards_keep_then_to_lower_numbers():
+def test_ties_go_to_features_kept_by_more_shards_then_to_lower_numbers():
     def part(features, added, kept):
         a = np.array(added, dtype=float)[:, None]
         return np.array(features), a, a, np.array(kept)

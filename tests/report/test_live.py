@@ -48,7 +48,7 @@ def event(answer):
     raise AssertionError("the stream ended without an event")
 
 
-def test_the_page_is_served_on_this_machine_under_a_path_nobody_can_guess(live):
+def test_the_page_is_served_locally_under_a_secret_path(live):
     assert live.url.startswith("http://127.0.0.1:")
     answer = ask(live)
     assert answer.status == 200
@@ -66,7 +66,7 @@ def test_another_name_for_this_machine_is_refused(live):
     assert ask(live, host="evil.example").status == 404
 
 
-def test_nothing_is_made_when_nobody_looks(live):
+def test_no_page_is_rendered_without_a_viewer(live):
     live.offer(lambda: pytest.fail("made a page for nobody"))
 
 

@@ -24,7 +24,7 @@ def part(text, title):
     return text.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_a_page_says_what_was_kept_where_the_rest_went_and_at_what_cost():
+def test_a_page_shows_what_was_kept_why_the_rest_was_dropped_and_the_cost():
     run = a_run()
     text = text_of(run)
     counts = run.log.counts()
@@ -41,7 +41,7 @@ def test_a_page_says_what_was_kept_where_the_rest_went_and_at_what_cost():
     assert "```\ntamis test\n" in part(text, "How to reproduce")
 
 
-def test_kept_features_stand_by_relevance():
+def test_kept_features_are_sorted_by_relevance():
     run = a_run(measure="mutual_information")  # threshold 0 keeps many
     table = part(text_of(run), "Kept features")
     numbers = [float(n) for n in re.findall(r"(?m)^\| x\d+ \| (\S+) \|", table)]
@@ -49,7 +49,7 @@ def test_kept_features_stand_by_relevance():
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_a_long_list_is_cut_and_says_so():
+def test_a_long_list_is_truncated_with_a_note():
     run = a_run(400, measure="mutual_information", bound="max")
     kept = len(run.kept_rows())
     assert kept > MOST
@@ -58,7 +58,7 @@ def test_a_long_list_is_cut_and_says_so():
     assert len(re.findall(r"(?m)^\| x\d+ \|", table)) == MOST
 
 
-def test_a_curve_is_told_from_its_beginning_to_its_end():
+def test_a_curve_is_described_by_its_start_and_end():
     run = a_run(400)
     rows = re.findall(r"(?m)^\| (\d+) \|", part(text_of(run), "Over the stream"))
     assert len(rows) == MOST

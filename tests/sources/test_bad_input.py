@@ -136,7 +136,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_lost(tmp_path, selection, what
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_odd_names_go_in_and_come_out_again(tmp_path, selection, suffix):
+def test_unusual_names_survive(tmp_path, selection, suffix):
     """Quotes, newlines and HTML: names like any other."""
     odd = ['say "hi"', "it's", "two\nlines", "<script>alert(1)</script>", "a,b", "x\ty"]
     made = table(len(odd)).set_axis(["id", *odd, "y"], axis=1)

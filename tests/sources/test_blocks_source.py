@@ -66,7 +66,7 @@ def test_select_accepts_an_iterator(tmp_path, monkeypatch):
     assert tamis.select((X[i : i + 9], y[i : i + 9]) for i in range(0, 60, 9)).kept_rows() == whole
 
 
-def test_blocks_are_numbered_as_they_come_and_keep_names_groups_and_words():
+def test_blocks_are_numbered_in_order_and_keep_names_groups_and_text():
     parts = [
         ColumnBlock.of(np.eye(3), first=77, names=Names.of("abc")),
         ColumnBlock(5, 3, np.eye(3, order="F"), Names.of("def"), group=2),
@@ -81,7 +81,7 @@ def test_blocks_are_numbered_as_they_come_and_keep_names_groups_and_words():
     assert (list(block.names), block.is_text.tolist()) == (["w0", "n0"], [True, False])
 
 
-def test_learners_take_blocks_of_rows():
+def test_learners_accept_blocks_of_rows():
     X, y = data(sparse=True)
     whole = tamis.SOFS(5).partial_fit(X, y, classes=[0, 1])
     rows = tamis.open(to_rows(MemorySource(X, y)).batches(7)).batches(11)

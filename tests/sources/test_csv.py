@@ -145,7 +145,7 @@ def test_without_a_header_columns_are_numbered(tmp_path):
     assert source.target().tolist() == ["a", "b", "a"]
 
 
-def test_numbers_named_categorical_are_words_and_ignored_columns_are_not_read(tmp_path):
+def test_categorical_numbers_are_text_and_ignored_columns_are_not_read(tmp_path):
     (tmp_path / "a.csv").write_text("zip,when,x,y\n10,2024-01-01,1,0\n9,never,2,1\n100,x,3,1\n")
     source = open_csv(tmp_path / "a.csv", "y", ignore="when", categorical=["zip"])
     assert source.load()[0].tolist() == [[0, 1], [2, 2], [1, 3]]  # "10" < "100" < "9"
@@ -162,7 +162,7 @@ def test_missing_values_are_nan_and_reported_by_column_when_selecting(tmp_path):
         tamis.select(source)
 
 
-def test_a_column_that_turns_out_to_be_words_late_is_words(tmp_path):
+def test_a_column_with_text_in_late_rows_is_text(tmp_path):
     """The type of a column does not depend on what the first lines hold."""
     names = "".join(f"w{i % 7}\n" for i in range(2_000))
     lines = [f"{i},{w},{i % 2}" for i, w in enumerate(("\n" * 50 + names).split("\n")[:2_000])]

@@ -55,7 +55,7 @@ def test_rows_are_aligned_by_key(tmp_path, shuffle, words, memory):
     assert os.listdir(tmp_path) == ["days"]
 
 
-def test_other_files_are_passed_over_and_arrow_files_are_taken(tmp_path):
+def test_other_files_are_skipped_and_arrow_files_are_read(tmp_path):
     week(tmp_path / "days", days=2)
     (tmp_path / "days" / "notes.txt").write_text("hello")
     (tmp_path / "days" / ".2026-01-09.parquet").write_text("half written")

@@ -139,7 +139,7 @@ def test_equal_data_have_equal_fingerprints_and_other_data_others(make):
         assert info.fingerprint != MemorySource(again).info().fingerprint
 
 
-def test_shapes_tell_tables_of_zeros_apart():
+def test_tables_of_zeros_differ_by_shape():
     shapes = [(2, 6), (6, 2), (3, 4), (0, 3), (3, 0)]
     for layout in (np.zeros, sp.csc_matrix):
         prints = {MemorySource(layout(shape)).info().fingerprint for shape in shapes}
@@ -215,7 +215,7 @@ def test_booleans_are_zero_and_one_and_numbers_make_a_block_of_unknown_kind():
         pa.table({"a": [1, 2, 3], "gap 'b'": [True, None, False]}),
     ],
 )
-def test_a_gap_is_refused_in_a_sentence_that_names_its_column(frame):
+def test_a_missing_value_is_refused_with_the_name_of_its_column(frame):
     with pytest.raises(InputError, match=r"Input X contains NaN .*in column \"gap 'b'\", row 1 "):
         SAOLA().fit(frame, [0, 1, 0])
 
@@ -321,7 +321,7 @@ def test_every_kind_of_table_in_memory_gives_the_same_numbers():
 
 
 @pytest.mark.parametrize("name", ["patient", None])
-def test_the_index_of_a_pandas_table_is_no_feature_of_an_arrow_table(name):
+def test_the_index_of_a_pandas_table_is_not_a_feature_of_an_arrow_table(name):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 60)
     index = pd.Index(y + 7.0, name=name)  # would be the best feature of all
@@ -341,7 +341,7 @@ def test_the_index_of_a_pandas_table_is_no_feature_of_an_arrow_table(name):
     pd.testing.assert_frame_equal(found.transform(frame), frame[["a"]])
 
 
-def test_a_column_that_was_no_index_stays_in_an_arrow_table():
+def test_a_column_that_was_not_an_index_stays_in_an_arrow_table():
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
     for table in (pa.Table.from_pandas(frame), pa.table(dict(frame))):
         assert MemorySource(table).n_columns == 2

@@ -31,7 +31,7 @@ def calls():
 
 
 @pytest.mark.parametrize("width", [None, 1, 4])
-def test_columns_and_rows_are_the_calls_with_gaps(tmp_path, calls, width, monkeypatch):
+def test_columns_and_rows_are_the_calls_with_missing_values(tmp_path, calls, width, monkeypatch):
     monkeypatch.setattr("tamis.sources.omics.plink._PASS", 40)  # rows take several passes
     source = PlinkSource(write(tmp_path / "a.bed", calls, sid=[f"rs{j}" for j in range(9)]))
     blocks = list(source.columns(width))
@@ -114,7 +114,7 @@ def test_missing_and_invalid_files_are_reported(tmp_path, calls):
         PlinkSource(path)
 
 
-def test_gaps_are_refused_with_the_name_of_the_snp(tmp_path):
+def test_missing_calls_are_refused_with_the_name_of_the_snp(tmp_path):
     import tamis
 
     calls = np.array([[0.0, 1.0], [1.0, np.nan], [2.0, 0.0], [0.0, 2.0]])

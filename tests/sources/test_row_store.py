@@ -226,7 +226,7 @@ def test_text_and_store_hold_the_same(tmp_path):
         assert (store.n_rows, store.n_columns) == theirs.shape
 
 
-def test_words_truth_values_and_numbers_as_targets(tmp_path):
+def test_text_booleans_and_numbers_as_targets(tmp_path):
     rows = [[(0, 1.0)], [(1, 1.0)], [(2, 1.0)]]
     for name, y in {
         "words": np.array(["no", "yes", "maybe"], dtype=object),
@@ -367,13 +367,13 @@ def test_files_are_closed_with_the_reader(ten_blocks, tmp_path):
     assert open_files(tmp_path) == []
 
 
-def test_a_block_is_not_changed_by_those_behind_it(ten_blocks):
+def test_a_block_is_not_changed_by_later_ones(ten_blocks):
     """Memory that is read into is used again; what was given is not."""
     blocks = list(ten_blocks.batches())
     assert pairs(blocks) == pairs(ten_blocks.batches()) == expected([[(r, 1.5)] for r in range(40)])
 
 
-def test_rows_before_a_damaged_block_come_first_and_none_behind_it(ten_blocks, tmp_path):
+def test_rows_before_a_damaged_block_are_read_and_none_after_it(ten_blocks, tmp_path):
     with open(tmp_path / "a.rows" / "pointers.npy", "r+b") as file:
         file.seek(HEADER + 8 * (5 * 4 + 1))
         file.write(np.int64(99).tobytes())
@@ -451,7 +451,7 @@ def test_verify_finds_one_changed_byte(tmp_path, name):
         store.verify()
 
 
-def test_nothing_is_overwritten_unasked_and_an_interruption_leaves_what_was(tmp_path):
+def test_nothing_is_overwritten_without_force_and_an_interruption_changes_nothing(tmp_path):
     rows = [[(0, 1.0)]]
     write(tmp_path / "a.rows", rows)
     with pytest.raises(OutputError, match="already exists; choose another name"):
@@ -495,7 +495,7 @@ with RowWriter(sys.argv[1]) as writer:
 """
 
 
-def test_a_killed_writer_leaves_no_store_and_the_next_clears_up(tmp_path):
+def test_a_killed_writer_leaves_no_store_and_the_next_one_cleans_up(tmp_path):
     path = tmp_path / "a.rows"
     subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     (left,) = os.listdir(tmp_path)

@@ -160,7 +160,7 @@ def test_missing_values_are_kept_for_the_selector(tmp_path, dense):
     assert (only.meta["lowest"], only.meta["integer_values"]) == (None, True)
 
 
-def test_columns_of_words_stay_columns_of_words(tmp_path):
+def test_text_columns_stay_text_columns(tmp_path):
     frame = pa.table({"n": [1.0, 2, 3], "w": ["a", "b", "c"], "flag": ["no", "yes", "no"]})
     store = write_store(tmp_path / "a.cols", MemorySource(frame))
     for width in (1, 2, 3):
@@ -168,7 +168,7 @@ def test_columns_of_words_stay_columns_of_words(tmp_path):
         assert words.tolist() == [False, True, False]
 
 
-def test_names_come_back_block_by_block(tmp_path):
+def test_names_are_read_block_by_block(tmp_path):
     names = ["a", "", "längst", "a b", "x" * 300]
     matrix = random_csc(np.random.default_rng(0), n_columns=5)
     store = write(tmp_path / "a.cols", matrix, cuts=(2,), names=names)

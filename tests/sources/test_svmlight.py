@@ -126,7 +126,7 @@ def test_a_damaged_compressed_file_is_one_sentence(tmp_path, packer, harm):
         assert f"truncated or damaged {packer} file" in str(error.value)
 
 
-def test_zstd_needs_no_package_of_its_own(tmp_path, monkeypatch):
+def test_zstd_needs_no_extra_package(tmp_path, monkeypatch):
     packed = ZSTD.compress(PLAIN)
     monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
     assert (

@@ -58,7 +58,7 @@ def test_the_seed_decides_everything():
     assert matrices[0] == matrices[1] != matrices[2]
 
 
-def test_classes_are_of_equal_size_and_noise_is_as_rare_as_asked():
+def test_classes_are_of_equal_size_and_noise_has_the_requested_density():
     stream = SparseStream(n_rows=1000, n_columns=5000, informative=0, nonzeros=12.0)
     assert stream.target().sum() == 500
     assert whole(stream, None)[0].mean() == pytest.approx(12, rel=0.05)
@@ -92,7 +92,7 @@ def test_what_is_planted_is_found_and_copies_are_redundant():
         assert f" its dependence on x{feature} (" in run.why(int(copy))
 
 
-def test_info_tells_the_recipe():
+def test_info_shows_the_recipe():
     info = SparseStream(100, 500, 2, random_state=9).info()
     assert (info.n_rows, info.n_columns, info.layout, info.axis) == (100, 500, "sparse", "columns")
     assert info.fingerprint != SparseStream(100, 500, 2, random_state=8).info().fingerprint
@@ -113,14 +113,14 @@ def test_progress_is_reported_up_to_the_end():
         {"random_state": 0.5},
     ],
 )  # fmt: skip
-def test_recipes_that_make_no_sense_are_refused(wrong):
+def test_invalid_recipes_are_refused(wrong):
     (name,) = wrong
     with pytest.raises(ParameterError, match=f"SparseStream: {name}="):
         SparseStream(**{"n_rows": 100, "n_columns": 1000} | wrong)
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.5])
-def test_widths_that_make_no_sense_are_refused(width):
+def test_invalid_widths_are_refused(width):
     with pytest.raises(ParameterError, match="width="):
         next(SparseStream(50, 1000).columns(width))
 

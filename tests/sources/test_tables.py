@@ -98,7 +98,7 @@ def test_a_stream_of_batches_in_a_file_is_read_too(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_a_target_of_categories_is_words(tmp_path, suffix):
+def test_a_categorical_target_is_text(tmp_path, suffix):
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"x": [1, 2, 3], "y": ["b", "a", "b"]}).cast({"y": pl.Categorical})
     (frame.write_parquet if suffix == ".parquet" else frame.write_ipc)(tmp_path / f"a{suffix}")
@@ -106,7 +106,7 @@ def test_a_target_of_categories_is_words(tmp_path, suffix):
     assert (y.dtype.kind, y.tolist()) == ("U", ["b", "a", "b"])
 
 
-def test_gaps_are_nan_in_numbers_words_and_flags(tmp_path):
+def test_missing_values_are_nan_in_numbers_text_and_booleans(tmp_path):
     table = pa.table(
         {
             "n": [1.0, None, 3.0],
@@ -154,7 +154,7 @@ def test_gaps_are_nan_in_numbers_words_and_flags(tmp_path):
     ],
 )
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_columns_that_are_no_features_are_named(tmp_path, column, sentence, suffix):
+def test_columns_that_cannot_be_features_are_named(tmp_path, column, sentence, suffix):
     table, path = pa.table({"x": [1, 2], "c": column, "y": [0, 1]}), tmp_path / f"a{suffix}"
     if suffix == ".parquet":
         pq.write_table(table, path)
@@ -262,7 +262,7 @@ def test_lists_are_counted(tmp_path_factory, lists, group, large):
         assert np.array_equal(found.toarray(), want)
 
 
-def test_a_missing_list_is_empty_and_a_missing_word_is_refused(tmp_path):
+def test_a_missing_list_is_empty_and_a_missing_element_is_refused(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"t": [["a"], None, []]}), path)
     assert tamis.open(path, tokens="t").load()[0].toarray().tolist() == [[1], [0], [0]]
@@ -353,14 +353,14 @@ def test_the_same_features_from_every_file(tmp_path, name):
         assert run.kept_names == [f"g{j}" for j in kept], file
 
 
-def test_row_labels_of_pandas_are_no_feature(tmp_path):
+def test_row_labels_of_pandas_are_not_features(tmp_path):
     frame().sample(frac=1, random_state=0).to_parquet(tmp_path / "a.parquet")
     assert "__index_level_0__" in pq.read_schema(tmp_path / "a.parquet").names
     assert tamis.open(tmp_path / "a.parquet", target="label").n_columns == 5
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
-def test_an_index_with_a_name_is_no_feature_unless_requested(tmp_path, suffix):
+def test_a_named_index_is_not_a_feature_unless_requested(tmp_path, suffix):
     table = frame().assign(id=[f"p{i}" for i in range(50)]).set_index(["id", "whole"])
     path = tmp_path / f"a{suffix}"
     if suffix == ".parquet":
@@ -378,7 +378,7 @@ def test_an_index_with_a_name_is_no_feature_unless_requested(tmp_path, suffix):
     assert "row_labels_passed_over" not in opened.info().details
 
 
-def test_a_range_of_pandas_and_odd_metadata_hide_no_column(tmp_path):
+def test_a_pandas_range_index_and_odd_metadata_hide_no_column(tmp_path):
     table = frame()
     table.index = pd.RangeIndex(10, 60)
     table.to_parquet(tmp_path / "a.parquet")

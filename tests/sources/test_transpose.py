@@ -179,7 +179,7 @@ def test_svmlight_is_parsed_once_and_shifted_late(tmp_path, monkeypatch, memory,
     assert sorting[-1][1:] == (matrix.nnz, matrix.nnz)
 
 
-def test_columns_that_no_row_names_are_kept(tmp_path):
+def test_columns_without_entries_are_kept(tmp_path):
     matrix = sp.csr_matrix(([1.0], ([1], [2])), (3, 9))
     assert_same(write_store(tmp_path / "a.cols", Rows(matrix)), matrix)
 
