@@ -72,7 +72,7 @@ def test_commands_print_the_output_shown(page: str, session: str, in_tmp: Path) 
 
 
 def commands_shown() -> list[tuple[str, str]]:
-    """Commands in the pages that are not run, and in the examples of each command's help."""
+    """Return the commands in the pages that are not run, and those in help texts."""
     found = []
     for page in PAGES:
         plain = "".join(blocks(page, "")).replace("\\\n", "").splitlines()
@@ -192,7 +192,7 @@ def test_paths_in_the_pages_exist() -> None:
 
 
 def test_walks_name_functions_that_exist() -> None:
-    """Lines of the diagrams in how-it-works.md are a module, a function or class, and a remark."""
+    """Lines of the diagrams in how-it-works.md are a module, a function or class, and a comment."""
     walks = "".join(blocks(ROOT / "docs" / "how-it-works.md", ""))
     steps = re.findall(r"^ *(\S+\.py) +([\w.]+)", walks, re.MULTILINE)
     for path, name in steps:

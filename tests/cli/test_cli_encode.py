@@ -88,7 +88,7 @@ def test_auto_size_is_reported_and_recorded(tamis, rows, tmp_path):
     assert "2 is the largest size, and more may do better: try --param sizes=2,8\n" in done.out
 
 
-def test_wrong_ways_to_tune_are_reported(tamis, rows):
+def test_invalid_ways_to_tune_are_reported(tamis, rows):
     assert tamis("learn", rows, "--tune", "some").one_sentence() == (
         "--tune some is not a number of rows"
     )

@@ -112,7 +112,7 @@ def test_select_and_feed_is_select(tmp_path):
 
 
 class DiedError(Exception):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 def test_a_checkpointed_run_reads_the_groups_again(tmp_path):

@@ -31,7 +31,7 @@ METHODS = sorted(name for name, kind in BY_METHOD.items() if can_be_saved(kind()
 
 
 class DiedError(Exception):
-    """Stands for the end of the process: nothing after it is done."""
+    """Simulates the end of the process."""
 
 
 def dies_after(calls):

@@ -144,7 +144,7 @@ def test_commits_are_synced_and_leave_one_file(tmp_path, monkeypatch):
 
 
 class Stop(BaseException):
-    """Stands for the end of a process at one point of a commit."""
+    """Simulates the end of a process at one point of a commit."""
 
 
 STEPS = ["writing", "put", "atomic_file", "write_log", "write_events"]

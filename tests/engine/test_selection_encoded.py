@@ -198,7 +198,7 @@ def test_a_bad_column_leaves_nothing_behind(tmp_path):
 
 
 class DiedError(Exception):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 def test_a_checkpointed_run_dies_and_resumes(tmp_path):

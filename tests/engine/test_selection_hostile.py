@@ -64,7 +64,7 @@ def changed(data: pd.DataFrame, how: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("kind", HOW)
 @pytest.mark.parametrize("how", ["a value", "a name", "shorter", "longer", "rows"])
-def test_a_file_that_changes_between_look_and_read_is_refused(tmp_path, monkeypatch, kind, how):
+def test_a_file_that_changes_between_check_and_read_is_refused(tmp_path, monkeypatch, kind, how):
     monkeypatch.setattr(feeding, "COMMIT_EVERY", 0.0)
     options, make = HOW[kind]
     data = make()
@@ -75,7 +75,7 @@ def test_a_file_that_changes_between_look_and_read_is_refused(tmp_path, monkeypa
         "the data changed while it was fed; feed it again when nobody writes to it"
     )
     taken = len(Selection.open(tmp_path / "run").run.log)
-    assert (taken == 0) == (how == "rows")  # what was as it had been before is committed
+    assert (taken == 0) == (how == "rows")  # the unchanged part is committed
     selection.feed(data, width=5)
     expected = tamis.select(data, selector(), target(), **options)
     assert_same_log(selection.run.log, expected.log, how)
@@ -143,8 +143,8 @@ def left_over(run) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", HOW)
-def test_a_disk_that_is_full(tmp_path, kind):
-    """A real one: a file system in memory, made larger afterwards."""
+def test_a_full_disk(tmp_path, kind):
+    """A real full disk: a file system in memory, enlarged afterwards."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", str(disk)]
@@ -194,15 +194,15 @@ def test_text_that_may_be_incomplete_is_not_read_until_complete(tmp_path, monkey
     incoming.mkdir()
     text = table().to_csv(index=False)
     file = incoming / "a.csv"
-    file.write_text(text[:-2])  # as many rows, and the last value not yet whole
+    file.write_text(text[:-2])  # the same number of rows, with an incomplete last value
     selection = fresh(tmp_path)
     watcher = Watcher(selection, incoming, settle=0.0)
     assert watcher.once() == 0
     assert look(incoming) == set()
     file.write_text(text)
     assert watcher.once() == 1
-    assert_same_log(selection.run.log, expected_log(table()), "when it was whole")
-    # A program that never ends its last line is believed after a while.
+    assert_same_log(selection.run.log, expected_log(table()), "when complete")
+    # A file without a final newline is accepted after a while.
     (incoming / "b.csv").write_text(table(2, prefix="b").to_csv(index=False).rstrip("\n"))
     assert watcher.once() == 0
     monkeypatch.setattr(watching, "CUT_OFF", 0.0)
@@ -211,7 +211,7 @@ def test_text_that_may_be_incomplete_is_not_read_until_complete(tmp_path, monkey
     assert selection.status()["refused"] == {}
 
 
-def test_a_file_cut_off_is_refused_and_taken_when_it_is_whole(tmp_path):
+def test_a_truncated_file_is_refused_and_fed_when_complete(tmp_path):
     incoming = tmp_path / "incoming"
     incoming.mkdir()
     table().to_parquet(incoming / "a.parquet")
@@ -224,4 +224,4 @@ def test_a_file_cut_off_is_refused_and_taken_when_it_is_whole(tmp_path):
     assert watcher.once() == 0
     (incoming / "a.parquet").write_bytes(whole)
     assert watcher.once() == 1
-    assert_same_log(selection.run.log, expected_log(table()), "when it was whole")
+    assert_same_log(selection.run.log, expected_log(table()), "when complete")

@@ -40,7 +40,7 @@ def recent_mistakes(learner, X, y):
         (tamis.SOFS("auto", sizes=(2, 6)), {"gamma": [0.01, 1.0, 100.0]}),
     ],
 )
-def test_table_is_what_each_setting_alone_gives(learner, grid, classes):
+def test_the_table_has_the_result_of_each_setting_alone(learner, grid, classes):
     X, y = stream(classes=classes)
     tuned = tune(learner, X, y, grid=grid)
     assert (tuned.rows, tuned.counted) == (300, 300 - 128)
@@ -100,7 +100,7 @@ def test_rows_bound_what_is_read():
     assert str(tuned).endswith("on the last 68 of 100 rows, each predicted before it was learned")
 
 
-def test_settings_that_cannot_be_are_left_out_of_our_own_grid_only():
+def test_invalid_settings_are_left_out_of_the_default_grid_only():
     X, y = stream()
     tried = {(line["eta"], line["lam"]) for line in tune(tamis.FOFS(5), X, y, rows=20).table}
     assert tried == {(e, la) for e in GRID["eta"] for la in GRID["lam"] if e * la < 1}
@@ -108,7 +108,7 @@ def test_settings_that_cannot_be_are_left_out_of_our_own_grid_only():
         tune(tamis.FOFS(5), X, y, grid={"eta": [10.0], "lam": [0.1]})
 
 
-def test_wrong_ways_of_asking_are_reported():
+def test_invalid_arguments_are_reported():
     X, y = stream(rows=20)
     for wrong, kind, sentence in (
         ({"grid": {"eta": [1]}}, ParameterError, "SOFS has no parameter 'eta' to tune"),

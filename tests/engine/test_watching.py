@@ -92,14 +92,14 @@ def test_a_bad_file_is_reported_once_and_skipped(tmp_path, incoming):
     assert messages[1].startswith("good.parquet: 60 columns taken")
     status = Selection.open(tmp_path / "run").status()
     assert list(status["refused"]) == ["bad.parquet"]
-    shutil.copy(incoming / "good.parquet", incoming / "bad.parquet")  # mended
+    shutil.copy(incoming / "good.parquet", incoming / "bad.parquet")  # fixed
     Watcher(Selection.open(tmp_path / "run"), incoming, settle=0.0, say=messages.append).once()
     assert messages[2] == (
         "bad.parquet: 0 columns taken, 0 of them kept; 60 were fed before and were skipped"
     )
 
 
-def test_a_column_that_is_in_the_way_can_be_left_out_by_hand(tmp_path, incoming):
+def test_a_problematic_column_can_be_left_out_by_hand(tmp_path, incoming):
     selection = Selection.create(tmp_path / "run", target(), SAOLA(FisherZ()))
     day = table().iloc[:, :3].assign(**{"a town": ["x", "y", "z"] * (ROWS // 3)})
     day.to_parquet(incoming / "day 3.parquet", index=False)
@@ -116,7 +116,7 @@ def test_a_column_that_is_in_the_way_can_be_left_out_by_hand(tmp_path, incoming)
 
 
 class Stop(BaseException):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 def test_a_watcher_that_stops_in_the_middle_of_a_file_resumes_there(

@@ -1,8 +1,8 @@
-"""Two hosts with a wire between them, in namespaces of their own, and a cluster over both.
+"""Two connected hosts in separate network namespaces, and a cluster over both.
 
-Run by test_two_hosts under `unshare`, so that nothing of it is seen outside or stays: a scheduler
-and a worker on the near host, a worker on the far one, and a store that both of them see, then one
-that the far one does not. Says on standard output what came of it.
+Run by test_two_hosts under `unshare`, so that nothing is visible outside or remains: a scheduler
+and a worker on the near host, a worker on the far one, and a store that both see, then one that the
+far one does not. Prints the result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ip -n far link set far0 up
 """
 
 
-def lay_the_wire():
+def connect_hosts():
     for line in WIRE.strip().splitlines():
         done = subprocess.run(line.split(), capture_output=True, text=True, check=False)
         if done.returncode:
@@ -62,7 +62,7 @@ def worker(host, name):
 
 
 def main(store, log):
-    lay_the_wire()
+    connect_hosts()
     with (
         running(*dask("scheduler", NEAR), "--port", "8786", log=log),
         running(*worker(NEAR, "near"), log=log),

@@ -1,4 +1,4 @@
-"""Sources that make trouble where they are read, for workers that import this module."""
+"""Sources that fail when they are read, for workers that import this module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tamis.sources.stores.column_store import ColumnStore
 
 
 class Deadly(ColumnStore):
-    """Kills the worker that reads it, as the kernel does when memory ends."""
+    """Kills the worker that reads it, as the kernel does when memory runs out."""
 
     def read(self, lo, hi):
         if _is_worker():
@@ -27,7 +27,7 @@ class Deadly(ColumnStore):
 
 
 class DeadlyOnce(ColumnStore):
-    """Kills the first worker that gets to the middle of it."""
+    """Kills the first worker that reaches its middle."""
 
     def read(self, lo, hi):
         mark = Path(self.path).parent / "killed"
@@ -70,7 +70,7 @@ class Full(ColumnStore):
     def read(self, lo, hi):
         from distributed import get_worker
 
-        with contextlib.suppress(ValueError):  # the driver reads here, too
+        with contextlib.suppress(ValueError):  # the driver reads, too
             worker = get_worker()
             worker.memory_manager.memory_limit = 1
             while worker.status.name != "paused":  # else a busy machine reads all before
@@ -83,7 +83,7 @@ def _is_worker():
 
 
 class Witness(ColumnStore):
-    """Writes down which process reads which columns."""
+    """Records which process reads which columns."""
 
     def read(self, lo, hi):
         with open(Path(self.path).parent / f"read-{os.getpid()}", "a") as file:
@@ -92,7 +92,7 @@ class Witness(ColumnStore):
 
 
 class WitnessEncoder(EqualWidthEncoder):
-    """Writes down which process encodes, into the folder that the environment names."""
+    """Records which process encodes, in the folder named in the environment."""
 
     def find(self, block, target, name_of=ColumnBlock.name_of):
         with open(Path(os.environ["TAMIS_WITNESS"]) / f"encode-{os.getpid()}", "a") as file:

@@ -12,8 +12,8 @@ import pytest
 from golden_outputs import count, files, matrix, paths
 from tamis import FisherZ, GroupSAOLA, SymmetricUncertainty
 
-#: As for SAOLA: column 76 is -3 times column 54 plus 7. Both are equally relevant but for the last
-#: bits of a sum, which the program lets decide; we call it a tie, and the older stays.
+#: As for SAOLA: column 76 is -3 times column 54 plus 7. Their relevance differs only in the last
+#: bits of a sum, which decide in the program; we call it a tie, and the older stays.
 ROUNDING_DECIDES = {"group_saola_z__synth_lin": ({54}, {76})}
 
 MEASURES: dict[str, Any] = {

@@ -43,7 +43,7 @@ def test_it_selects_what_the_program_selects(path: Path) -> None:
 
 @pytest.mark.parametrize("path", files("ofs_*__rand.json"))
 def test_a_random_run_ends_like_the_program_s(path: Path) -> None:
-    """Its draws cannot be had again. Where they cannot matter the sets are equal; else alike."""
+    """Its draws cannot be repeated. Where they do not matter the sets are equal, else similar."""
     record = json.loads(path.read_text())
     selector, rule = SETTINGS[record["algorithm"]]
     X, y = matrix(record["dataset"])

@@ -13,8 +13,8 @@ import tamis
 from golden_outputs import count, files, matrix, paths
 
 #: Features on which our answer differs, and why it must.
-#: synth_lin: column 76 is -3 times column 54 plus 7, so both are equally relevant but for the last
-#: bits of a sum. The program lets those bits decide, and keeps 76; we call it a tie (a difference
+#: synth_lin: column 76 is -3 times column 54 plus 7, so both are equally relevant except the last
+#: bits of a sum. In the program those bits decide, and it keeps 76; we call it a tie (a difference
 #: up to 1e-12 is rounding), and the older feature stays.
 ROUNDING_DECIDES = {
     "saola_z__synth_lin": ({54}, {76}),

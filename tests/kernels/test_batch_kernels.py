@@ -89,7 +89,7 @@ def test_inconsistent_rows_and_new_patterns(form) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_rows_alike_have_the_same_hash_and_others_do_not() -> None:
+def test_equal_rows_have_equal_hashes_and_others_do_not() -> None:
     X = np.random.default_rng(4).integers(0, 3, (200, 5))
     m = sp.csc_array(X)
     out = np.zeros(200, np.uint64)

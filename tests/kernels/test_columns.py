@@ -89,7 +89,7 @@ def test_a_column_is_spread_over_all_rows(compiled, X) -> None:
 @modes
 @pytest.mark.filterwarnings("ignore:overflow")  # plain Python warns, compiled code does not
 @pytest.mark.parametrize("centred", [True, False])
-def test_squares_that_doubles_cannot_hold_are_marked(compiled, centred) -> None:
+def test_squares_that_overflow_are_marked(compiled, centred) -> None:
     X = np.array([[1.0, 2.0, -1.0, 5.0]]).T * [1e200, 1e-200, 1e150, 1e-320]
     means, shifts, squares = np.empty((3, 4))
     arrays = layouts(X)[0]

@@ -42,7 +42,7 @@ tables = st.builds(
 
 
 def compressed(dense: np.ndarray, zeros: float = 0.0):
-    """Pointers, rows and values; a share of the zeros is stored."""
+    """indptr, indices and data; a share of the zeros is stored."""
     rng = np.random.default_rng(0)
     stored = [np.flatnonzero((c != 0) | (rng.random(len(c)) < zeros)) for c in dense.T]
     indptr = np.cumsum([0, *map(len, stored)]).astype(np.int64)
@@ -125,7 +125,7 @@ def test_squares_that_overflow_give_no_correlation(compiled, size):
 @modes
 @given(table=tables)
 @several
-def test_ready_columns_are_whole_and_centred_or_as_they_were(compiled, table):
+def test_prepared_columns_are_dense_and_centred_or_unchanged(compiled, table):
     n = len(table)
     indptr, rows, values = compressed(table)
     ready = ready_columns(picked(kernels.centre, compiled), n, indptr, rows, values)

@@ -129,7 +129,7 @@ def test_zeros_are_weighted_by_their_number(run):
 
 
 @both(kmeans)
-def test_kmeans_of_two_heaps(run):
+def test_kmeans_of_two_clusters(run):
     out, centres = np.empty(9), np.empty(3)
     items, classes = np.array([0.0, 1.0, 9.0, 10.0]), np.array([-1, 0, 0, 0], np.int32)
     assert out[: run(items, classes, 3, 4, 3, centres, out)].tolist() == [(1 / 4 + 9.5) / 2]
@@ -143,7 +143,7 @@ def test_few_whole_numbers_are_discrete(run):
 
 
 @pytest.mark.parametrize("run", [between, between.py_func], ids=["compiled", "plain"])
-def test_a_middle_is_never_the_upper_one(run):
+def test_a_midpoint_is_never_the_upper_value(run):
     assert run(1.0, 2.0) == 1.5
     above = np.nextafter(1.0, 2.0)
     assert run(1.0, above) == 1.0

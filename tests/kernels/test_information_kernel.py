@@ -175,7 +175,7 @@ def coded_columns(dense: np.ndarray):
 
 
 def hung(coded, n, data):
-    """Hang every coded column on its rows, some of them dead."""
+    """Add every coded column to its row lists, some of them dropped."""
     indptr, rows, codes, level_pointers, counts, entropies = coded
     width = len(entropies)
     heads = np.full(n, -1, np.int32)

@@ -59,7 +59,7 @@ def either(request, monkeypatch):
 
 
 def full(panel, X, kept):
-    """Keep some columns of X in a panel, with one dropped again; the columns ready to meet them."""
+    """Keep some columns of X in a panel, with one dropped again; return columns prepared for it."""
     ready = panel.prepare(ColumnBlock.of(X), np.arange(X.shape[1]))
     for j in [*kept[:2], 0, *kept[2:]]:
         panel.add(ready[j])

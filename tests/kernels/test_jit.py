@@ -73,12 +73,12 @@ def test_what_is_not_cached_is_compiled_after_what_is(tmp_path, refresh):
     assert third == "20.0 20.0"
 
 
-def test_this_numba_loads_as_is_assumed():
+def test_numba_loads_as_assumed():
     """If this fails, numba has changed: read `Cache.load_overload` again."""
     assert _jit._is_as_known()
 
 
-def test_compiled_kernels_need_nothing_that_a_refresh_would_bring():
+def test_compiled_kernels_need_nothing_from_a_refresh():
     """The only symbols that numba adds on a refresh are the secrets of string hashes."""
     for path in Path(tamis.kernels.__file__).parent.glob("__pycache__/*.nbc"):
         assert b"_numba_hashsecret" not in path.read_bytes(), path.name

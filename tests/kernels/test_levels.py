@@ -180,7 +180,7 @@ def test_dense_columns_are_coded_as_compressed_ones(run, made, n):
 
 
 def check_codes(dense, out_pointers, out_rows, out_codes, level_pointers, counts):
-    """Every row that leaves the most common level is listed, with the code of its level."""
+    """Every row that is not at the most common level is listed, with the code of its level."""
     n = len(dense[0]) if dense else 0
     for j, column in enumerate(dense):
         inside = slice(out_pointers[j], out_pointers[j + 1])

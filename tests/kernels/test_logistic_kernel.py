@@ -82,7 +82,7 @@ def test_the_fit_is_optimal(compiled, seed, penalty, l2, density, separable) -> 
 
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_no_slow_minimiser_finds_less(seed) -> None:
+def test_no_slow_minimiser_finds_a_lower_objective(seed) -> None:
     X, y = problem(seed)
     weights = np.zeros(7)
     kernels.fit_weights(*listed(X), y, 0.03, 0.01, 1e-9, weights, np.empty(50), np.empty(7))

@@ -38,7 +38,7 @@ def variables(seed, n_targets):
 
 
 def left_over(column, others):
-    """What least squares leaves of columns."""
+    """Return the residuals of least squares."""
     return column - others @ np.linalg.lstsq(others, column, rcond=1e-9)[0]
 
 

@@ -36,7 +36,7 @@ def test_many_values_and_whole_numbers_are_sorted_too():
         assert np.array_equal(argsort(values), np.argsort(values, kind="stable"))
 
 
-def test_no_kernel_uses_a_sort_whose_parts_numba_names_by_chance():
+def test_no_kernel_uses_a_sort_of_numba():
     folder = Path(tamis.kernels.__file__).parent
     found = [
         path.name

@@ -25,7 +25,7 @@ from tamis.sources.text.svmlight_rows import parse_chunk
 
 
 def read(token: str):
-    """What the kernel makes of a token: (value, status), with status NOT_A_NUMBER at rubbish."""
+    """Return (value, status) of a token, with status NOT_A_NUMBER if it is invalid."""
     text = np.frombuffer(token.encode() + b"\n", dtype=np.uint8)
     value, end, status = kernel.read_number(text, 0)
     if status != kernel.NOT_A_NUMBER and end != len(text) - 1:
@@ -42,7 +42,7 @@ def check_token(token: str) -> None:
     if status == kernel.EXACT:
         assert same_bits(value, float(token)), token
     elif status == kernel.FOR_PYTHON:
-        float(token)  # must not be rubbish
+        float(token)  # must not be invalid
     else:
         with pytest.raises(ValueError, match="could not convert"):
             float(token)
@@ -170,7 +170,7 @@ def test_chosen_tokens(token):
         ],
     ],
 )
-def test_rubbish_is_not_a_number(token):
+def test_invalid_tokens_are_not_numbers(token):
     assert read(token)[1] == kernel.NOT_A_NUMBER
 
 

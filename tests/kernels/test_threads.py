@@ -39,7 +39,7 @@ def test_work_is_shared_out_by_weight_not_by_number_of_columns():
     assert ranges_for(weights, 2) == [(0, 1), (1, 31)]
 
 
-def test_a_little_work_stays_in_the_calling_thread():
+def test_small_work_stays_in_the_calling_thread():
     seen = []
     with threads(4):
         over_columns(lambda lo, hi: seen.append(threading.current_thread()), np.arange(10))
@@ -65,7 +65,7 @@ def test_an_error_in_a_thread_reaches_the_caller():
         over_columns(fail, np.arange(5) * LEAST_WORK)
 
 
-def test_the_number_of_threads_is_ours_inside_the_block_only(monkeypatch):
+def test_the_number_of_threads_is_set_only_inside_the_block(monkeypatch):
     monkeypatch.setenv("TAMIS_THREADS", "3")
     assert thread_count() == 3
     with threads(2):
@@ -124,7 +124,7 @@ def test_zero_threads_are_refused_in_one_sentence():
         pass
 
 
-def test_a_pool_is_forgotten_after_a_fork_and_made_again():
+def test_a_pool_is_recreated_after_a_fork():
     ranges_for(np.arange(5) * LEAST_WORK, 2)
     assert module._pool is not None
     old = module._pool

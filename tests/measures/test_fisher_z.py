@@ -100,7 +100,7 @@ def test_pair_values_are_those_of_numpy_and_layouts_agree_to_the_bit(n):
 
 @pytest.mark.parametrize("mean", [1e3, 1e6, 1e9])
 def test_a_large_mean_costs_no_more_digits_than_rounding_the_mean_does(mean):
-    # A mean summed one by one is off by about sqrt(n) eps |mean|, and a correlation by that over
+    # A mean summed sequentially is off by about sqrt(n) eps |mean|, and a correlation by that over
     # the standard deviation: no squares of the mean, which would cost twice as many digits.
     n, rng = 400, np.random.default_rng(1)
     X = mean + rng.normal(size=(n, 20))

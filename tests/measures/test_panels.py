@@ -73,7 +73,7 @@ def test_adds_and_drops_leave_what_a_fresh_panel_would_hold(measure, n, sparse, 
 
 
 @each
-def test_a_panel_is_swept_when_the_dead_outnumber_the_living(measure):
+def test_a_panel_is_compacted_when_most_columns_are_dropped(measure):
     X = pool(60, seed=1)[:, :25]
     panel = fresh(measure, X, list(range(25)))
     ready = panel.prepare(ColumnBlock.of(X), np.arange(25))
@@ -110,7 +110,7 @@ def test_an_endless_stream_of_adds_and_drops_does_not_grow_the_panel(measure):
 
 @each
 @pytest.mark.parametrize("sparse", [False, True])
-def test_columns_are_readied_in_the_order_they_are_picked(measure, sparse):
+def test_columns_are_prepared_in_the_order_they_are_picked(measure, sparse):
     X = pool(40, seed=3)
     block = ColumnBlock.of(sp.csc_matrix(X) if sparse else X)
     panel = fresh(measure, X, [2, 8, 16, 22])

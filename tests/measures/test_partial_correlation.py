@@ -82,7 +82,7 @@ def test_layouts_give_the_same_bits():
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_what_the_others_determine_is_redundant_and_adds_nothing(k):
+def test_a_combination_of_the_others_is_redundant_and_adds_nothing(k):
     X, y = table(n=100, k=k)
     X[:, 2] = 3 * X[:, 0] - X[:, 1] + 5
     X[:, 4] = -2 * X[:, 3] + 7
@@ -117,7 +117,7 @@ def test_added_and_dropped_columns_leave_no_trace():
     check_that_added_and_dropped_columns_leave_no_trace(FisherZ(), *table(width=12))
 
 
-def test_it_is_a_conditional_measure_that_looks_as_before():
+def test_it_is_a_conditional_measure_with_the_same_repr():
     assert isinstance(FisherZ(), Conditional)
     assert FisherZ().under("skip") == FisherZ(unreliable="skip")
     assert repr(FisherZ()) == "FisherZ(alpha=0.01, classes='indicator')"

@@ -29,7 +29,7 @@ def p_of_adding(design, column, targets):
 
 
 def slow_alpha_investing(X, targets, wealth=0.5, payout=0.5):
-    """The rule of the paper, a whole fit for each feature."""
+    """The rule of the paper, with a full fit for each feature."""
     n = len(X)
     kept, i, design = [], 0, np.ones((n, 1))
     for j, column in enumerate(X.T):

@@ -30,7 +30,7 @@ def correlation(a, b):
 
 
 class Slow:
-    """Merits from the definition, and both searches as the thesis describes them."""
+    """Merits from the definition, and both searches as in the thesis."""
 
     def __init__(self, X, y, strength=uncertain, level=0.0):
         self.X, self.y, self.strength = X, y, strength

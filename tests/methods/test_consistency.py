@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a catego
 
 
 def inconsistent(X, y, members):
-    """Rows that are not of the most common class among those that look like them."""
+    """Rows that are not of the most common class among equal rows."""
     seen = defaultdict(Counter)
     for row, label in zip(X[:, list(members)].tolist(), y.tolist(), strict=True):
         seen[tuple(row)][label] += 1

@@ -22,7 +22,7 @@ from tamis.methods.batch.candidates import best_first
 from tamis.methods.batch.fcbf import FCBFRule
 from tests_shared import SHARED
 
-# Some of the real sets have few rows to a level; that is what is tested, not warned about.
+# Some of the real sets have few rows per level, which is intended here.
 pytestmark = pytest.mark.filterwarnings("ignore:.* takes every value as a category")
 
 
@@ -164,9 +164,9 @@ def by_relevance(X, y):
 
 @pytest.mark.parametrize("name", ["colon", "colon_disc", "dna", "leukemia_disc", "promoters"])
 def test_it_keeps_what_scikit_feature_keeps_of_sorted_columns(name) -> None:
-    """scikit-feature's list is not sorted: it cuts SU to whole numbers before it looks for the
-    largest, so that all below 1 are tied and the first to arrive is taken for the best. Given the
-    columns in the order of the paper's list it does what the paper says.
+    """scikit-feature's list is not sorted: it truncates SU to whole numbers before it finds the
+    largest, so all below 1 are tied and the first to arrive counts as the best. Given the columns
+    in the order of the paper's list, it follows the paper.
     """
     peer = pytest.importorskip("skfeature.function.information_theoretical_based.FCBF")
     X, y = real(name)
@@ -286,7 +286,7 @@ def test_no_pair_is_computed_that_the_walk_does_not_need() -> None:
     found = FCBF().fit(X, y)
     assert found.work_["features"] == 400
     assert found.work_["relevant"] == int((found.log_.columns()["verdict"] > 0).sum())
-    # What the paper's walk needs: each candidate meets those before the one it falls to.
+    # What the paper's walk needs: each candidate is compared up to the one that drops it.
     place = {int(feature): at for at, feature in enumerate(found.ranking_)}
     fallen = [place[d.because[0]] + 1 for d in found.log_.events() if d.because]
     needed = sum(fallen) + sum(range(len(place)))

@@ -46,7 +46,7 @@ def fit_from_zero(X, positive, penalty, l2):
 
 
 def slow_grafting(X, classes, penalty, l2=0.0):
-    """The rule, a whole fit for each feature that enters."""
+    """The rule, with a full fit for each feature that enters."""
     n, kept = len(X), []
     models = [fit_from_zero(X[:, []], c, penalty, l2) for c in classes]
     for j in range(X.shape[1]):

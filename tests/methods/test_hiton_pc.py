@@ -71,7 +71,7 @@ def paper(X, y, test, alpha, max_k):
 
 
 def chain(seed, rows):
-    """Columns that hang on each other: causes, effects, effects of effects, copies, noise."""
+    """Columns that depend on each other: causes, effects, effects of effects, copies, noise."""
     rng = np.random.default_rng(seed)
     cause = rng.integers(0, 2, (rows, 2))
     y = np.where(rng.random(rows) < 0.8, cause[:, 0] | cause[:, 1], rng.integers(0, 2, rows))

@@ -83,7 +83,7 @@ def many_at_once(X, Y, steps):
     shape=st.sampled_from([(30, 12), (20, 40)]),
     density=st.sampled_from([0.3, 1.0]),
 )
-def test_lars_takes_what_the_paper_takes(seed, shape, density) -> None:
+def test_lars_selects_what_the_paper_selects(seed, shape, density) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=shape) * (rng.random(shape) < density) + 5.0 * (density == 1.0)
     X[:, 6] = X[0, 6]
@@ -95,7 +95,7 @@ def test_lars_takes_what_the_paper_takes(seed, shape, density) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_lars_begins_as_scikit_learns_path_does(seed) -> None:
-    """Only the beginning: its path drifts, until its correlations do not even fall any more."""
+    """Only the beginning: its path drifts, until its correlations no longer fall."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(80, 30)), rng.normal(size=80)
     _, taken, _ = lars_path(unit(X), y - y.mean(), max_iter=10)

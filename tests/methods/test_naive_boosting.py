@@ -52,7 +52,7 @@ def paper(X, y, n_features, rounds):
     classes=st.sampled_from([2, 3]),
     density=st.sampled_from([0.3, 1.0]),
 )
-def test_it_takes_what_slow_boosting_takes(seed, classes, density) -> None:
+def test_it_selects_what_slow_boosting_selects(seed, classes, density) -> None:
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, 40)
     y[:classes] = np.arange(classes)
@@ -67,7 +67,7 @@ def test_it_takes_what_slow_boosting_takes(seed, classes, density) -> None:
 
 
 def test_the_first_stump_errs_as_little_as_scikit_learns() -> None:
-    """Its stumps look for the purest sides; the least error is the least for any threshold."""
+    """Its stumps minimise impurity; ours minimise the error, so no threshold has a smaller one."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 6))
     y = (X[:, 4] + 0.3 * rng.normal(size=60) > 0.2).astype(int)

@@ -135,7 +135,7 @@ def test_the_program_variant_does_what_the_program_does(selector, rule, seed) ->
     assert selector.fit(X, y).kept_.tolist() == by_the_program(X, y, rule, 0.2)
 
 
-# --- numbers that rounding cannot touch ----------------------------------------------------------
+# --- exact numbers -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", neighbourhood.RULES)
@@ -153,7 +153,7 @@ def test_added_and_dropped_features_leave_no_trace(rule) -> None:
         wandering.drop(columns[j])
     assert np.array_equal(straight._distances(), wandering._distances())
     assert wandering.dependency().value == straight.dependency().value
-    # What is tried without being done is what it would be if done.
+    # Trying a change gives the same value as making it.
     tried = wandering.dependency(plus=columns[0], minus=columns[4])
     straight.add(columns[0])
     straight.drop(columns[4])
@@ -164,7 +164,7 @@ def test_added_and_dropped_features_leave_no_trace(rule) -> None:
     assert np.array_equal(again._distances(), straight._distances())
 
 
-def test_very_large_and_very_small_columns_are_like_any_other() -> None:
+def test_very_large_and_very_small_columns_are_handled() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 50, (40, 3)).astype(float), rng.integers(0, 2, 40)
     expected = dependency(X, y)
@@ -186,7 +186,7 @@ def test_sign_is_that_of_the_fractions(counts, times) -> None:
     assert sign(*terms) == (exact > 0) - (exact < 0)
 
 
-def test_sign_sees_a_difference_that_floats_do_not() -> None:
+def test_sign_detects_a_difference_that_floats_do_not() -> None:
     n = 20_000
     one, other = np.zeros(n, np.int64), np.zeros(n, np.int64)
     # 1/a - 1/b with a b near 4e8, on top of sums near 1e8: a relative difference of 1e-17.
@@ -197,7 +197,7 @@ def test_sign_sees_a_difference_that_floats_do_not() -> None:
     assert float(neighbourhood.mean_share(one)) == float(neighbourhood.mean_share(other))
 
 
-def test_lambda_is_the_number_as_it_is_written() -> None:
+def test_lambda_is_the_exact_decimal() -> None:
     # D = 1 and dep = 19/20: in floats 1 - 0.95 is above 0.05, mathematically it is 0.05.
     selector = OFSDensityRule(0.05)
     full, less = np.zeros(20, np.int64), np.zeros(20, np.int64)
@@ -287,7 +287,7 @@ def test_a_feature_that_does_harm_is_dropped_with_the_numbers() -> None:
     )
 
 
-def test_a_hair_below_the_gate_is_said_with_all_digits() -> None:
+def test_a_value_just_below_the_gate_is_shown_with_all_digits() -> None:
     n = 6_000
     full, shares = np.zeros(n, np.int64), np.zeros(n, np.int64)
     full[1] = n
@@ -344,7 +344,7 @@ def test_the_numbers_in_the_log_are_those_of_the_sets(selector, seed) -> None:
 
 
 @pytest.mark.parametrize("selector", [OFSA3M(), OFSDensity()])
-def test_what_cannot_be_done_is_said_in_one_sentence(selector) -> None:
+def test_invalid_input_gives_one_sentence(selector) -> None:
     name = type(selector).__name__
     with pytest.raises(tamis.TamisError, match="needs classes, but the target is a number"):
         selector.fit(np.eye(4), [0.5, 1.2, 0.1, 2.2])
@@ -364,7 +364,7 @@ def test_what_cannot_be_done_is_said_in_one_sentence(selector) -> None:
             type(selector)(**wrong).fit(np.eye(4), [0, 1, 0, 1])
 
 
-def test_more_features_than_distances_can_hold_are_refused(monkeypatch) -> None:
+def test_too_many_kept_features_for_the_distances_are_refused(monkeypatch) -> None:
     monkeypatch.setattr(neighbourhood, "MOST_FEATURES", 1)
     with pytest.raises(tamis.TamisError, match="at most 1 features can be kept"):
         dependency(np.arange(12.0).reshape(6, 2) % 5, [0, 0, 0, 1, 1, 1])

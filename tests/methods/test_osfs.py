@@ -44,7 +44,7 @@ def g_squared_test(X, y, alpha, unreliable="independent"):
 
 
 def fisher_z_test(X, y, alpha):
-    """Independence by what least squares leaves."""
+    """Independence by the residuals of least squares."""
 
     def left_over(column, given):
         design = np.column_stack([np.ones(len(y)), X[:, list(given)]])
@@ -100,7 +100,7 @@ SLOW = {OSFS: osfs, FastOSFS: fast_osfs}
 
 
 def mixtures(seed, n, levels=None):
-    """Columns that know of the class directly, through others, or not at all."""
+    """Columns that depend on the class directly, through others, or not at all."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     if levels is None:
@@ -174,7 +174,7 @@ def test_of_copies_osfs_keeps_the_newest_and_fast_osfs_the_oldest(measure):
     assert FastOSFS(measure).fit(X, y).kept_.tolist() == [0]
 
 
-def test_the_program_asks_more_and_keeps_the_same():
+def test_the_program_makes_more_tests_and_keeps_the_same():
     X, y = mixtures(3, 400, levels=3)
     paper, program = (kind(GSquared()).fit(X, y) for kind in (FastOSFS, ProgramFastOSFS))
     assert paper.kept_.tolist() == program.kept_.tolist()

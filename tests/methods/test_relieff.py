@@ -76,7 +76,7 @@ def test_weights_are_those_of_the_paper(seed, rows, density, kind, k, values) ->
         assert np.all(np.diff(found.log_.relevances_of(np.arange(12))[top]) <= 0)
 
 
-def test_equal_weights_go_by_arrival_and_fewer_features_are_the_first_of_more() -> None:
+def test_equal_weights_are_ordered_by_arrival_and_fewer_features_are_a_prefix_of_more() -> None:
     X, y = troubled(3, 40, 1.0, "numbers")
     all_ = ReliefF(12).fit(X, y).ranking_.tolist()
     assert all_.index(5) == all_.index(1) + 1  # copies
@@ -137,12 +137,12 @@ def test_sentences_carry_the_numbers() -> None:
     )
 
 
-def test_numbers_to_predict_are_refused() -> None:
+def test_regression_targets_are_refused() -> None:
     with pytest.raises(InputError, match="ReliefF needs classes, and y holds real numbers"):
         ReliefF().fit(np.eye(6), np.linspace(0, 1, 6))
 
 
-def test_too_many_rows_are_refused_before_memory_is_taken(monkeypatch) -> None:
+def test_too_many_rows_are_refused_before_memory_is_allocated(monkeypatch) -> None:
     monkeypatch.setattr(relieff, "MOST_DISTANCES", 1_000)
     X, y = troubled(0, 40, 1.0, "numbers")
     with pytest.raises(InputError) as error:

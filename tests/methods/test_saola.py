@@ -94,7 +94,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_continuous_data(seed, density) -> No
     assert found.kept_.tolist() == algorithm_1(r[-1, :-1], r, gate)
 
 
-def test_a_feature_evicted_by_one_that_falls_later_stays_out() -> None:
+def test_a_feature_evicted_by_one_that_is_dropped_later_stays_out() -> None:
     # Relevance: old < new < strong; new is a near copy of old, strong of new.
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 200)
@@ -248,7 +248,7 @@ def test_the_level_can_be_searched_over() -> None:
         FisherZ().set_params(alpha=2)
 
 
-def test_words_without_an_order_are_refused_where_numbers_are_needed() -> None:
+def test_text_is_refused_where_numbers_are_needed() -> None:
     import pandas as pd
 
     rng = np.random.default_rng(0)
@@ -273,7 +273,7 @@ def test_whole_numbers_that_floats_would_round_are_refused() -> None:
             SAOLA().fit(big, y)
 
 
-def test_names_given_twice_are_refused_in_one_sentence() -> None:
+def test_duplicate_names_are_refused_in_one_sentence() -> None:
     import pandas as pd
 
     with pytest.raises(tamis.TamisError, match="two columns have the same name"):
@@ -298,7 +298,7 @@ def test_the_unit_of_the_numbers_does_not_matter(unit) -> None:
     assert [found.log_.why(j) for j in range(8)] == [expected.log_.why(j) for j in range(8)]
 
 
-def test_numbers_whose_squares_cannot_be_held_are_refused() -> None:
+def test_numbers_whose_squares_overflow_are_refused() -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     X[7, 1] = 1e160
     with pytest.raises(tamis.TamisError, match=r"column 'x1' holds numbers beyond 1e\+70"):

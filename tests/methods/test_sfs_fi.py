@@ -92,7 +92,7 @@ def test_it_keeps_what_algorithm_1_keeps_on_numbers(seed, classes, gain) -> None
     assert SFSFI(measure, gain=gain).fit(X, y).kept_.tolist() == expected
 
 
-# --- what it is for -------------------------------------------------------------------------------
+# --- interacting features -------------------------------------------------------------------------
 
 
 def xor_among_noise(seed: int, n: int = 300, noise: int = 30):
@@ -113,7 +113,7 @@ def test_it_keeps_both_sides_of_xor_where_saola_cannot() -> None:
     assert found >= 18
 
 
-def test_with_one_side_there_the_significant_gain_keeps_the_other_and_not_the_noise() -> None:
+def test_with_one_side_kept_the_significant_gain_keeps_the_other_and_not_the_noise() -> None:
     for seed in range(10):
         X, y, pair = xor_among_noise(seed)
         X = X[:, [min(pair), *(j for j in range(X.shape[1]) if j != min(pair))]]
@@ -124,7 +124,7 @@ def test_with_one_side_there_the_significant_gain_keeps_the_other_and_not_the_no
 
 
 def monk_1(rows: str) -> tuple[np.ndarray, np.ndarray]:
-    """The class is: a1 = a2, or a5 = 1. Every row there can be, or the rows of the UCI files."""
+    """The class is: a1 = a2, or a5 = 1. All possible rows, or the rows of the UCI files."""
     if rows == "UCI":
         return matrix("monk1")
     X = np.array(list(itertools.product(*map(range, (3, 3, 2, 3, 4, 2)))))
@@ -229,7 +229,7 @@ def test_each_new_feature_is_compared_once_with_every_kept_one() -> None:
 
 
 def balanced(*factors: int) -> list[np.ndarray]:
-    """Columns that meet each combination of their levels equally often, ten times."""
+    """Columns with each combination of their levels equally often, ten times."""
     grid = np.indices(factors).reshape(len(factors), -1)
     return [np.repeat(column, 10) for column in grid]
 
@@ -295,7 +295,7 @@ def test_sentences_about_pairs_carry_the_gain_too() -> None:
     )
 
 
-def test_a_feature_without_significant_terms_stands_alone() -> None:
+def test_a_feature_without_significant_terms_is_judged_alone() -> None:
     a, b = balanced(2, 2)
     sel = SFSFI(MutualInformation(alpha=0.01), correction="significant")
     sel.fit(np.column_stack([a, b]), b)

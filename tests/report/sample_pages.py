@@ -30,7 +30,7 @@ def a_run(n_columns=40, names=None, classes=(0, 1), **options):
 
 
 def an_odd_run():
-    """A run whose names and classes try to break out."""
+    """A run whose names and classes try to inject markup."""
     names = [f"{ODD[(k + 1) % len(ODD)]} {k}" for k in range(40)]  # feature 9 is kept
     run = a_run(names=names, classes=ODD[:2], measure="mutual_information")
     run.command = "tamis `rm -rf`\n# a heading </script>"

@@ -38,7 +38,7 @@ def wait_for_a_listener(live):
 
 
 def event(answer):
-    """The next event that is not a remark: its name and data."""
+    """Return the name and data of the next event that is not a comment."""
     name = None
     while line := answer.fp.readline().decode():
         if line.startswith("event: "):
@@ -62,15 +62,15 @@ def test_the_page_is_served_locally_under_a_secret_path(live):
         assert connection.getresponse().status == 404
 
 
-def test_another_name_for_this_machine_is_refused(live):
+def test_another_host_name_is_refused(live):
     assert ask(live, host="evil.example").status == 404
 
 
 def test_no_page_is_rendered_without_a_viewer(live):
-    live.offer(lambda: pytest.fail("made a page for nobody"))
+    live.offer(lambda: pytest.fail("rendered a page without a viewer"))
 
 
-def test_who_looks_gets_the_news_and_the_end(monkeypatch):
+def test_a_viewer_gets_updates_and_the_end(monkeypatch):
     with LivePage("a run") as live:
         answer = ask(live, "events")
         assert event(answer)[1]["summary"] == "The run has begun; news will come."
@@ -79,14 +79,14 @@ def test_who_looks_gets_the_news_and_the_end(monkeypatch):
         assert name == "page"
         assert page["summary"].startswith("saola kept ")
         monkeypatch.setattr(module, "EVERY", 3600.0)
-        live.offer(lambda: pytest.fail("too soon for another page"))
+        live.offer(lambda: pytest.fail("too early for another page"))
         assert "saola kept" in ask(live).read().decode()
     assert event(answer) == ("end", {})
 
 
-def test_who_begins_to_listen_late_misses_nothing(live):
-    live.show(Page("a run", "shown before anybody listened", []))
-    assert event(ask(live, "events"))[1]["summary"] == "shown before anybody listened"
+def test_a_late_listener_misses_nothing(live):
+    live.show(Page("a run", "shown before anyone listened", []))
+    assert event(ask(live, "events"))[1]["summary"] == "shown before anyone listened"
     live._ended = True  # as in close(), when a browser comes back at that very moment
     answer = ask(live, "events")
     assert [event(answer)[0], event(answer)[0]] == ["page", "end"]
@@ -104,7 +104,7 @@ def test_closing_the_page_disturbs_nothing(live):
     assert ask(live).status == 200
 
 
-def test_a_run_can_be_watched_and_the_answer_is_the_same():
+def test_watching_a_run_does_not_change_its_result():
     source = SparseStream(n_rows=500, n_columns=60_000)
     seen = []
     measure = tamis.MutualInformation(alpha=1e-6)

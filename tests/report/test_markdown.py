@@ -65,7 +65,7 @@ def test_a_curve_is_described_by_its_start_and_end():
     assert (rows[0], rows[-1]) == ("0", "400")
 
 
-def test_nothing_kept_is_said():
+def test_an_empty_kept_set_is_reported():
     rng = np.random.default_rng(0)
     run = select(rng.normal(size=(50, 3)), "saola", np.arange(50) % 2)
     assert run.kept_rows() == []
@@ -115,7 +115,7 @@ def test_a_cell_is_text(raw, safe):
     ("raw", "safe"),
     [("plain", "`plain`"), ("a`b", "`` a`b ``"), ("``", "``` `` ```"), ("a\nb", "`a b`")],
 )
-def test_code_has_more_backticks_around_than_inside(raw, safe):
+def test_code_is_quoted_with_more_backticks_than_it_contains(raw, safe):
     assert code(raw) == safe
 
 

@@ -160,7 +160,7 @@ def test_a_model_shows_error_churn_and_kept_features(tmp_path, classes):
 def test_a_page_of_many_features_that_reached_the_rule_is_small():
     source = SparseStream(n_rows=200, n_columns=60_000)
     run = tamis.select(source, tamis.SAOLA(tamis.MutualInformation(threshold=0.0)))
-    assert run.log.n_events > 10_000  # threshold 0 lets nearly everything meet the rule
+    assert run.log.n_events > 10_000  # with threshold 0 nearly everything reaches the rule
     html = as_html(page_of_run(run, "run"))
     assert len(html.encode()) < 500_000
 

@@ -112,7 +112,7 @@ def test_dense_columns_come_back(tmp_path, values, width):
     st.integers(1, 4),
 )
 def test_any_numbers_come_back(tmp_path_factory, columns, width):
-    """Ones, then float32, then float64: the file is widened as it must be, to the last bit."""
+    """Ones, then float32, then float64: the file is widened as needed, and stays exact."""
     dense = np.array(columns).reshape(-1, 3).T
     folder = tmp_path_factory.mktemp("any")
     matrix = sp.csc_matrix(dense)
@@ -339,7 +339,7 @@ def test_verify_finds_one_changed_byte(tmp_path, name):
         store.verify()
 
 
-def test_wrong_requests(tmp_path):
+def test_invalid_requests(tmp_path):
     matrix = random_csc(np.random.default_rng(0))
     store = write(tmp_path / "a.cols", matrix)
     with pytest.raises(ParameterError, match="width=0"):

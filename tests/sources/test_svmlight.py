@@ -257,7 +257,7 @@ def test_the_base_is_found_or_given(tmp_path):
         (b"1 1:1 # 0:1", 1),
     ],
 )
-def test_index_zero_is_seen_at_a_glance(tmp_path, line, base):
+def test_index_zero_is_detected_quickly(tmp_path, line, base):
     """The quick check only skips chunks that cannot contain a 0: both agree."""
     text = b"1 7:1\n" * 5 + line + b"\n" + b"1 7:1\n" * 5
     for chunk in (1, 10, 1000):
@@ -370,7 +370,7 @@ def test_progress_ends_at_the_size_of_the_file(tmp_path):
     assert all(total == size and 0 <= done <= size for _, done, total in calls)
 
 
-def test_a_closed_stream_of_columns_leaves_nothing_behind(tmp_path):
+def test_a_closed_stream_of_columns_leaves_no_files(tmp_path):
     path = write(tmp_path, PLAIN)
     calls = []
     source = SvmlightSource(path, memory=1_000)
@@ -385,7 +385,7 @@ def test_a_closed_stream_of_columns_leaves_nothing_behind(tmp_path):
     assert os.listdir(tmp_path) == ["data.svm"]
 
 
-@pytest.mark.skipif(not REAL, reason="the shared data are not beside the project")
+@pytest.mark.skipif(not REAL, reason="the shared data is not next to the project")
 @pytest.mark.parametrize("path", REAL, ids=lambda p: p.name)
 def test_real_files_match_scikit_learn(path):
     source = SvmlightSource(path, chunk=200_000)

@@ -1,4 +1,4 @@
-"""Generated streams: the same for every width, with an answer that is found, in little memory."""
+"""Generated streams: the same for every width, with planted features, in little memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N = 2 * LOT + 900
 
 
 def whole(stream, width):
-    """Pointers, rows and values of all columns, read in blocks of `width`."""
+    """indptr, indices and data of all columns, read in blocks of `width`."""
     blocks = list(stream.columns(width))
     assert [b.first for b in blocks] == np.cumsum([0] + [b.width for b in blocks[:-1]]).tolist()
     lengths = np.concatenate([np.diff(b.values.indptr) for b in blocks])
@@ -76,14 +76,14 @@ def test_copies_are_a_half_of_their_feature_and_come_after_it():
 
 
 @pytest.mark.parametrize(("n_columns", "informative"), [(4, 1), (40, 10), (41, 10), (1000, 250)])
-def test_small_streams_have_room_for_all_that_is_planted(n_columns, informative):
+def test_small_streams_contain_all_planted_features(n_columns, informative):
     stream = SparseStream(n_rows=40, n_columns=n_columns, informative=informative)
     indices = [*stream.planted.tolist(), *stream.copies.tolist()]
     assert max(indices) < n_columns
     assert len(set(indices)) == 2 * informative
 
 
-def test_what_is_planted_is_found_and_copies_are_redundant():
+def test_planted_features_are_found_and_copies_are_redundant():
     stream = SparseStream(n_columns=20_000)
     run = select(stream, SAOLA(MutualInformation(alpha=0.01 / stream.n_columns)))
     assert run.log.replay() == stream.planted.tolist()
@@ -142,7 +142,7 @@ print(after - before, len(result.log))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss has another unit")
-def test_memory_grows_by_the_log_alone():
+def test_memory_grows_only_by_the_log():
     done = subprocess.run(
         [sys.executable, "-c", GROWTH], capture_output=True, text=True, check=True
     )

@@ -181,7 +181,7 @@ def test_a_truncated_file_is_one_sentence(tmp_path, suffix, kept):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
-def test_bytes_turned_over_in_the_middle_never_end_in_a_traceback(tmp_path, suffix):
+def test_flipped_bytes_never_cause_a_traceback(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     by_pandas(frame(500), path)
     whole, rng = path.read_bytes(), np.random.default_rng(0)
