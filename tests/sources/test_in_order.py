@@ -12,12 +12,12 @@ from tamis.sources.text_files import in_order
 from waiting import PATIENCE
 
 
-def test_a_generator_that_another_thread_reads_is_left_to_it(monkeypatch):
-    reading, go_on = threading.Event(), threading.Event()
+def test_a_generator_read_by_another_thread_is_not_closed(monkeypatch):
+    reading, proceed = threading.Event(), threading.Event()
     threads = []
 
     class Interrupted(ThreadPoolExecutor):
-        """Ctrl-C comes while a thread starts, and nobody waits for that thread."""
+        """Ctrl-C arrives while a thread starts, and nothing waits for that thread."""
 
         def submit(self, call, *args):
             threads.append(threading.Thread(target=call, args=args))
@@ -27,7 +27,7 @@ def test_a_generator_that_another_thread_reads_is_left_to_it(monkeypatch):
 
     def items():
         reading.set()
-        go_on.wait(PATIENCE)
+        proceed.wait(PATIENCE)
         yield 1
         yield 2
 
@@ -35,7 +35,7 @@ def test_a_generator_that_another_thread_reads_is_left_to_it(monkeypatch):
     given = items()
     with pytest.raises(KeyboardInterrupt):  # and not: generator already executing
         next(in_order(given, str))
-    go_on.set()
+    proceed.set()
     threads[0].join()
     assert next(given) == 2
 
