@@ -31,11 +31,11 @@ def is_mirror(path: Path) -> bool:
 
 
 def test_no_name_occurs_twice() -> None:
-    places = defaultdict(list)
+    paths = defaultdict(list)
     for path in modules():
         if not is_mirror(path):
-            places[path.stem].append(str(path.relative_to(ROOT)))
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+            paths[path.stem].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in paths.items() if len(found) > 1} == {}
 
 
 def test_no_name_occurs_twice_in_a_kind_of_mirror() -> None:

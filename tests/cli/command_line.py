@@ -34,9 +34,9 @@ class CommandLine:
     def __init__(self, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self._capsys, self._patch = capsys, patch
 
-    def __call__(self, *words: object) -> Outcome:
+    def __call__(self, *arguments: object) -> Outcome:
         self._capsys.readouterr()
-        self._patch.setattr(sys, "argv", ["tamis", *map(str, words)])
+        self._patch.setattr(sys, "argv", ["tamis", *map(str, arguments)])
         code = 0
         try:
             main.run()

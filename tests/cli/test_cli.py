@@ -82,10 +82,10 @@ def test_every_format_gives_the_same_features(tamis, svm, tmp_path):
     np.save("m.y.npy", y)
     assert tamis("convert", "t.svm", "store").code == 0
     shutil.copy(svm, "rows.txt")
-    for k, words in enumerate(
+    for k, arguments in enumerate(
         [["t.svm"], ["z.svm.gz"], ["m.npz"], ["store"], ["rows.txt", "--format", "svmlight"]]
     ):
-        assert tamis("select", *words, "--out", f"run{k}").code == 0
+        assert tamis("select", *arguments, "--out", f"run{k}").code == 0
         features = [row["feature"] for row in kept(tmp_path / f"run{k}")]
         assert features == ["2", "19"]
 
@@ -206,9 +206,9 @@ def test_the_help_of_every_command_shows_examples(tamis, command):
     assert "\\b" not in done.out
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
-def test_help_lists_every_command_and_a_first_run(tamis, words):
-    done = tamis(*words)
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_every_command_and_a_first_run(tamis, arguments):
+    done = tamis(*arguments)
     assert done.code == 0
     assert all(f"\n  {command} " in done.out for command in COMMANDS)
     assert "\n    tamis select data.svm --method saola --out run/\n" in done.out

@@ -64,7 +64,7 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         ((), "give data to compare on, as in --data a.svm b.svm"),
         (("no.svm",), None),
@@ -79,12 +79,12 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
         (("broken.svm",), None),
     ],
 )  # fmt: skip
-def test_invalid_commands_give_one_sentence(tamis, files, words, sentence) -> None:
+def test_invalid_commands_give_one_sentence(tamis, files, arguments, sentence) -> None:
     (files / "broken.svm").write_text("1 1:0.5\n0 1:zero\n")
-    message = tamis("compare", *words, "--methods", "saola", "--out", "results").one_sentence()
+    message = tamis("compare", *arguments, "--methods", "saola", "--out", "results").one_sentence()
     if sentence is None:  # the readers' own words
-        assert message.startswith(words[0])
-        assert ("line 2" in message) == (words[0] == "broken.svm")
+        assert message.startswith(arguments[0])
+        assert ("line 2" in message) == (arguments[0] == "broken.svm")
     else:
         assert message == sentence
     assert not (files / "results").exists()
@@ -105,8 +105,8 @@ def test_warnings_of_methods_are_printed(tamis, tmp_path) -> None:
 
 
 def test_a_class_that_cannot_be_imported_explains_how_to_install_it(tamis, files) -> None:
-    words = ("compare", "low.svm", "--methods", "my_lab:Mine", "--out", "results")
-    assert tamis(*words).one_sentence() == (
+    arguments = ("compare", "low.svm", "--methods", "my_lab:Mine", "--out", "results")
+    assert tamis(*arguments).one_sentence() == (
         "there is no selector my_lab:Mine to import (No module named 'my_lab'); install its "
         "package, or name the folder that holds it in the environment variable PYTHONPATH"
     )

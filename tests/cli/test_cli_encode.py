@@ -24,11 +24,11 @@ def patients(tmp_path):
 
 def test_encode_and_missing(tamis, patients, tmp_path):
     out = tmp_path / "run"
-    words = ("select", patients, "--target", "sick", "--out", out)
-    refused = tamis(*words).one_sentence()
+    arguments = ("select", patients, "--target", "sick", "--out", out)
+    refused = tamis(*arguments).one_sentence()
     assert "NaN" in refused
     assert "'age'" in refused
-    done = tamis(*words, "--encode", "mdlp", "--missing", "category")
+    done = tamis(*arguments, "--encode", "mdlp", "--missing", "category")
     assert done.code == 0
     assert "\nencode: MDLP()\nmissing: 23 values in 1 column, a category of their own\n" in done.out
     why = tamis("why", out, "age").out
@@ -40,16 +40,16 @@ def test_encode_and_missing(tamis, patients, tmp_path):
 
 
 def test_wrong_options_are_reported(tamis, patients, tmp_path):
-    words = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
-    assert tamis(*words, "--bins", "3").one_sentence() == (
+    arguments = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
+    assert tamis(*arguments, "--bins", "3").one_sentence() == (
         "--bins is for --encode equal-width, equal-frequency or kmeans"
     )
     assert (
-        tamis(*words, "--encode", "kmeans", "--bins", "1")
+        tamis(*arguments, "--encode", "kmeans", "--bins", "1")
         .one_sentence()
         .startswith("KMeansBins: bins=1 is not a whole number at least 2")
     )
-    assert "cannot be a category" in tamis(*words, "--missing", "category").one_sentence()
+    assert "cannot be a category" in tamis(*arguments, "--missing", "category").one_sentence()
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ def everything(folder):
 def refused(tamis, tmp_path):
     """Run a command that must fail, and return its message."""
 
-    def run(*words):
+    def run(*arguments):
         before = everything(tmp_path)
-        sentence = tamis(*words).one_sentence()
+        sentence = tamis(*arguments).one_sentence()
         assert everything(tmp_path) == before
         return sentence
 

@@ -148,7 +148,7 @@ def test_json_is_for_programs(tamis, data):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["-k", "few"], "-k few is not a whole number and not auto"),
         (["--method", "pet", "--gamma", "1"], "pet has no parameter 'gamma'; it has "),
@@ -160,12 +160,12 @@ def test_json_is_for_programs(tamis, data):
         (["--param", "colour=3"], "sofs has no parameter 'colour'; it has "),
     ],
 )
-def test_invalid_commands_give_one_sentence(tamis, data, words, message):
-    assert tamis("learn", "train.svm", *words).one_sentence().startswith(message)
+def test_invalid_commands_give_one_sentence(tamis, data, arguments, message):
+    assert tamis("learn", "train.svm", *arguments).one_sentence().startswith(message)
 
 
 def test_several_files_passes_and_settings(tamis, data):
-    words = [
+    arguments = [
         "--passes",
         "2",
         "--shuffle",
@@ -176,7 +176,7 @@ def test_several_files_passes_and_settings(tamis, data):
         "--n-bits",
         "10",
     ]
-    done = tamis("learn", "train.svm", "test.svm", *words, "--param", "multiclass=uniform",
+    done = tamis("learn", "train.svm", "test.svm", *arguments, "--param", "multiclass=uniform",
                  "--method", "arow", "--gamma", "0.5", "--json", "--out", "m")  # fmt: skip
     assert json.loads(done.out)["rows"] == 1200
     record = library.open_model("m").record
@@ -205,10 +205,10 @@ def test_standard_input_is_learned_from_and_predicted(data):
 
 def test_ctrl_c_shows_how_to_resume(data):
     make(data / "long.svm", 3000)
-    words = [sys.executable, "-m", "tamis", "learn", "long.svm", "--passes", "100000", "--shuffle",
-             "100", "--checkpoint", "0.01", "--out", "m"]  # fmt: skip
+    command = [sys.executable, "-m", "tamis", "learn", "long.svm", "--passes", "100000",
+               "--shuffle", "100", "--checkpoint", "0.01", "--out", "m"]  # fmt: skip
     program = subprocess.Popen(
-        words, cwd=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     wait_until((data / "m.checkpoint").exists, program)
     program.send_signal(signal.SIGINT)

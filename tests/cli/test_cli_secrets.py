@@ -71,7 +71,7 @@ def test_learning_resumes_with_the_address_on_the_command_line(
         written.append(path.read_bytes())
 
     monkeypatch.setattr(learning, "write_checkpoint", write)
-    words = (
+    arguments = (
         "learn",
         address,
         "-k",
@@ -81,8 +81,8 @@ def test_learning_resumes_with_the_address_on_the_command_line(
         "--query",
         "password=" + SECRET,
     )
-    assert "no option 'query'" in tamis(*words, "--out", "model").one_sentence()
-    outputs = [tamis(*words[:-2], "--out", "model")]
+    assert "no option 'query'" in tamis(*arguments, "--out", "model").one_sentence()
+    outputs = [tamis(*arguments[:-2], "--out", "model")]
     assert written
     assert not any(SECRET.encode() in content for content in written)
     assert outputs[0].code == 0, outputs
@@ -114,8 +114,8 @@ def test_failures_are_reported_without_the_password(tamis, tmp_path, data):
     commands = [("select", data, "--out", "out"), ("feed", "run", data)]
     if data in (BAD[0], BAD[6]):
         commands += [("info", data), ("learn", data), ("compare", data, "--methods", "saola")]
-    for words in commands:
-        assert SECRET not in tamis(*words).one_sentence()
+    for arguments in commands:
+        assert SECRET not in tamis(*arguments).one_sentence()
     is_nowhere(tmp_path)
 
 

@@ -33,9 +33,9 @@ def big(tmp_path_factory):
     return folder / "big.svm"
 
 
-def start(folder, *words):
+def start(folder, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "tamis", *map(str, words)],
+        [sys.executable, "-m", "tamis", *map(str, arguments)],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

@@ -34,8 +34,8 @@ main.run()
 """
 
 
-def kill(folder, when, *words):
-    command = [sys.executable, "-c", KILLED, when, *words]
+def kill(folder, when, *arguments):
+    command = [sys.executable, "-c", KILLED, when, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done
 

@@ -24,10 +24,10 @@ def unnamed(name: str, there: str) -> str:
 def error_of(tamis, tmp_path):
     """Return a function that runs a failing command and returns its message."""
 
-    def refused(command: str, *words: object) -> str:
+    def refused(command: str, *arguments: object) -> str:
         before = sorted(os.listdir(tmp_path))
         out = ("--out", "r") if command == "select" else ()
-        sentence = tamis(command, *words, *out).one_sentence()
+        sentence = tamis(command, *arguments, *out).one_sentence()
         assert sorted(os.listdir(tmp_path)) == before
         return sentence
 
@@ -66,28 +66,30 @@ def test_other_tables(error_of, table, tmp_path):
     with sqlite3.connect("t.sqlite") as connection:
         table.to_sql("t", connection, index=False)
     connection.close()
-    words = error_of("select", "t.sqlite", "--query", "select a, y from t")
-    assert words == unnamed("t.sqlite", "'a', 'y'")
+    arguments = error_of("select", "t.sqlite", "--query", "select a, y from t")
+    assert arguments == unnamed("t.sqlite", "'a', 'y'")
     os.mkdir("days")
     table.to_parquet("days/1.parquet", index=False)
-    words = error_of("select", "days", "--key", "id")
-    assert words == unnamed("days", "'a', 'y'")
+    arguments = error_of("select", "days", "--key", "id")
+    assert arguments == unnamed("days", "'a', 'y'")
     table.assign(feature=["p", "q"] * 10).to_parquet("l.parquet", index=False)
-    words = error_of("select", "l.parquet", "--long", "id,feature,a")
-    assert words == unnamed("l.parquet", "'id', 'a', 'y', 'feature'")
-    table.assign(words=[["p", "q"]] * 20).to_parquet("w.parquet", index=False)
-    words = error_of("select", "w.parquet", "--tokens", "words")
-    assert words == unnamed("w.parquet", "'id', 'a', 'y', 'words'")
+    arguments = error_of("select", "l.parquet", "--long", "id,feature,a")
+    assert arguments == unnamed("l.parquet", "'id', 'a', 'y', 'feature'")
+    table.assign(arguments=[["p", "q"]] * 20).to_parquet("w.parquet", index=False)
+    arguments = error_of("select", "w.parquet", "--tokens", "arguments")
+    assert arguments == unnamed("w.parquet", "'id', 'a', 'y', 'words'")
 
 
 def test_cells_are_not_converted_first(error_of):
     pytest.importorskip("h5py")
     for layer in ((), ("--layer", "rows")):
-        words = error_of("select", ANNDATA, *layer)
-        assert words.startswith(f"{ANNDATA} has no target; name a column of obs with --target, in ")
-        assert words.endswith(
+        arguments = error_of("select", ANNDATA, *layer)
+        assert arguments.startswith(
+            f"{ANNDATA} has no target; name a column of obs with --target, in "
+        )
+        assert arguments.endswith(
             "; obs has 'type', 'batch', 'dose', 'alive', 'day' and 1 more, the last 'gaps'"
-        ), words
+        ), arguments
 
 
 def test_matrices_and_stores(error_of, tamis):
@@ -100,8 +102,8 @@ def test_matrices_and_stores(error_of, tamis):
         )
     for store in ("m.cols", "m.rows"):
         assert tamis("convert", "m.npz", store, "--quiet").code == 0
-        words = error_of("select", store)
-        assert words == f"{store} has no target; convert it again from data that has one"
+        arguments = error_of("select", store)
+        assert arguments == f"{store} has no target; convert it again from data that has one"
 
 
 def test_genotypes_without_a_phenotype(error_of):

@@ -87,8 +87,8 @@ def test_a_custom_batch_method(tamis, days, kind):
     ],
 )
 def test_invalid_methods_are_reported_in_one_sentence(tamis, days, method, message):
-    words = tamis("select", "all.parquet", "--target", "y", "--method", method, "--out", "run")
-    assert words.one_sentence().startswith(message)
+    arguments = tamis("select", "all.parquet", "--target", "y", "--method", method, "--out", "run")
+    assert arguments.one_sentence().startswith(message)
     assert not Path("run").exists()
 
 

@@ -26,8 +26,8 @@ ODD = [
 REASONS = {
     "weak": Reason(Verdict.IRRELEVANT, "{name} is weak: {relevance} is not above {level}"),
     "kept": Reason(Verdict.KEPT, "{name} is kept with {relevance} and p={p}"),
-    "copy": Reason(Verdict.REDUNDANT, "{name} says what {because} say ({value} of {level})"),
-    "gone": Reason(Verdict.EVICTED, "{name} went when {because} came, {gain} better"),
+    "copy": Reason(Verdict.REDUNDANT, "{name} repeats {because} ({value} of {level})"),
+    "gone": Reason(Verdict.EVICTED, "{name} was displaced by {because}, {gain} better"),
 }
 
 

@@ -173,7 +173,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     with pytest.raises(Stopped):
         learn(data, tamis.PET(9), out=tmp_path / "m", hooks=stopping(2), **settings)
     place = tmp_path / "m.checkpoint"
-    mend = "; give the same command to resume, or remove it to start again"
+    remedy = "; give the same command to resume, or remove it to start again"
     for learner, more, message in (
         (tamis.PET(9, eta=0.3), {}, "eta was 0.2 and is 0.3 now"),
         (tamis.SOFS(9), {}, 'method was "PET" and is "SOFS" now'),
@@ -182,7 +182,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     ):
         with pytest.raises(SourceError) as error:
             learn(data, learner, out=tmp_path / "m", **settings, **more)
-        assert str(error.value) == f"{place} belongs to another run: {message}{mend}"
+        assert str(error.value) == f"{place} belongs to another run: {message}{remedy}"
     with pytest.raises(SourceError, match=r"add --checkpoint \(checkpoint=\) to resume it"):
         learn(data, tamis.PET(9), out=tmp_path / "m", chunk=4000)
     lines = data.read_text()

@@ -273,9 +273,9 @@ def fed_state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_flipped_bit_anywhere_is_detected_or_harmless(tmp_path, fed_state, part):
     data = (fed_state / STATE).read_bytes()
     rng = random.Random(part)
-    places = [*range(25 * part, 25 * part + 25), *rng.sample(range(len(data)), 60)]
+    positions = [*range(25 * part, 25 * part + 25), *rng.sample(range(len(data)), 60)]
     noticed = 0
-    for place in places:  # all of the header, and some of everything else
+    for place in positions:  # all of the header, and some of everything else
         folder = tmp_path / str(place)
         shutil.copytree(fed_state, folder)
         bit = 1 << rng.randrange(8)

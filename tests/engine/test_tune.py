@@ -21,7 +21,7 @@ def stream(rows=300, columns=30, classes=2, seed=0):
 
 
 def recent_mistakes(learner, X, y):
-    """Mistakes on rows 129 to 300, say: those after the largest power of two up to half."""
+    """Return the mistakes after the largest power of two up to half of the rows (129 to 300)."""
     p = 1 << (len(y) // 2).bit_length() - 1
     model = learner.partial_fit(X[:p], y[:p], np.unique(y))
     before = model.work_["mistakes"]

@@ -56,7 +56,7 @@ def test_a_level_applies_to_the_measure_that_the_data_needs():
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("text", "sentence"),
     [
         ("", "give one method at least"),
         ("saola,saola", "the method saola is given twice"),
@@ -73,9 +73,9 @@ def test_a_level_applies_to_the_measure_that_the_data_needs():
         ("saola:bound=max:x", "'x' is not of the form name=value"),
     ],
 )
-def test_text_that_does_not_name_a_method(words, sentence):
+def test_text_that_does_not_name_a_method(text, sentence):
     with pytest.raises(ParameterError, match=sentence):
-        parse_methods(words)
+        parse_methods(text)
 
 
 def test_selectors_that_workers_cannot_make():

@@ -60,12 +60,12 @@ def dep(X: np.ndarray, y: np.ndarray, features: list[int], rule: str) -> Fractio
     return total / len(y)
 
 
-def pruning_order(seed: int | None, newcomer: int, features: list[int]) -> list[int]:
+def pruning_order(seed: int | None, new_feature: int, features: list[int]) -> list[int]:
     if seed is None:
         return sorted(features)
 
     def draw(f: int) -> bytes:
-        return hashlib.blake2b(f"{seed} {newcomer} {f}".encode(), digest_size=8).digest()
+        return hashlib.blake2b(f"{seed} {new_feature} {f}".encode(), digest_size=8).digest()
 
     return sorted(features, key=draw)
 

@@ -73,23 +73,23 @@ def resident():
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 
 n_columns = int(sys.argv[1])
-places = np.sort(np.array([5, n_columns // 2, n_columns - 1]))
-block = RowBlock(0, None, Compressed(np.array([0, 3]), places, np.ones(3)), np.array([1]))
+indices = np.sort(np.array([5, n_columns // 2, n_columns - 1]))
+block = RowBlock(0, None, Compressed(np.array([0, 3]), indices, np.ones(3)), np.array([1]))
 warm = tamis.SOFS(3).partial_fit(
-    RowBlock(0, None, Compressed(np.array([0, 1]), places[:1], np.ones(1)), np.array([1])),
+    RowBlock(0, None, Compressed(np.array([0, 1]), indices[:1], np.ones(1)), np.array([1])),
     classes=[0, 1])
 before = resident()
 known = {"known": n_columns, "unknown": None}[sys.argv[2]]
 model = tamis.SOFS(2, n_columns=known)
 model.partial_fit(block, classes=[0, 1])
 model.partial_fit(block, classes=[0, 1])
-assert model.kept_.tolist() == places[:2].tolist(), model.kept_
+assert model.kept_.tolist() == indices[:2].tolist(), model.kept_
 assert model.predict(block).tolist() == [1]
 print(resident() - before)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to tell")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 @pytest.mark.parametrize("known", ["known", "unknown"])
 @pytest.mark.parametrize("n_columns", [200_000_000, 2**31 + 10])
 def test_columns_that_never_occur_cost_nothing(n_columns, known) -> None:
