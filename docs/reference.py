@@ -17,8 +17,8 @@ from tamis import _registry as registry
 PAGE = Path(__file__).with_name("reference.md")
 OPENING = """# Reference
 
-Every public name of `tamis`. The page is written from the docstrings by `make reference`; in
-Python, `help(tamis.SAOLA)` shows the same text with examples. Which method to take is in
+Every public name of `tamis`. `make reference` writes this page from the docstrings; in Python,
+`help(tamis.SAOLA)` shows the same text with examples. Which method to use:
 [choose a method](choose-a-method.md).
 """
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
@@ -56,8 +56,8 @@ def entries(text: str) -> Iterator[str]:
     for entry in re.split(r"\n(?=\S)", text.strip()):
         head, _, body = entry.partition("\n")
         names, _, kind = head.partition(" : ")
-        told = " ".join(body.split())
-        yield f"- `{names}`{f' ({kind})' if kind else ''}{f': {told}' if told else ''}"
+        meaning = " ".join(body.split())
+        yield f"- `{names}`{f' ({kind})' if kind else ''}{f': {meaning}' if meaning else ''}"
 
 
 def methods(kind: type) -> Iterator[str]:

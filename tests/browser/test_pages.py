@@ -104,7 +104,7 @@ def test_all_controls_can_be_reached_with_tab(look, url):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
-def test_names_that_try_to_break_out_are_shown_as_text(look, tmp_path, width, scheme):
+def test_names_with_markup_are_shown_as_text(look, tmp_path, width, scheme):
     run = an_odd_run()
     path = write_page(page_of_run(run, "run"), tmp_path / "odd.html")
     page = look(path.as_uri(), width, scheme, picture="odd")
@@ -135,7 +135,7 @@ def results(tmp_path_factory):
 
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 @pytest.mark.parametrize("kind", ["model", "results"])
-def test_models_and_comparisons_look_right_too(look, kind, request, tmp_path, width, scheme):
+def test_models_and_comparisons_look_right(look, kind, request, tmp_path, width, scheme):
     folder = request.getfixturevalue(kind)
     path = write_page(page_of_folder(folder), tmp_path / "page.html")
     page = look(path.as_uri(), width, scheme, picture=kind)
@@ -148,7 +148,7 @@ def test_models_and_comparisons_look_right_too(look, kind, request, tmp_path, wi
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_words_in_pictures_are_whole_and_apart(look, tmp_path, width):
+def test_labels_in_plots_are_complete_and_do_not_overlap(look, tmp_path, width):
     names = [
         "saola",
         "fcbf:encode=mdlp",
@@ -185,14 +185,14 @@ def test_words_in_pictures_are_whole_and_apart(look, tmp_path, width):
 
 
 def test_a_live_page_follows_the_run_until_its_end(look, run):
-    from playwright.sync_api import expect  # where it is not installed, `look` has skipped this
+    from playwright.sync_api import expect  # if it is not installed, `look` has skipped this
 
     live = LivePage("a run")
     try:
         live.show(page_of_run(run))
         page = look(live.url)
         expect(page.locator("#live")).to_have_text(re.compile("^live"))
-        # The browser may or may not listen by now: it must not matter.
+        # Whether the browser listens already must not matter.
         live.show(page_of_run(a_run(77)))
         expect(page.locator("#summary")).to_contain_text("of 77 features")
     finally:
