@@ -66,18 +66,18 @@ def test_other_tables(error_of, table, tmp_path):
     with sqlite3.connect("t.sqlite") as connection:
         table.to_sql("t", connection, index=False)
     connection.close()
-    arguments = error_of("select", "t.sqlite", "--query", "select a, y from t")
-    assert arguments == unnamed("t.sqlite", "'a', 'y'")
+    message = error_of("select", "t.sqlite", "--query", "select a, y from t")
+    assert message == unnamed("t.sqlite", "'a', 'y'")
     os.mkdir("days")
     table.to_parquet("days/1.parquet", index=False)
-    arguments = error_of("select", "days", "--key", "id")
-    assert arguments == unnamed("days", "'a', 'y'")
+    message = error_of("select", "days", "--key", "id")
+    assert message == unnamed("days", "'a', 'y'")
     table.assign(feature=["p", "q"] * 10).to_parquet("l.parquet", index=False)
-    arguments = error_of("select", "l.parquet", "--long", "id,feature,a")
-    assert arguments == unnamed("l.parquet", "'id', 'a', 'y', 'feature'")
-    table.assign(arguments=[["p", "q"]] * 20).to_parquet("w.parquet", index=False)
-    arguments = error_of("select", "w.parquet", "--tokens", "arguments")
-    assert arguments == unnamed("w.parquet", "'id', 'a', 'y', 'words'")
+    message = error_of("select", "l.parquet", "--long", "id,feature,a")
+    assert message == unnamed("l.parquet", "'id', 'a', 'y', 'feature'")
+    table.assign(words=[["p", "q"]] * 20).to_parquet("w.parquet", index=False)
+    message = error_of("select", "w.parquet", "--tokens", "words")
+    assert message == unnamed("w.parquet", "'id', 'a', 'y', 'words'")
 
 
 def test_cells_are_not_converted_first(error_of):
