@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
-from tamis.core.errors import SourceError, TamisError, need
+from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
 from tamis.sources.addresses import AddressedFile, is_address
 
@@ -29,26 +29,16 @@ _DAMAGE = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeErro
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
     """Open the file or folder and give its root group; damage becomes one sentence."""
-    try:
+    what = f"{path} cannot be read as AnnData"
+    with one_sentence(what, "fetch it or write it again", _DAMAGE):
         if os.path.isdir(path):
             zarr = need("zarr", extra="anndata", what_for="reading an AnnData .zarr folder")
             yield zarr.open_group(path, mode="r")
         else:
             h5py = need("h5py", extra="anndata", what_for="reading an AnnData .h5ad file")
-            with _bytes(path) as held, h5py.File(held, "r") as file:
+            far: Any = AddressedFile(path).open(_METADATA) if is_address(path) else None
+            with far or nullcontext(path) as held, h5py.File(held, "r") as file:
                 yield file
-    except TamisError:
-        raise
-    except _DAMAGE as error:
-        said = str(error).strip("'\".") or type(error).__name__
-        raise SourceError(
-            f"{path} cannot be read as AnnData ({said}); fetch it or write it again"
-        ) from error
-
-
-def _bytes(path: str) -> Any:
-    """Return what h5py opens: a path, or an open file at an address."""
-    return AddressedFile(path).open(_METADATA) if is_address(path) else nullcontext(path)
 
 
 def is_array(node: Any) -> bool:
@@ -63,24 +53,19 @@ class Matrix:
         self.path, self.where = path, where
         attributes = dict(node.attrs)
         kind = str(attributes.get("encoding-type", attributes.get("h5sparse_format", "array")))
-        self.layout: Literal["csr", "csc", "dense"]
-        self.stored: int | None = None
-        if is_array(node):
-            self.layout, shape = "dense", node.shape
-        elif kind[:3] in ("csr", "csc"):
-            self.layout = "csr" if kind[:3] == "csr" else "csc"
-            shape = attributes.get("shape", attributes.get("h5sparse_shape"))
-            self.stored = int(node["data"].shape[0])
-        else:
+        self.layout = "dense" if is_array(node) else kind[:3]
+        if self.layout not in ("dense", "csr", "csc"):
             raise SourceError(
                 f"{path}: {where} is of the kind {kind!r}, which is not a matrix that tamis reads; "
                 "write it as an array, CSR or CSC"
             )
-        self.dtype = node.dtype if is_array(node) else node["data"].dtype
+        values = node if is_array(node) else node["data"]
+        shape = attributes.get("shape", attributes.get("h5sparse_shape", values.shape))
+        self.stored = None if is_array(node) else int(values.shape[0])
         if len(shape) != 2:
             raise SourceError(f"{path}: {where} has shape {tuple(shape)}; a matrix has two sides")
-        if self.dtype.kind not in "biuf":
-            raise SourceError(f"{path}: {where} holds {self.dtype} values; store real numbers")
+        if values.dtype.kind not in "biuf":
+            raise SourceError(f"{path}: {where} holds {values.dtype} values; store real numbers")
         self.shape = (int(shape[0]), int(shape[1]))
 
     def bounds(self, root: Any) -> npt.NDArray[np.int64]:
@@ -97,6 +82,8 @@ class Matrix:
 
     def vectors(self, root: Any, indptr: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
         """Return compressed vectors lo to hi - 1: float64, indices sorted and not duplicated."""
+        from scipy.sparse import csr_matrix
+
         first, last = int(indptr[lo]), int(indptr[hi])
         group, across = root[self.where], self.shape[1 if self.layout == "csr" else 0]
         indices = np.asarray(group["indices"][first:last])
@@ -106,24 +93,14 @@ class Matrix:
                 f"{self.path} is damaged: {self.where}/indices leads beyond the {across} that "
                 "there are; fetch it or write it again"
             )
-        return _in_order(indptr[lo : hi + 1] - first, indices, values, across)
+        parts = (values, indices, indptr[lo : hi + 1] - first)
+        matrix = csr_matrix(parts, shape=(hi - lo, across))
+        matrix.sum_duplicates()  # many programs write unsorted indices
+        return Compressed(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
 
     def rows(self, root: Any, lo: int, hi: int) -> npt.NDArray[np.float64]:
         """Return dense rows lo to hi - 1."""
         return np.ascontiguousarray(root[self.where][lo:hi], dtype=np.float64)
-
-
-def _in_order(
-    indptr: npt.NDArray[np.int64], indices: Any, values: npt.NDArray[np.float64], across: int
-) -> Compressed:
-    """Return canonical vectors; many programs write unsorted indices."""
-    from scipy.sparse import csr_matrix
-
-    matrix = csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, across))
-    if not matrix.has_canonical_format:
-        matrix.sum_duplicates()
-        indptr, indices, values = matrix.indptr, matrix.indices, matrix.data
-    return Compressed(indptr.astype(np.int64, copy=False), indices, values)
 
 
 def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,38 +34,17 @@ from tamis.sources.text_files import TextFile
 
 
 class AnnDataSource(Source):
-    """Cells are rows and genes (`var`) are columns, called by their names in `var`.
-
-    Parameters
-    ----------
-    path : str or path
-        An .h5ad file or a .zarr folder.
-    target : str, optional
-        Name of the column of `obs` that is the target; categories come back as their values.
-    layer : str, optional
-        Name of the layer to read; "raw" is the matrix kept aside as `raw`. By default `X`.
-    memory : int
-        Bytes that turning rows into columns may use; more is turned on disk, beside the file.
-
-    Notes
-    -----
-    Missing values (NaN) stay NaN. Unsorted and duplicate indices are sorted and summed, block by
-    block.
-    """
+    """Cells are rows and genes (`var`) are columns, called by their names in `var`."""
 
     format: ClassVar[str] = "anndata"
 
     path: str
+    n_rows: int = 0
+    n_columns: int = 0
+    stored: int | None = None
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        target: str | None = None,
-        layer: str | None = None,
-        *,
-        memory: int = MEMORY,
-    ) -> None:
-        self.path = as_path(path)
+    def __init__(self, path: str, target: str | None, layer: str | None, memory: int) -> None:
+        self.path = path
         self.layer, self.memory, self.target_name = layer, memory, target
         if is_address(self.path) and self.path.rstrip("/").endswith(".zarr"):
             raise SourceError(
@@ -78,31 +56,30 @@ class AnnDataSource(Source):
         self._y: npt.NDArray[Any] | None = None
         self._pointers: npt.NDArray[np.int64] | None = None
         with file.opened(self.path) as root:
-            self._matrix = _find_matrix(self.path, root, layer)
-            self._names = file.index_names(root[_var_of(self._matrix.where)])
+            self._matrix = matrix = _find_matrix(self.path, root, layer)
+            # Only `raw` has a table of its own that names the columns.
+            var = matrix.where.removesuffix("X") + "var" if matrix.where[:3] == "raw" else "var"
+            self._names = file.index_names(root[var])
             if target is not None:
-                self._y = self._find_target(root, target)
-        if is_address(self.path) and self._matrix.layout != "csc":
+                there = file.column_names(root["obs"])
+                if target not in there:
+                    raise SourceError(
+                        f"{self.path} has no column {target!r} in obs; its columns are "
+                        f"{', '.join(there) or 'none'}"
+                    )
+                self._y = file.column(self.path, root, "obs", target)
+        (self.n_rows, self.n_columns), self.stored = matrix.shape, matrix.stored
+        if is_address(self.path) and matrix.layout != "csc":
             raise SourceError(
-                f"{self.path}: {self._matrix.where} does not lie by columns (CSC), which is all "
+                f"{self.path}: {matrix.where} does not lie by columns (CSC), which is all "
                 "that is read at an address; copy it to a file here first"
             )
         found = (self.n_rows if self._y is None else len(self._y), len(self._names))
-        if found != self._matrix.shape:
+        if found != matrix.shape:
             raise SourceError(
-                f"{self.path}: {self._matrix.where} has {self.n_rows} rows and {self.n_columns} "
+                f"{self.path}: {matrix.where} has {self.n_rows} rows and {self.n_columns} "
                 f"columns, and obs and var name {found[0]} and {found[1]}; write the file again"
             )
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows (`obs`)."""
-        return self._matrix.shape[0]
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns (`var`)."""
-        return self._matrix.shape[1]
 
     def missing_target(self) -> str | None:
         """Return how to give a target, if none was given."""
@@ -133,11 +110,6 @@ class AnnDataSource(Source):
         make = csr_matrix if m.layout == "csr" else csc_matrix
         return make((whole.data, whole.indices, whole.indptr), shape=m.shape), self._y
 
-    @property
-    def stored(self) -> int | None:
-        """Number of stored values."""
-        return self._matrix.stored
-
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
         return {"kept_by": self._matrix.layout, "matrix": self._matrix.where}
@@ -155,17 +127,7 @@ class AnnDataSource(Source):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it."""
-        how = partial(type(self), memory=self.memory)
-        return how, (from_here(self.path), self.target_name, self.layer)
-
-    def _find_target(self, root: Any, name: str) -> npt.NDArray[Any]:
-        there = file.column_names(root["obs"])
-        if name not in there:
-            raise SourceError(
-                f"{self.path} has no column {name!r} in obs; its columns are "
-                f"{', '.join(there) or 'none'}"
-            )
-        return file.column(self.path, root, "obs", name)
+        return type(self), (from_here(self.path), self.target_name, self.layer, self.memory)
 
 
 class AnnDataColumns(AnnDataSource, ColumnSource):
@@ -203,11 +165,26 @@ def open_anndata(
     *,
     memory: int = MEMORY,
 ) -> AnnDataSource:
-    """Open a matrix by columns where it is stored so (CSC), else by rows."""
-    source = AnnDataSource(path, target, layer, memory=memory)
-    if source._matrix.layout == "csc":
-        return seen_as(AnnDataColumns, source)
-    return seen_as(AnnDataRows, source)
+    """Open a matrix by columns where it is stored so (CSC), else by rows.
+
+    Parameters
+    ----------
+    path : str or path
+        An .h5ad file or a .zarr folder.
+    target : str, optional
+        Name of the column of `obs` that is the target; categories come back as their values.
+    layer : str, optional
+        Name of the layer to read; "raw" is the matrix kept aside as `raw`. By default `X`.
+    memory : int
+        Bytes that turning rows into columns may use; more is turned on disk, beside the file.
+
+    Notes
+    -----
+    Missing values (NaN) stay NaN. Unsorted and duplicate indices are sorted and summed, block by
+    block.
+    """
+    source = AnnDataSource(as_path(path), target, layer, memory)
+    return seen_as(AnnDataColumns if source._matrix.layout == "csc" else AnnDataRows, source)
 
 
 def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
@@ -223,11 +200,6 @@ def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
     if layer not in choices:
         raise SourceError(f"{path} has no layer {layer!r}; {others}")
     return file.Matrix(path, choices[layer], root[choices[layer]])
-
-
-def _var_of(where: str) -> str:
-    """Return the table that names the columns of a matrix; only `raw` has one of its own."""
-    return where.removesuffix("X") + "var" if where.startswith("raw") else "var"
 
 
 def _files(path: str) -> Iterator[str]:
