@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 
-#: Targets of some rows, if there are any, and the rows.
-Piece = tuple[npt.NDArray[Any] | None, Compressed]
+#: Targets of some rows, if there are any, and the rows: all compressed, or all arrays.
+Piece = tuple[npt.NDArray[Any] | None, Any]
 
 
 def rebatch(pieces: Iterable[Piece], size: int | None) -> Iterator[Piece]:
@@ -33,8 +33,9 @@ def rebatch(pieces: Iterable[Piece], size: int | None) -> Iterator[Piece]:
         yield join(held)
 
 
-def _cut(y: npt.NDArray[Any] | None, rows: Compressed, lo: int, hi: int) -> Piece:
-    return None if y is None else y[lo:hi], rows.part(lo, hi)
+def _cut(y: npt.NDArray[Any] | None, rows: Any, lo: int, hi: int) -> Piece:
+    part = rows.part(lo, hi) if isinstance(rows, Compressed) else rows[lo:hi]
+    return None if y is None else y[lo:hi], part
 
 
 def join(pieces: list[Piece]) -> Piece:
@@ -42,11 +43,13 @@ def join(pieces: list[Piece]) -> Piece:
     if len(pieces) == 1:
         return pieces[0]
     rows = [piece for _, piece in pieces]
+    targets = [y for y, _ in pieces if y is not None]
+    y = np.concatenate(targets) if targets else None
+    if not isinstance(rows[0], Compressed):
+        return y, np.concatenate(rows)
     lengths = np.concatenate([np.diff(piece.indptr) for piece in rows])
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     indices = np.concatenate([piece.indices for piece in rows])
     values = np.concatenate([piece.data for piece in rows])
-    targets = [y for y, _ in pieces if y is not None]
-    y = np.concatenate(targets) if targets else None
     return y, Compressed(indptr, indices, values)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -39,8 +42,6 @@ from tamis.sources.stores.row_writer import RowWriter
 Block = ColumnBlock | RowBlock
 #: Blocks of an iterator are held up to this part of the memory, then all go to disk.
 _SHARE = 4
-_COLUMNS_AMONG_ROWS = "a block of columns came among blocks of rows; give one kind"
-_ROWS_AMONG_COLUMNS = "a block of rows came among blocks of columns; give one kind"
 
 
 def open_blocks(
@@ -75,46 +76,32 @@ def open_blocks(
     (21, 50)
     """
     check("open_blocks", "memory", memory, Number(1, integer=True))
-    if not callable(blocks) and iter(blocks) is not blocks:
+    is_iterator = not callable(blocks) and iter(blocks) is blocks
+    if not callable(blocks) and not is_iterator:
         blocks = tuple(blocks)
     making = blocks() if callable(blocks) else iter(blocks)
     first = next(map(_as_block, making), None)
     if first is None:
         raise InputError("there is no block; give at least one")
-    kind = ColumnBlocks if isinstance(first, ColumnBlock) else RowBlocks
-    given = blocks
-    if making is blocks:
-        given = itertools.chain([first], map(_as_block, making))
-    return kind(given, first, y, memory, work)
+    source = (ColumnBlocks if isinstance(first, ColumnBlock) else RowBlocks)(first, y, memory, work)
+    if is_iterator:
+        source.hold(making)
+    else:
+        source.make = blocks if callable(blocks) else lambda: blocks
+    return source
 
 
 class _Blocks(Source):
-    """What both kinds share: the blocks, which can be read again and again."""
+    """What both kinds share: the blocks, which `make` gives again and again."""
 
     format: ClassVar[str] = "blocks"
+    make: Callable[[], Iterable[Any]]
 
     def __init__(
-        self,
-        blocks: Iterable[Any] | Callable[[], Iterable[Any]],
-        first: Any,
-        y: Any,
-        memory: int,
-        work: str | os.PathLike[str] | None,
+        self, first: Any, y: Any, memory: int, work: str | os.PathLike[str] | None
     ) -> None:
         self.memory, self.work, self._first = memory, work, first
-        if callable(blocks):
-            self._make = blocks
-        elif iter(blocks) is blocks:
-            self._make = self._held(iter(blocks))
-        else:
-            self._make = lambda: blocks
         self._y = None if y is None else np.asarray(y)
-        self._known: tuple[int, int] | None = None
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns, after a pass."""
-        return self._shape()[1]
 
     @property
     def layout(self) -> Literal["dense", "sparse"]:
@@ -139,49 +126,56 @@ class _Blocks(Source):
         mark = "".join(digest.hexdigest() for digest in digests)
         return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()
 
-    def _blocks(self) -> Iterator[Any]:
-        return map(_as_block, self._make())
+    def _blocks(self, making: Iterable[Any] | None = None) -> Iterator[Any]:
+        """Stream the blocks, by default from the first on, all of one kind."""
+        for block in map(_as_block, self.make() if making is None else making):
+            if not isinstance(block, type(self._first)):
+                kinds = {ColumnBlock: "columns", RowBlock: "rows"}
+                raise InputError(
+                    f"a block of {kinds[type(block)]} came among blocks of "
+                    f"{kinds[type(self._first)]}; give one kind"
+                )
+            yield block
 
-    def _shape(self) -> tuple[int, int]:
-        """Return rows and columns, after a pass."""
-        if self._known is None:
-            self._known = self._measure()
-        return self._known
-
-    def _held(self, blocks: Iterator[Block]) -> Callable[[], Iterable[Block]]:
-        """Hold what an iterator yields, to be read again: in memory, or in a store on disk."""
-        held, room = list[Block](), self.memory // _SHARE
+    def hold(self, making: Iterator[Any]) -> None:
+        """Hold what an iterator yields after the first: in memory, or in a store on disk."""
+        held, room = list[Any](), self.memory // _SHARE
+        blocks = itertools.chain([self._first], self._blocks(making))
         for block in blocks:
             held.append(block)
             room -= _bytes(block)
             if room < 0:
                 path = scratch_for(self, self.work_folder()) / "held"
-                return self._on_disk(itertools.chain(held, blocks), str(path))
-        return lambda: held
+                self.make = self._on_disk(itertools.chain(held, blocks), path)
+                return
+        self.make = lambda: held
 
-    def _measure(self) -> tuple[int, int]:
-        """Count rows and columns."""
-        raise AssertionError
-
-    def _on_disk(self, blocks: Iterator[Block], path: str) -> Callable[[], Iterable[Block]]:
+    @abstractmethod
+    def _on_disk(self, blocks: Iterator[Any], path: Path) -> Callable[[], Iterable[Any]]:
         """Write blocks to a store, and return what reads them."""
-        raise AssertionError
 
 
 class ColumnBlocks(_Blocks, ColumnSource):
     """Blocks of columns."""
+
+    _width: int | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self._first.n_rows)
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, after a pass."""
+        if self._width is None:
+            self._width = sum(block.width for block in self.columns())
+        return self._width
+
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the blocks, cut where they are wider than `width`."""
         first, start = 0, wanted.start
         for block in self._blocks():
-            if not isinstance(block, ColumnBlock):
-                raise InputError(_ROWS_AMONG_COLUMNS)
             if block.n_rows != self.n_rows:
                 raise InputError(
                     f"a block of {block.n_rows} rows came after blocks of {self.n_rows}; "
@@ -196,12 +190,9 @@ class ColumnBlocks(_Blocks, ColumnSource):
             first += block.width
             if wanted.stop is not None and first >= wanted.stop:
                 return
-        self._known = (self.n_rows, first)
+        self._width = first
 
-    def _measure(self) -> tuple[int, int]:
-        return self.n_rows, sum(block.width for block in self.columns())
-
-    def _on_disk(self, blocks: Iterator[Block], path: str) -> Callable[[], Iterable[Block]]:
+    def _on_disk(self, blocks: Iterator[Any], path: Path) -> Callable[[], Iterable[Any]]:
         if self._first.group is not None:
             raise InputError(
                 "these blocks have groups and are too many to be held in memory; give a function "
@@ -209,8 +200,6 @@ class ColumnBlocks(_Blocks, ColumnSource):
             )
         with StoreWriter(f"{path}.cols") as writer:
             for block in blocks:
-                if not isinstance(block, ColumnBlock):
-                    raise InputError(_ROWS_AMONG_COLUMNS)
                 writer.append(block.without_zeros())
             writer.commit(n_rows=self.n_rows)
         return ColumnStore(f"{path}.cols").columns
@@ -222,7 +211,12 @@ class RowBlocks(_Blocks, RowSource):
     @property
     def n_rows(self) -> int:
         """Number of rows, after a pass."""
-        return self._shape()[0]
+        return self._shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, after a pass."""
+        return self._shape[1]
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target given, or that of the blocks."""
@@ -235,45 +229,26 @@ class RowBlocks(_Blocks, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream the rows in blocks of `size`, by default as they come."""
-        (n_rows, n_columns), y, first = self._shape(), self.target(), 0
-        for values in self._row_values(size):
+        (n_rows, n_columns), y, first = self._shape, self.target(), 0
+        is_sparse = self._first.is_sparse
+        pieces = ((None, _rows_of(block, n_columns, is_sparse)) for block in self._blocks())
+        for _, values in rebatch(pieces, size):
             target = None if y is None else y[first : first + len(values)]
             yield RowBlock(first, n_columns, values, target)
             first += len(values)
             progress("reading rows", first, n_rows)
 
-    def _measure(self) -> tuple[int, int]:
+    @cached_property
+    def _shape(self) -> tuple[int, int]:
         n_rows = width = 0
         for block in self._blocks():
-            if not isinstance(block, RowBlock):
-                raise InputError(_COLUMNS_AMONG_ROWS)
             n_rows, width = n_rows + block.height, max(width, _width(block))
         return n_rows, width
 
-    def _row_values(self, size: int | None) -> Iterator[Any]:
-        """Stream the numbers in pieces of `size` rows, sparse or dense as the first block is."""
-        n_columns = self.n_columns
-        if self._first.is_sparse:
-            pieces = ((None, _compressed(block)) for block in self._blocks())
-            yield from (rows for _, rows in rebatch(pieces, size))
-            return
-        held = np.empty((0, n_columns))
-        for block in self._blocks():
-            dense = np.ascontiguousarray(_dense(block, n_columns))
-            held = np.concatenate([held, dense]) if len(held) else dense
-            step = size or len(held)
-            while step and len(held) >= step:
-                yield held[:step]
-                held = held[step:]
-        if len(held):
-            yield held
-
-    def _on_disk(self, blocks: Iterator[Block], path: str) -> Callable[[], Iterable[Block]]:
+    def _on_disk(self, blocks: Iterator[Any], path: Path) -> Callable[[], Iterable[Any]]:
         width = 0
         with RowWriter(f"{path}.rows") as writer:
             for block in blocks:
-                if not isinstance(block, RowBlock):
-                    raise InputError(_COLUMNS_AMONG_ROWS)
                 width = max(width, _width(block))
                 writer.append(block)
             writer.commit(n_columns=width)
@@ -288,8 +263,7 @@ class RowStream(RowSource):
     n_rows = n_columns = None
 
     def __init__(self, blocks: Iterable[RowBlock]) -> None:
-        self._blocks = iter(blocks)
-        self._held: list[RowBlock] = []
+        self._blocks: Iterator[RowBlock] = map(_row_block, blocks)
 
     @property
     def name(self) -> str:
@@ -306,27 +280,27 @@ class RowStream(RowSource):
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream the blocks unchanged."""
         done = 0
-        while (block := self._next()) is not None:
+        for block in self._blocks:
             yield replace(block, place=RowPlace("row", done))
             done += block.height
             wanted.progress("reading rows", done, None)
 
     def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
         """Return the labels of the first block."""
-        block = self._next()
+        block = next(self._blocks, None)
         if block is None:
             return None
-        self._held.append(block)
+        self._blocks = itertools.chain([block], self._blocks)
         return None if block.y is None else different_labels(block.y, self.name)
 
-    def _next(self) -> RowBlock | None:
-        block = self._held.pop() if self._held else next(self._blocks, None)
-        if block is not None and not isinstance(block, RowBlock):
-            raise InputError(
-                f"an iterator of rows gave a {type(block).__name__}; give RowBlocks, a path, a "
-                "list of paths or a Source"
-            )
-        return block
+
+def _row_block(made: Any) -> RowBlock:
+    if not isinstance(made, RowBlock):
+        raise InputError(
+            f"an iterator of rows gave a {type(made).__name__}; give RowBlocks, a path, a "
+            "list of paths or a Source"
+        )
+    return made
 
 
 def _as_block(made: Any) -> Block:
@@ -360,19 +334,14 @@ def _bytes(block: Block) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-def _dense(block: RowBlock, n_columns: int) -> Any:
+def _rows_of(block: RowBlock, n_columns: int, is_sparse: bool) -> Any:
+    """Return the rows of a block, sparse or dense."""
     v = block.values
-    if not isinstance(v, Compressed):
-        return v
+    if block.is_sparse == is_sparse:
+        return v if isinstance(v, Compressed) else np.ascontiguousarray(v)
     from scipy.sparse import csr_matrix
 
-    return csr_matrix((v.data, v.indices, v.indptr), (len(v), n_columns)).toarray()
-
-
-def _compressed(block: RowBlock) -> Compressed:
-    if isinstance(block.values, Compressed):
-        return block.values
-    from scipy.sparse import csr_matrix
-
-    rows = csr_matrix(block.values)
+    if isinstance(v, Compressed):
+        return csr_matrix((v.data, v.indices, v.indptr), (len(v), n_columns)).toarray()
+    rows = csr_matrix(v)
     return Compressed(rows.indptr.astype(np.int64), rows.indices, rows.data)
