@@ -19,15 +19,7 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources.addresses import AddressedFile, from_here, is_address
-from tamis.sources.base import (
-    MEMORY,
-    ColumnSource,
-    Progress,
-    RowSource,
-    Source,
-    as_path,
-    seen_as,
-)
+from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, Source, as_path, seen_as
 from tamis.sources.omics import anndata_file as file
 from tamis.sources.tables.table_columns import name_one
 from tamis.sources.text_files import TextFile

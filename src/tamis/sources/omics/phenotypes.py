@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, one_sentence
 from tamis.sources.base import whole_numbers
 from tamis.sources.text_files import TextFile
 
@@ -77,12 +77,8 @@ def read_phenotypes(
 def _table(path: str) -> npt.NDArray[Any]:
     """Words of a text file with as many words in each line."""
     text = b"".join(piece.tobytes() for piece in TextFile(path).chunks(1 << 22))
-    try:
+    with one_sentence(f"{path} is not a file of phenotypes", "give FID IID value", (ValueError,)):
         table = np.loadtxt(io.StringIO(text.decode("utf-8")), dtype=np.str_, ndmin=2, comments=None)
-    except ValueError as error:
-        raise SourceError(
-            f"{path} is not a file of phenotypes ({error}); give FID IID value"
-        ) from error
     if table.shape[1] < 3:
         raise SourceError(
             f"{path} has {table.shape[1]} columns; give FID, IID and a value at least"

@@ -36,14 +36,7 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import (
-    MEMORY,
-    RowPlace,
-    RowRange,
-    RowSource,
-    as_path,
-    default_width,
-)
+from tamis.sources.base import MEMORY, RowPlace, RowRange, RowSource, as_path, default_width
 from tamis.sources.rebatch import Piece, rebatch
 from tamis.sources.stores.row_blocks import FIRST_ROW, lines_fit, read_block
 from tamis.sources.stores.store_folder import OpenFiles, StoreFolder

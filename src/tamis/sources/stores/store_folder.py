@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import ExitStack
 from io import FileIO
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -180,7 +181,7 @@ class StoreFolder(Source):
         return meta
 
 
-class OpenFiles:
+class OpenFiles(ExitStack):
     """The files of a store, held open to read one part after the other into memory.
 
     Reading into memory that is warm costs less than mapping part after part, whose pages are
@@ -188,17 +189,11 @@ class OpenFiles:
     """
 
     def __init__(self, store: StoreFolder) -> None:
+        super().__init__()
         reuse_freed()
         self._store = store
         self._open: dict[str, FileIO] = {}
         self._scratch: dict[str, npt.NDArray[np.uint8]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self._open.values():
-            file.close()
 
     def length(self, name: str) -> int:
         """Return how many elements a file has."""
@@ -216,7 +211,7 @@ class OpenFiles:
             into = self._scratch[name][:size]
         if name not in self._open:
             path = os.path.join(self._store.path, name)
-            self._open[name] = open(path, "rb", buffering=0)  # noqa: SIM115 - closed with all
+            self._open[name] = self.enter_context(open(path, "rb", buffering=0))
         file, left = self._open[name], into.data
         file.seek(HEADER + lo * dtype.itemsize)
         while len(left) and (got := file.readinto(left)):

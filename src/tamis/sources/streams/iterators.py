@@ -79,7 +79,7 @@ def open_blocks(
     is_iterator = not callable(blocks) and iter(blocks) is blocks
     if not callable(blocks) and not is_iterator:
         blocks = tuple(blocks)
-    making = blocks() if callable(blocks) else iter(blocks)
+    making = iter(blocks() if callable(blocks) else blocks)
     first = next(map(_as_block, making), None)
     if first is None:
         raise InputError("there is no block; give at least one")

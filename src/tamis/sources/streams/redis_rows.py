@@ -72,6 +72,7 @@ class RedisSource(RowSource):
     """
 
     format: ClassVar[str] = "redis"
+    n_rows: int = 0
 
     def __init__(
         self,
@@ -91,15 +92,10 @@ class RedisSource(RowSource):
         self._numbers = None if columns is None else {c: j for j, c in enumerate(columns)}
         self.zero_based = zero_based or columns is not None
         self.name_prefix, self.name_base = "", 0 if self.zero_based else 1
-        self._end, self._length = self._stream.extent()
+        self._end, self.n_rows = self._stream.extent()
         self._waiting: deque[str] = deque()
         self._y: npt.NDArray[Any] | None = None
         self._width: int | None = None if columns is None else len(columns)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of entries when the source was opened."""
-        return self._length
 
     @property
     def n_columns(self) -> int:
@@ -121,8 +117,7 @@ class RedisSource(RowSource):
                 assert isinstance(block.values, Compressed)
                 width = max(width, int(block.values.indices.max(initial=-1)) + 1)
                 labels.append(np.asarray(block.y))
-            self._y = np.concatenate(labels) if labels else np.zeros(0)
-            self._y = whole_numbers(self._y)
+            self._y = whole_numbers(np.concatenate([np.zeros(0), *labels]))
             self._width = width if self._width is None else self._width
         return self._y
 
@@ -146,7 +141,7 @@ class RedisSource(RowSource):
         for entries in self._stream.between("-", self._end, _BLOCK):
             yield self._block(entries, first)
             first += len(entries)
-            progress("reading rows", first, max(first, self._length))
+            progress("reading rows", first, max(first, self.n_rows))
 
     def committed(self, mark: str) -> None:
         """Acknowledge the entries up to a mark, which are safe in a checkpoint now."""
@@ -196,8 +191,7 @@ class RedisSource(RowSource):
                 f"{_shown(entry)}; fix what writes the stream, or delete the entry with XDEL"
             )
         rows = part.rows
-        indices = rows.indices - self.name_base
-        values = Compressed(rows.indptr, indices, rows.data)
+        values = Compressed(rows.indptr, rows.indices - self.name_base, rows.data)
         place = RowPlace(f"{self.name}, row", first)
         return RowBlock(first, self._width, values, part.labels, entries[-1].id, place)
 
@@ -206,24 +200,20 @@ class RedisSource(RowSource):
         fields = dict(entry.fields)
         label, text = fields.pop(self._target, ""), fields.pop("x", None)
         if self._numbers is not None:
-            if text is not None:
-                fields["x"] = text
-            fields = {self._number_of(name, entry): value for name, value in fields.items()}
+            fields |= {} if text is None else {"x": text}
+            other = next((name for name in fields if name not in self._numbers), None)
+            if other is not None:
+                raise SourceError(
+                    f"entry {entry.id} of the stream {self._stream.name!r} has a field {other!r} "
+                    "that is not among the columns given; add it to columns="
+                )
+            fields = {str(self._numbers[name]): value for name, value in fields.items()}
             text = None
         if text is None:
             rising = sorted(fields, key=lambda name: (len(name), name))
             text = " ".join(f"{name}:{fields[name]}" for name in rising)
         # What would end the line early is no part of a number: the parser is to stumble over it.
         return re.sub(r"[#\r\n]", "?", f"{label} {text}") + "\n"
-
-    def _number_of(self, name: str, entry: Entry) -> str:
-        assert self._numbers is not None
-        if name not in self._numbers:
-            raise SourceError(
-                f"entry {entry.id} of the stream {self._stream.name!r} has a field {name!r} that "
-                "is not among the columns given; add it to columns="
-            )
-        return str(self._numbers[name])
 
 
 def _shown(entry: Entry) -> str:

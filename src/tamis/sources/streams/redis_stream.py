@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tamis.core.errors import DataWarning, SourceError, TamisError, need, one_sentence
+from tamis.core.errors import SourceError, TamisError, need, one_sentence, warn
 from tamis.core.masking import MASK, masked
 
 #: Ids acknowledged or asked for at a time.
@@ -111,11 +110,9 @@ class Stream:
         lost = self.client.xpending_range(self.name, self.group, "(" + mark, until, _MANY)
         if lost:
             last = _text(lost[-1]["message_id"])
-            warnings.warn(
+            warn(
                 f"the stream {self.name!r} was trimmed beyond entry {last}, and the checkpoint "
-                f"ends with {mark}: the rows in between were never learned from",
-                DataWarning,
-                stacklevel=2,
+                f"ends with {mark}: the rows in between were never learned from"
             )
 
     def next(self, size: int) -> list[Entry]:

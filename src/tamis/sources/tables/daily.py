@@ -50,6 +50,8 @@ class DailySource(ColumnSource):
     format: ClassVar[str] = "daily"
 
     path: str
+    n_rows: int = 0
+    n_columns: int = 0
 
     def __init__(
         self,
@@ -74,18 +76,10 @@ class DailySource(ColumnSource):
         self._parts = [self._part(file) for file in _files(self.path)]
         self._check_names()
         self._keys = _keys(self._parts[0]._file, key)
+        self.n_rows = len(self._keys)
+        self.n_columns = sum(part.n_columns for part in self._parts)
         self._in_order = [self._order(part) is None for part in self._parts]
         self._y: npt.NDArray[Any] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows of every file."""
-        return len(self._keys)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of features of all files."""
-        return sum(part.n_columns for part in self._parts)
 
     def names(self) -> Names:
         """Return names of the features, file after file."""
@@ -120,8 +114,7 @@ class DailySource(ColumnSource):
 
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream blocks of at most `width` columns, file after file."""
-        before, total = 0, self.n_columns
-        last = wanted.end(total)
+        before, last = 0, wanted.end(self.n_columns)
         for part, in_order in zip(self._parts, self._in_order, strict=True):
             lo, hi = max(wanted.start - before, 0), min(last - before, part.n_columns)
             if lo < hi:
@@ -131,7 +124,7 @@ class DailySource(ColumnSource):
                     values = values if order is None else np.asfortranarray(values[order])
                     first = before + block.first
                     yield replace(block, first=first, values=values, group=part.label)
-                    wanted.progress("reading columns", first + block.width, total)
+                    wanted.progress("reading columns", first + block.width, self.n_columns)
             before += part.n_columns
 
     def details(self) -> dict[str, Any]:
@@ -213,14 +206,9 @@ class DailySource(ColumnSource):
 def _files(folder: str) -> list[TableFile]:
     """Return the tables of a folder, by name."""
     try:
-        names = sorted(os.listdir(folder))
+        found: list[TableFile] = [kind(path) for path, kind in _tables_in(folder)]
     except OSError as error:
         raise SourceError(f"{folder} cannot be read ({error.strerror}); check it") from error
-    found: list[TableFile] = []
-    for name in names:
-        kind = _TABLES.get(os.path.splitext(name)[1].lower())
-        if kind is not None and not name.startswith((".", "_")):
-            found.append(kind(os.path.join(folder, name)))
     if not found:
         raise SourceError(f"{folder} holds no Parquet or Arrow file; give a folder with one a day")
     return found
@@ -235,8 +223,7 @@ def _keys(file: TableFile, name: str) -> Any:
     if column.null_count:
         raise SourceError(f"{file.path} has a row without {name}; give every row its key")
     column = column.cast(pa.int64()) if pa.types.is_integer(column.type) else as_words(column)
-    keys = column.combine_chunks()
-    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    keys = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if len(pc.unique(keys)) < len(keys):
         counts = pc.value_counts(keys)
         twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
@@ -246,8 +233,14 @@ def _keys(file: TableFile, name: str) -> Any:
 
 def has_tables(folder: str) -> bool:
     """Return whether a folder holds files that a DailySource reads."""
-    return any(
-        os.path.splitext(name)[1].lower() in _TABLES
-        for name in os.listdir(folder)
-        if not name.startswith((".", "_"))
-    )
+    return bool(_tables_in(folder))
+
+
+def _tables_in(folder: str) -> list[tuple[str, type[ParquetTable] | type[ArrowTable]]]:
+    """Return paths of the tables in a folder, by name, and what opens each."""
+    kinds = ((n, _TABLES.get(os.path.splitext(n)[1].lower())) for n in sorted(os.listdir(folder)))
+    return [
+        (os.path.join(folder, name), kind)
+        for name, kind in kinds
+        if kind is not None and not name.startswith((".", "_"))
+    ]

@@ -22,14 +22,7 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.sources.base import (
-    MEMORY,
-    Progress,
-    RowSource,
-    as_path,
-    default_width,
-    joined,
-)
+from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width, joined
 from tamis.sources.tables.table_columns import kind_of, name_one
 from tamis.sources.tables.table_files import of_height
 from tamis.sources.text_files import TextFile

@@ -23,18 +23,7 @@ from tamis.sources.base import (
     as_path,
     default_width,
 )
-from tamis.sources.tables.table_columns import (
-    Roles,
-    as_words,
-    coded,
-    floats,
-    key_values,
-    kind_of,
-    name_one,
-    row_labels,
-    sorted_words,
-    target_values,
-)
+from tamis.sources.tables import table_columns as columns
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile, of_height
 
 #: How many usual blocks of rows are read at a time.
@@ -64,13 +53,15 @@ class TableSource(ColumnSource, RowSource):
     n_rows: int = 0
     n_columns: int = 0
 
-    def __init__(self, file: TableFile, roles: Roles, y: npt.NDArray[Any] | None = None) -> None:
+    def __init__(
+        self, file: TableFile, roles: columns.Roles, y: npt.NDArray[Any] | None = None
+    ) -> None:
         import pyarrow as pa
 
         self.path, self.format = file.path, file.format  # type: ignore[misc]
         self._file, self._roles, self._y = file, roles, y
         self.target_name = roles.target
-        self._row_labels = row_labels(file.schema.names, file.schema.metadata)
+        self._row_labels = columns.row_labels(file.schema.names, file.schema.metadata)
         self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
         self.n_rows, self.n_columns = file.n_rows, len(self._features)
         self._names = Names.of(self._features)
@@ -79,7 +70,7 @@ class TableSource(ColumnSource, RowSource):
             kind, is_category = file.schema.field(name).type, name in roles.categorical
             if pa.types.is_dictionary(kind):
                 kind, is_category = kind.value_type, True
-            known = kind_of(kind)
+            known = columns.kind_of(kind)
             if known == "other" and not pa.types.is_null(kind):
                 raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
             self._is_words[j] = is_category or known == "text"
@@ -93,18 +84,18 @@ class TableSource(ColumnSource, RowSource):
         """Return how to give a target, if none was given."""
         if self._roles.target is not None or self._y is not None:
             return None
-        return name_one(self.path, self._file.schema.names)
+        return columns.name_one(self.path, self._file.schema.names)
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target column, or None if none was named."""
         if self._y is None and self._roles.target is not None:
-            self._y = target_values(self._file.read([self._roles.target]).column(0))
+            self._y = columns.target_values(self._file.read([self._roles.target]).column(0))
         return self._y
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
         """Return name and values of the column that names the rows, if one was given."""
         key = self._roles.key
-        return None if key is None else (key, key_values(self._file.read([key]).column(0)))
+        return None if key is None else (key, columns.key_values(self._file.read([key]).column(0)))
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read columns lo to hi - 1, without others."""
@@ -114,11 +105,11 @@ class TableSource(ColumnSource, RowSource):
         for j, name in enumerate(self._features[lo:hi]):
             column = table.column(name)
             if self._is_words[lo + j]:
-                text = as_words(column)
-                words = sorted_words(text)
-                values[:, j], is_text[j] = coded(text, words), len(words) > 2
+                text = columns.as_words(column)
+                words = columns.sorted_words(text)
+                values[:, j], is_text[j] = columns.coded(text, words), len(words) > 2
             else:
-                values[:, j] = floats(column, f"{self.path}: column {name!r}")
+                values[:, j] = columns.floats(column, f"{self.path}: column {name!r}")
         return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), is_text=is_text)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -135,9 +126,9 @@ class TableSource(ColumnSource, RowSource):
             for j, name in enumerate(self._features):
                 column = table.column(name)
                 if self._is_words[j]:
-                    values[:, j] = coded(as_words(column), self._words_of(name))
+                    values[:, j] = columns.coded(columns.as_words(column), self._words_of(name))
                 else:
-                    values[:, j] = floats(column, f"{self.path}: column {name!r}")
+                    values[:, j] = columns.floats(column, f"{self.path}: column {name!r}")
             done += len(values)
             target = None if y is None else y[done - len(values) : done]
             yield RowBlock(done - len(values), self.n_columns, values, target)
@@ -156,15 +147,15 @@ class TableSource(ColumnSource, RowSource):
 
     def words(self) -> npt.NDArray[np.bool_]:
         """Return which columns are codes of three or more words."""
-        found = np.zeros(self.n_columns, dtype=np.bool_)
-        for j in np.flatnonzero(self._is_words).tolist():
-            found[j] = len(self._words_of(self._features[j])) > 2
-        return found
+        in_words = zip(self._features, self._is_words.tolist(), strict=True)
+        return np.array([is_words and len(self._words_of(name)) > 2 for name, is_words in in_words])
 
     def _words_of(self, name: str) -> Any:
         """Return the sorted words of a column, read once."""
         if name not in self._words:
-            self._words[name] = sorted_words(as_words(self._file.read([name]).column(0)))
+            self._words[name] = columns.sorted_words(
+                columns.as_words(self._file.read([name]).column(0))
+            )
         return self._words[name]
 
 
@@ -218,7 +209,7 @@ def open_table(
         Names of columns, as `Roles` takes them: the one that names the rows; those that are not
         features; those whose numbers are names of categories.
     """
-    file, given = kind(as_path(path)), Roles(target, **roles)
+    file, given = kind(as_path(path)), columns.Roles(target, **roles)
     if tokens is not None and long is not None:
         raise ParameterError("tokens= and long= are two forms of a table; give one of them")
     if long is None and y is not None:
@@ -232,8 +223,8 @@ def open_table(
     if tokens is not None:
         source = TokenSource(file, tokens, target, memory=memory, work=work)
     else:
-        columns = tuple(long.split(",") if isinstance(long, str) else long)
-        source = LongSource(file, columns, target, y=y, memory=memory, work=work)
+        names = tuple(long.split(",") if isinstance(long, str) else long)
+        source = LongSource(file, names, target, y=y, memory=memory, work=work)
     # Entries that fit are held in memory, to be read by columns too.
     return HeldRows(source) if source.fits() else source
 

@@ -234,7 +234,7 @@ class SvmlightSource(RowSource):
             return
         first = 0
         chunks = ((b.y, b.values) for b in self._chunk_rows(wanted))
-        for y, rows in rebatch(chunks, wanted.size):  # type: ignore[arg-type]  # all are compressed
+        for y, rows in rebatch(chunks, wanted.size):  # all are compressed
             yield RowBlock(first, None if self._known is None else self.n_columns, rows, y)
             first += len(rows)
 
