@@ -63,7 +63,6 @@ class RowStore(StoreFolder, RowSource):
 
     format: ClassVar[str] = "rows"
     path: str
-    EXTENSIONS: ClassVar[tuple[str, ...]] = (".rows",)
     KIND: ClassVar[str] = "row store"
     STORED_AS: ClassVar[tuple[str, int]] = ("tamis-rows", 2)
     KEYS: ClassVar[frozenset[str]] = StoreFolder.KEYS | {"missing", "first_number"}
@@ -98,12 +97,10 @@ class RowStore(StoreFolder, RowSource):
         size, after, stop = wanted.size, wanted.after, wanted.stop
         first = self._range[0] if after is None else self._row_of(after)
         last = self._range[1] if stop is None else self._row_of(stop)
-        dense = self.stored is None
-        read: Generator[Any] = (
-            self._dense(first, last, size) if dense else self._decoded(first, last)
-        )
+        is_dense = self.stored is None
+        read = self._dense(first, last, size) if is_dense else self._decoded(first, last)
         with contextlib.closing(read):
-            for y, values in read if dense else rebatch(read, size):
+            for y, values in rebatch(read, size):
                 end = first + len(values)
                 place = RowPlace(f"{self.name}, row", first)
                 yield RowBlock(first, self.n_columns, values, y, str(end), place)
@@ -162,9 +159,7 @@ class RowStore(StoreFolder, RowSource):
                     y, rows = None if y is None else y[part], rows.part(part.start, part.stop)
                 yield y, rows
 
-    def _dense(
-        self, first: int, last: int, size: int | None
-    ) -> Generator[tuple[npt.NDArray[Any] | None, npt.NDArray[np.float64]]]:
+    def _dense(self, first: int, last: int, size: int | None) -> Generator[Piece]:
         step = size or default_width(self.n_columns, last - first, None)
         for lo in range(first, last, step):
             part = slice(lo, min(lo + step, last))

@@ -211,7 +211,7 @@ class OpenFiles(ExitStack):
             into = self._scratch[name][:size]
         if name not in self._open:
             path = os.path.join(self._store.path, name)
-            self._open[name] = self.enter_context(open(path, "rb", buffering=0))
+            self._open[name] = self.enter_context(open(path, "rb", buffering=0))  # noqa: SIM115
         file, left = self._open[name], into.data
         file.seek(HEADER + lo * dtype.itemsize)
         while len(left) and (got := file.readinto(left)):

@@ -39,12 +39,12 @@ class DailySource(ColumnSource):
         The folder.
     target : str, optional
         The column to predict; where several files have it, it must be the same in all.
+    memory, work
+        Bytes that reading by rows may use, and a folder for what needs more.
     key : str
         The column that names the rows, in every file.
     ignore, categorical
         Names of columns that are not features, and of those whose numbers are categories.
-    memory, work
-        Bytes that reading by rows may use, and a folder for what needs more.
     """
 
     format: ClassVar[str] = "daily"
@@ -58,11 +58,11 @@ class DailySource(ColumnSource):
         path: str | os.PathLike[str],
         target: str | None = None,
         *,
+        memory: int = MEMORY,
+        work: str | os.PathLike[str] | None = None,
         key: str | None = None,
         ignore: str | Iterable[str] = (),
         categorical: str | Iterable[str] = (),
-        memory: int = MEMORY,
-        work: str | os.PathLike[str] | None = None,
     ) -> None:
         check("DailySource", "memory", memory, Number(1, integer=True))
         self.path, self.memory, self.work = as_path(path), memory, work
@@ -144,15 +144,10 @@ class DailySource(ColumnSource):
         names, roles = set(file.schema.names), self._roles
         if self._key not in names:
             raise SourceError(no_such(file.path, "key", self._key, file.schema.names))
-        return TableSource(
-            file,
-            Roles(
-                roles.target if roles.target in names else None,
-                self._key,
-                tuple(name for name in roles.ignore if name in names),
-                tuple(name for name in roles.categorical if name in names),
-            ),
-        )
+        target = roles.target if roles.target in names else None
+        ignore = [name for name in roles.ignore if name in names]
+        categorical = [name for name in roles.categorical if name in names]
+        return TableSource(file, Roles(target, self._key, ignore, categorical))
 
     def _check_names(self) -> None:
         """Refuse a name that was asked for and is in no file, and one that two files have."""

@@ -315,10 +315,9 @@ class LongSource(EntrySource):
         return features, ids
 
     def _row_numbers(self, column: Any) -> npt.NDArray[np.int64]:
-        ids = self._known[1]
         if self._has_numbers:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
-        return ids.codes(column)
+        return self._known[1].codes(column)
 
     def _entries(self, progress: Progress) -> Iterator[Entries]:
         features, done = self._known[0], 0

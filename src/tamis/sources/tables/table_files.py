@@ -143,12 +143,8 @@ class ArrowTable:
             )
         self._is_file = head == b"ARROW1"
         self._reader = pa.ipc.open_file if self._is_file else pa.ipc.open_stream
-        with (
-            _damage_as_one_sentence(path, "an Arrow file"),
-            pa.memory_map(path) as mapped,
-            self._reader(mapped) as reader,
-        ):
-            self.schema = reader.schema
+        with _damage_as_one_sentence(path, "an Arrow file"), pa.memory_map(path) as mapped:
+            self.schema = self._reader(mapped).schema
         self.n_rows = sum(batch.num_rows for batch in self._each(self.schema.names[:1]))
 
     def __reduce__(self) -> tuple[Any, ...]:
