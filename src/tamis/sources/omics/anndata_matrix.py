@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
