@@ -73,6 +73,19 @@ def test_what_is_not_cached_is_compiled_after_what_is(tmp_path, refresh):
     assert third == "20.0 20.0"
 
 
+def test_code_that_refers_to_a_renamed_module_is_compiled_again(tmp_path):
+    helper = KERNELS.split("@jit")[0]
+    user = KERNELS.replace(helper, "import importlib, os\nfrom tamis.kernels._jit import jit\n"
+        "twice = importlib.import_module(os.environ['HELPER']).twice\n\n")  # fmt: skip
+    (tmp_path / "kernels.py").write_text(user.split("@jit\ndef sorted_total")[0])
+    (tmp_path / "old_name.py").write_text(helper)
+    assert run(tmp_path, FIRST, HELPER="old_name") == ["20.0"]
+    (tmp_path / "old_name.py").rename(tmp_path / "new_name.py")
+    hits = FIRST + "print(sum(kernels.total.stats.cache_hits.values()))"
+    assert run(tmp_path, hits, HELPER="new_name") == ["20.0", "0"]
+    assert run(tmp_path, hits, HELPER="new_name") == ["20.0", "1"]
+
+
 def test_numba_loads_as_assumed():
     """If this fails, numba has changed: read `Cache.load_overload` again."""
     assert _jit._is_as_known()

@@ -13,13 +13,10 @@ from hypothesis import strategies as st
 from tamis.kernels import decimal_parser
 from tamis.kernels import svmlight_parser as kernel
 from tamis.kernels.counting_sort import (
-    begin_columns,
     count_places,
     merge_entries,
-    merge_places,
     range_of_columns,
     scatter_entries,
-    scatter_places,
 )
 from tamis.sources.text.svmlight_rows import parse_chunk
 
@@ -180,7 +177,8 @@ def run_plain(text: bytes, least: int = 0):
     n = len(text)
     out = np.empty(n), np.empty(n + 2, np.int64), np.empty(n, np.int64), np.empty(n)
     found = kernel.new_found()
-    kernel.parse_rows.py_func(array, least, *out, np.empty((n, 2), np.int64), found)
+    slow, bad = np.empty((n, 2), np.int64), np.empty((0, 2), np.int64)
+    kernel.parse_rows.py_func(array, least, *out, slow, found, bad)
     rows, entries = found[kernel.ROWS], found[kernel.ENTRIES]
     labels, indptr, indices, values = out
     return labels[:rows], indptr[: rows + 1], indices[:entries], values[:entries], found
@@ -262,9 +260,7 @@ def test_counting_sort_kernels(plain):
     counts = np.zeros(7, dtype=np.int64)
     pick(count_places)(indices, counts)
     assert counts.tolist() == np.bincount(indices, minlength=7).tolist()
-    slots = np.empty(7, dtype=np.int64)
-    assert pick(begin_columns)(counts, slots) == len(indices)
-    assert slots.tolist() == (np.cumsum(counts) - counts).tolist()
+    slots = np.cumsum(counts) - counts
     rows, out = np.empty(len(indices), np.uint16), np.empty(len(indices))
     only, cursors = np.empty(len(indices), np.int32), indptr[:-1].copy()
     # Columns 0 to 3, then the rest: each row continues where it stopped.
@@ -272,9 +268,9 @@ def test_counting_sort_kernels(plain):
         at = int(counts[:lo].sum())
         starts = slots[lo:hi] - at
         before = cursors.copy()
-        args = (indptr[1:], indices, 100)
-        pick(scatter_entries)(cursors, *args, values, lo, hi, starts, rows[at:], out[at:])
-        pick(scatter_places)(before, *args, lo, hi, slots[lo:hi] - at, only[at:])
+        args = (indptr[1:], indices, 100, values, lo, hi)
+        pick(scatter_entries)(cursors, *args, starts, rows[at:], out[at:])
+        pick(scatter_entries)(before, *args, slots[lo:hi] - at, only[at:], np.empty(0))
         assert starts.tolist() == (np.cumsum(counts)[lo:hi] - at).tolist()
         assert before.tolist() == cursors.tolist()
     order = np.argsort(indices, kind="stable")
@@ -293,7 +289,7 @@ def test_merging_kernels(plain):
     for run, (first, inside) in enumerate([(0, [1, 4, 2]), (10, [3, 0, 5])]):
         given = np.array(inside, dtype=np.uint16)
         pick(merge_entries)(counts[run], given, given / 2, first, slots, rows, values)
-        pick(merge_places)(counts[run], given, first, only, alone)
+        pick(merge_entries)(counts[run], given, given / 2, first, only, alone, np.empty(0))
     assert rows.tolist() == alone.tolist() == [1, 4, 13, 10, 15, 2]
     assert values.tolist() == [0.5, 2.0, 1.5, 0.0, 2.5, 1.0]
     assert slots.tolist() == only.tolist() == [3, 5, 6]
@@ -349,8 +345,8 @@ def test_parsing_past_bad_lines_compiled_and_plain_agree():
         count = function(text, 1, *out, np.empty((n, 2), np.int64), found, bad)
         return count, bad[:count].tolist(), found.tolist(), out[0][:3].tolist()
 
-    plain = run(kernel.parse_sound_rows.py_func)
-    assert plain == run(kernel.parse_sound_rows)
+    plain = run(kernel.parse_rows.py_func)
+    assert plain == run(kernel.parse_rows)
     assert plain[:2] == (
         3, [[kernel.BAD_LABEL, 6], [kernel.EMPTY, 14], [kernel.INDEX_TOO_SMALL, 17]],
     )  # fmt: skip

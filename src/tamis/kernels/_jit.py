@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numba
@@ -49,10 +49,15 @@ class _Cache(FunctionCache):
     """Compiled code on disk, loaded without `target_context.refresh()`."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load compiled code; None if it was never compiled for these types."""
+        """Load compiled code; None if it was never compiled for these types.
+
+        Code of an older version may refer to a module that has another name now. It is compiled
+        again, and replaced.
+        """
         rtsys.initialize(target_context)  # the only part of a refresh that compiled code needs
-        with self._guard_against_spurious_io_errors():
+        with self._guard_against_spurious_io_errors(), suppress(ModuleNotFoundError):
             return self._load_overload(sig, target_context)
+        return None
 
 
 def _is_as_known() -> bool:

@@ -11,14 +11,10 @@ The text must end with a newline: it ends every inner loop, so that none tests f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from tamis.kernels._jit import inline
-
-Bytes = npt.NDArray[np.uint8]
 
 PLUS, MINUS, DOT, ZERO, UPPER_E, LOWER_E = 43, 45, 46, 48, 69, 101
 
@@ -62,7 +58,7 @@ _U0, _U1, _U3, _U9, _U32, _U63 = (np.uint64(n) for n in (0, 1, 3, 9, 32, 63))
 
 
 @inline
-def _product(a: Any, b: Any) -> tuple[Any, Any]:
+def _product(a, b):
     """Return the upper and lower 64 bits of a 64-bit times a 64-bit number."""
     a0, a1, b0, b1 = a & _HALF, a >> _U32, b & _HALF, b >> _U32
     low, left, right = a0 * b0, a1 * b0, a0 * b1
@@ -72,7 +68,7 @@ def _product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @inline
-def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
+def nearest_float(mantissa, power):
     """Return the float64 nearest to mantissa times 10**power; False if Python must compute it.
 
     The mantissa is above 0 and below 2**63; ties go to the even neighbour.
@@ -108,13 +104,24 @@ def nearest_float(mantissa: int, power: int) -> tuple[float, bool]:
 
 
 @inline
-def byte(text: Bytes, i: int) -> int:
+def byte(text, i):
     """Return a byte of the text; an unsigned index needs no test for a negative one."""
     return int(text[np.uint64(i)])
 
 
 @inline
-def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
+def read_digits(text, i, number):
+    """Append the decimal digits at byte i to a number: (number, end)."""
+    digit = byte(text, i) - ZERO
+    while 0 <= digit <= 9:
+        number = number * 10 + digit
+        i += 1
+        digit = byte(text, i) - ZERO
+    return number, i
+
+
+@inline
+def read_exponent(text, i):
     """Read what follows an ``e``: (exponent, end); the end is -1 when there is no number."""
     negative = byte(text, i) == MINUS
     i += int(negative or byte(text, i) == PLUS)  # no branch: signs are unpredictable
@@ -130,7 +137,7 @@ def read_exponent(text: Bytes, i: int) -> tuple[int, int]:
 
 
 @inline
-def _leading_zeros(text: Bytes, i: int) -> int:
+def _leading_zeros(text, i):
     """Count the zeros before the first other digit of a number, on both sides of its point."""
     start = i
     while byte(text, i) == ZERO or byte(text, i) == DOT:
@@ -143,58 +150,38 @@ def _leading_zeros(text: Bytes, i: int) -> int:
 
 
 @inline
-def read_short(text: Bytes, i: int) -> tuple[float, int]:
+def read_short(text, i):
     """Read a number of at most 15 digits and no exponent: (value, end), with end 0 for others.
 
     Such a mantissa and its power of ten are exact, so one division gives the nearest float.
     """
     negative = int(byte(text, i) == MINUS)
     i += negative  # no branch: signs are unpredictable
-    first = start = i
-    mantissa = 0
-    digit = byte(text, i) - ZERO
-    while 0 <= digit <= 9:
-        mantissa = mantissa * 10 + digit
-        i += 1
-        digit = byte(text, i) - ZERO
-    digits = i - first
-    start = i
-    if digit == DOT - ZERO:
-        i += 1
-        start = i
-        digit = byte(text, i) - ZERO
-        while 0 <= digit <= 9:
-            mantissa = mantissa * 10 + digit
-            i += 1
-            digit = byte(text, i) - ZERO
+    first = i
+    mantissa, i = read_digits(text, i, 0)
+    digits, start = i - first, i
+    after = byte(text, i)
+    if after == DOT:
+        start = i + 1
+        mantissa, i = read_digits(text, start, mantissa)
         digits += i - start
-    if digits > _SHORT or digits == 0 or digit == LOWER_E - ZERO or digit == UPPER_E - ZERO:
+        after = byte(text, i)
+    if digits > _SHORT or digits == 0 or after in (LOWER_E, UPPER_E):
         return 0.0, 0
     return float(mantissa) / _TENS[np.uint64(i - start)] * (1.0 - 2.0 * negative), i
 
 
 @inline
-def read_number(text: Bytes, i: int) -> tuple[float, int, int]:
+def read_number(text, i):
     """Read a decimal number at byte i: (value, end, EXACT | FOR_PYTHON | NOT_A_NUMBER)."""
     negative = byte(text, i) == MINUS
     i += int(negative or byte(text, i) == PLUS)  # no branch: signs are unpredictable
-    start = first = i
-    mantissa = 0
-    power = 0
-    digit = byte(text, i) - ZERO
-    while 0 <= digit <= 9:
-        mantissa = mantissa * 10 + digit
-        i += 1
-        digit = byte(text, i) - ZERO
-    digits = i - start
+    first, power = i, 0
+    mantissa, i = read_digits(text, i, 0)
+    digits = i - first
     if byte(text, i) == DOT:
-        i += 1
-        start = i
-        digit = byte(text, i) - ZERO
-        while 0 <= digit <= 9:
-            mantissa = mantissa * 10 + digit
-            i += 1
-            digit = byte(text, i) - ZERO
+        start = i + 1
+        mantissa, i = read_digits(text, start, mantissa)
         power = start - i
         digits += i - start
     if digits == 0:

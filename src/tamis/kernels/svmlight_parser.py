@@ -5,8 +5,6 @@ The text must end with a newline: it ends every inner loop, so that none tests f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,14 +16,11 @@ from tamis.kernels.decimal_parser import (
     NOT_A_NUMBER,
     PLUS,
     ZERO,
-    Bytes,
     byte,
+    read_digits,
     read_number,
     read_short,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 TAB, NEWLINE, RETURN, SPACE, HASH, COLON = 9, 10, 13, 32, 35, 58
 
@@ -35,10 +30,10 @@ LARGEST_INDEX = 2**62
 #: Bytes that are searched together for the end of a line.
 STEP = 128
 
-#: Positions in the `found` array of `parse_rows` and `scan_rows`. The last two are set by the
-#: caller: the byte to begin at, and whether an empty line is a fault.
-ROWS, ENTRIES, LINES, LOWEST, HIGHEST, SLOW, FAULT, FAULT_AT, FROM, NO_EMPTY = range(10)
-FOUND = 10
+#: Positions in the `found` array of `parse_rows` and `scan_rows`. The last is set by the caller:
+#: whether an empty line is a fault.
+ROWS, ENTRIES, LINES, LOWEST, HIGHEST, SLOW, FAULT, FAULT_AT, NO_EMPTY = range(9)
+FOUND = 9
 
 #: Codes of faults of a line.
 FINE, BAD_LABEL, BAD_QID, BAD_INDEX, BAD_VALUE, LONE_RETURN = range(6)
@@ -46,7 +41,7 @@ INDEX_TOO_SMALL, INDEX_TOO_LARGE, NOT_RISING, NOT_FINITE, EMPTY = range(6, 11)
 
 
 @inline
-def count_marks(text: Bytes) -> tuple[int, int]:
+def count_marks(text):
     """Count colons and newlines: upper bounds of the numbers of entries and rows."""
     colons = 0
     newlines = 0
@@ -57,32 +52,31 @@ def count_marks(text: Bytes) -> tuple[int, int]:
 
 
 @inline
-def _skip_blanks(text: Bytes, i: int) -> int:
+def _skip_blanks(text, i):
     while byte(text, i) == SPACE or byte(text, i) == TAB:
         i += 1
     return i
 
 
 @inline
-def _ends_token(c: int) -> bool:
+def _ends_token(c):
     return c in (SPACE, NEWLINE, RETURN, TAB, HASH)
 
 
 @inline
-def _skip_query(text: Bytes, i: int) -> int:
+def _skip_query(text, i):
     """Skip ``qid:n`` and the blanks after it, if present; return -1 if n is not a number."""
     # q, i, d, colon; a newline ends the comparison before the text ends
     if not (text[i] == 113 and text[i + 1] == 105 and text[i + 2] == 100 and text[i + 3] == COLON):
         return i
     i += 4
     start = i
-    while 0 <= byte(text, i) - ZERO <= 9:
-        i += 1
+    _, i = read_digits(text, i, 0)
     return _skip_blanks(text, i) if i > start and _ends_token(byte(text, i)) else -1
 
 
 @inline
-def _line_end(text: Bytes, i: int) -> int:
+def _line_end(text, i):
     """Go from a comment or a line end to the newline; return -1 for a lone carriage return."""
     if byte(text, i) == HASH:
         while byte(text, i) != NEWLINE:
@@ -95,7 +89,7 @@ def _line_end(text: Bytes, i: int) -> int:
 
 
 @inline
-def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
+def _mark_slow(entry, at, slow, found):
     """List a token for Python, or only count it if the list is full."""
     if found[SLOW] < len(slow):
         slow[found[SLOW], 0] = entry
@@ -104,7 +98,7 @@ def _mark_slow(entry: int, at: int, slow: Ints, found: Ints) -> None:
 
 
 @inline
-def _is_named(text: Bytes, i: int) -> bool:
+def _is_named(text, i):
     """Return True if a token begins like nan or inf."""
     if byte(text, i) == MINUS or byte(text, i) == PLUS:
         i += 1
@@ -112,21 +106,14 @@ def _is_named(text: Bytes, i: int) -> bool:
 
 
 @inline
-def _entries(
-    text: Bytes, i: int, least: int, indices: Any, values: Floats, slow: Ints, found: Ints
-) -> int:
+def _entries(text, i, least, indices, values, slow, found):
     """Read the ``index:value`` entries of one row; return where they end; found[FAULT] is set."""
     at = found[ENTRIES]
     before = least - 1
     first = at
-    digit = byte(text, i) - ZERO
-    while 0 <= digit <= 9:
+    while 0 <= byte(text, i) - ZERO <= 9:
         start = i
-        index = 0
-        while 0 <= digit <= 9:
-            index = index * 10 + digit
-            i += 1
-            digit = byte(text, i) - ZERO
+        index, i = read_digits(text, i, 0)
         if byte(text, i) != COLON:
             found[FAULT] = BAD_INDEX
             return start
@@ -150,7 +137,6 @@ def _entries(
         at += 1
         before = index
         i = _skip_blanks(text, end)
-        digit = byte(text, i) - ZERO
     if at > first:
         found[LOWEST] = min(found[LOWEST], indices[first])
         found[HIGHEST] = max(found[HIGHEST], before)
@@ -159,17 +145,7 @@ def _entries(
 
 
 @inline
-def _row(
-    text: Bytes,
-    i: int,
-    least: int,
-    labels: Floats,
-    indptr: Ints,
-    indices: Any,
-    values: Floats,
-    slow: Ints,
-    found: Ints,
-) -> Any:
+def _row(text, i, least, labels, indptr, indices, values, slow, found):
     """Read one line; return the byte of its newline or, if found[FAULT] is set, of the fault."""
     start = i = _skip_blanks(text, i)
     if byte(text, i) != NEWLINE and byte(text, i) != HASH and byte(text, i) != RETURN:
@@ -203,78 +179,44 @@ def _row(
 
 
 @inline
-def parse_rows(
-    text: Bytes,
-    least: int,
-    labels: Floats,
-    indptr: Ints,
-    indices: Any,
-    values: Floats,
-    slow: Ints,
-    found: Ints,
-) -> None:
-    """Parse whole lines up to the first with a fault, of which only `slow` tokens are kept.
+def parse_rows(text, least, labels, indptr, indices, values, slow, found, bad):
+    """Parse whole lines; skip those with a fault while `bad` has room. Return the number skipped.
 
-    `least` is the smallest index allowed. `labels`, `indptr`, `indices` and `values` are filled
-    from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens for
-    Python's float: (entry, byte), with entry -1 - row for a label; if it is too short for
+    `bad` lists (code, byte) of each; the first for which it has no room ends the parsing, and is in
+    `found`. `least` is the smallest index allowed. `labels`, `indptr`, `indices` and `values` are
+    filled from their beginning and must be long enough: see `count_marks`. `slow` lists the tokens
+    for Python's float: (entry, byte), with entry -1 - row for a label; if it is too short for
     found[SLOW] of them, parse again with a longer one. `found` receives the counts and the fault;
     it must start as `new_found()`.
     """
-    i = found[FROM]
-    if i == 0:
-        indptr[0] = 0
+    i, skipped = 0, 0
+    indptr[0] = 0
     while i < len(text):
-        row, entries = found[ROWS], found[ENTRIES]
+        start, row, entries = i, found[ROWS], found[ENTRIES]
         lowest, highest = found[LOWEST], found[HIGHEST]
         i = _row(text, i, least, labels, indptr, indices, values, slow, found)
         if found[FAULT] != FINE:
             found[FAULT_AT] = i
             found[ROWS], found[ENTRIES] = row, entries
             found[LOWEST], found[HIGHEST] = lowest, highest
-            return
+            if skipped == len(bad):
+                break
+            bad[skipped, 0] = found[FAULT]
+            bad[skipped, 1] = i
+            skipped += 1
+            found[FAULT] = FINE
+            while 0 < found[SLOW] <= len(slow) and slow[found[SLOW] - 1, 1] >= start:
+                found[SLOW] -= 1
+            i = start
+            while byte(text, i) != NEWLINE:
+                i += 1
         i += 1
         found[LINES] += 1
+    return skipped
 
 
 @inline
-def parse_sound_rows(
-    text: Bytes,
-    least: int,
-    labels: Floats,
-    indptr: Ints,
-    indices: Any,
-    values: Floats,
-    slow: Ints,
-    found: Ints,
-    bad: Ints,
-) -> int:
-    """Parse whole lines and skip those with a fault: `bad` lists (code, byte) of each.
-
-    `bad` needs one entry per line. Returns their number.
-    """
-    count = 0
-    parse_rows(text, least, labels, indptr, indices, values, slow, found)
-    while found[FAULT] != FINE:
-        bad[count, 0] = found[FAULT]
-        bad[count, 1] = found[FAULT_AT]
-        count += 1
-        i = found[FAULT_AT]
-        while i > 0 and byte(text, i - 1) != NEWLINE:
-            i -= 1
-        while 0 < found[SLOW] <= len(slow) and slow[found[SLOW] - 1, 1] >= i:
-            found[SLOW] -= 1
-        while byte(text, i) != NEWLINE:
-            i += 1
-        found[FROM] = i + 1
-        found[LINES] += 1
-        found[FAULT] = FINE
-        parse_rows(text, least, labels, indptr, indices, values, slow, found)
-    return count
-
-
-@inline
-def may_hold_zero(text: Bytes) -> bool:
+def may_hold_zero(text):
     """Return False only if no index of the text is 0; tests three bytes at a time, many at once."""
     found = False
     for k in range(len(text) - 2):
@@ -284,7 +226,7 @@ def may_hold_zero(text: Bytes) -> bool:
 
 
 @inline
-def _next_line(text: Bytes, i: int) -> int:
+def _next_line(text, i):
     """Return where the next line begins; tests many bytes at once while they hold no newline."""
     while i + STEP <= len(text):
         some, newlines = text[i : i + STEP], 0
@@ -299,7 +241,7 @@ def _next_line(text: Bytes, i: int) -> int:
 
 
 @inline
-def scan_labels(text: Bytes, labels: Floats) -> int:
+def scan_labels(text, labels):
     """List the labels of rows, each run of the same one once; return their number.
 
     Labels that are not numbers are skipped: `parse_rows` reports them.
@@ -318,7 +260,7 @@ def scan_labels(text: Bytes, labels: Floats) -> int:
 
 
 @inline
-def scan_rows(text: Bytes, found: Ints) -> None:
+def scan_rows(text, found):
     """Count rows and entries, and find the lowest and highest index, without reading values.
 
     Malformed tokens are skipped: `parse_rows` reports them.
@@ -350,7 +292,7 @@ def scan_rows(text: Bytes, found: Ints) -> None:
         found[LINES] += 1
 
 
-def new_found() -> Ints:
+def new_found() -> npt.NDArray[np.int64]:
     """Return the `found` array for the start of a text."""
     found = np.zeros(FOUND, dtype=np.int64)
     found[LOWEST], found[HIGHEST] = np.iinfo(np.int64).max, -1

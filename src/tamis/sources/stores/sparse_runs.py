@@ -99,19 +99,17 @@ class SparseRuns:
         values_out = np.empty(0, dtype=self._exact)
         while first < self._width:
             end = int(kernel.range_of_columns(counts, first, most, most))
-            slots = np.empty(end - first, dtype=np.int64)
-            entries = int(kernel.begin_columns(counts[first:end], slots))
+            slots = np.cumsum(counts[first:end], dtype=np.int64)
+            entries = int(slots[-1])
+            slots -= counts[first:end]
             if entries > len(rows_out):
                 rows_out = np.empty(max(entries, min(most, held.entries)), dtype=row_type)
                 values_out = np.empty(len(rows_out) if held.has_values else 0, dtype=self._exact)
             for row, cursors, ends in held.bounds:
-                at = (cursors, ends, held.indices, row)
-                if held.has_values:
-                    kernel.scatter_entries(
-                        *at, held.values, first, end, slots, rows_out, values_out
-                    )
-                else:
-                    kernel.scatter_places(*at, first, end, slots, rows_out)
+                kernel.scatter_entries(
+                    cursors, ends, held.indices, row, held.values, first, end, slots, rows_out,
+                    values_out,
+                )  # fmt: skip
             values = values_out[:entries] if held.has_values else None
             yield counts[first:end], rows_out[:entries], values
             first = end
@@ -157,19 +155,21 @@ class SparseRuns:
 
     def _join(self, totals: npt.NDArray[np.int64], counts: list[npt.NDArray[Any]]) -> _Columns:
         """Merge the pieces that the runs hold of some columns."""
-        slots = np.empty(len(totals), dtype=np.int64)
-        entries = int(kernel.begin_columns(totals, slots))
+        slots = np.cumsum(totals) - totals
+        entries = int(totals.sum())
         rows = np.empty(entries, dtype=np.int32)
         kinds = [run.value_type for run in self._runs if run.value_type is not None]
-        values = np.empty(entries, dtype=max(kinds)) if kinds else None
+        values = np.empty(entries if kinds else 0, dtype=max(kinds, default=np.float32))
         for run, each in zip(self._runs, counts, strict=True):
             part, given = run.read(int(each.sum(dtype=np.int64)))
-            if values is None:
-                kernel.merge_places(each, part, run.first_row, slots, rows)
-                continue
-            given = np.ones(len(part), np.float32) if given is None else given
+            if given is None:
+                given = np.ones(len(part) if kinds else 0, np.float32)
             kernel.merge_entries(each, part, given, run.first_row, slots, rows, values)
-        return rows, values, slots  # every slot has moved to the end of its column
+        return (
+            rows,
+            values if kinds else None,
+            slots,
+        )  # every slot has moved to the end of its column
 
     def _long_column(self, total: int, counts: list[int]) -> Iterator[_Columns]:
         """Yield one column that is longer than the memory: the runs' pieces follow each other."""

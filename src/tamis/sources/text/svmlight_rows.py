@@ -501,13 +501,9 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     bad = np.empty((newlines if skip else 0, 2), dtype=np.int64)
     room = _SLOW
     while True:
-        slow, found, count = np.empty((room, 2), dtype=np.int64), kernel.new_found(), 0
+        slow, found = np.empty((room, 2), dtype=np.int64), kernel.new_found()
         found[kernel.NO_EMPTY] = refuse_empty
-        out = (labels, indptr, indices, values, slow, found)
-        if skip:
-            count = kernel.parse_sound_rows(text, least, *out, bad)
-        else:
-            kernel.parse_rows(text, least, *out)
+        count = kernel.parse_rows(text, least, labels, indptr, indices, values, slow, found, bad)
         if found[kernel.SLOW] <= room:
             break
         room = int(found[kernel.SLOW])
