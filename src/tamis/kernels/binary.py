@@ -36,6 +36,18 @@ def longest(indptr):
 
 
 @inline
+def _loss(score, y, entries, counts):
+    """Return the hinge loss of a row, and count it; rows without loss make no step."""
+    counts[ROWS] += 1
+    counts[MISTAKES] += (score > 0) != (y > 0)
+    loss = 1.0 - y * score
+    if not loss <= 0.0:  # NaN too
+        counts[UPDATES] += 1
+        counts[NONZEROS] += entries
+    return loss
+
+
+@inline
 def plus(total, dropped, value):
     """Add a number to a sum held in two parts."""
     larger = total + value
@@ -133,13 +145,8 @@ def learn_first_order(
             slot = int(max(-marks[indices[t]], _NOBODY))
             slots[t - first] = slot
             score += weight[slot] * values[t]
-        score *= scale[FACTOR]
-        counts[ROWS] += 1
-        counts[MISTAKES] += (score > 0) != (y > 0)
-        if 1.0 - y * score <= 0.0:
+        if _loss(score * scale[FACTOR], y, last - first, counts) <= 0.0:
             continue
-        counts[UPDATES] += 1
-        counts[NONZEROS] += last - first
         if lam > 0:
             shrink(scale, weight, bound, key, 1.0 - lam * eta)
         step, n_in, newcomers = y * (eta / scale[FACTOR]), 0, 0.0
@@ -182,13 +189,9 @@ def learn_second_order(
             slot = int(max(-marks[indices[t]], _NOBODY))
             slots[t - first] = slot
             score += weight[slot] * values[t]
-        counts[ROWS] += 1
-        counts[MISTAKES] += (score > 0) != (y > 0)
-        loss = 1.0 - y * score
+        loss = _loss(score, y, last - first, counts)
         if loss <= 0.0:
             continue
-        counts[UPDATES] += 1
-        counts[NONZEROS] += last - first
         spread, n_in = 0.0, 0
         for t in range(first, last):
             mark, slot = marks[indices[t]], slots[t - first]
@@ -223,45 +226,31 @@ def learn_second_order(
 
 
 @jit
-def learn_full_first_order(indptr, indices, values, codes, eta, decay, weight, counts):
-    """Train all weights by gradient steps on the hinge loss; with `decay` at rate eta/sqrt(t)."""
-    for r in range(len(codes)):
-        y = 1.0 if codes[r] == 1 else -1.0
-        score = 0.0
-        for t in range(indptr[r], indptr[r + 1]):
-            score += weight[indices[t]] * values[t]
-        counts[ROWS] += 1
-        counts[MISTAKES] += (score > 0) != (y > 0)
-        if 1.0 - y * score <= 0.0:
-            continue
-        counts[UPDATES] += 1
-        counts[NONZEROS] += indptr[r + 1] - indptr[r]
-        step = y * (eta / np.sqrt(counts[ROWS]) if decay else eta)
-        for t in range(indptr[r], indptr[r + 1]):
-            weight[indices[t]] += step * values[t]
+def learn_full(indptr, indices, values, codes, rate, decay, weight, precision, counts):
+    """Train all weights by gradient steps on the hinge loss; with `decay` at rate / sqrt(t).
 
-
-@jit
-def learn_full_second_order(indptr, indices, values, codes, gamma, weight, precision, counts):
-    """Train all weights by confidence-weighted steps on the squared hinge loss."""
-    per_gamma = 1.0 / gamma
+    With a `precision` per feature: by confidence-weighted steps on the squared hinge loss, where
+    the rate is gamma.
+    """
+    second_order = len(precision) > 0
     for r in range(len(codes)):
-        y = 1.0 if codes[r] == 1 else -1.0
+        first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
         score = 0.0
-        for t in range(indptr[r], indptr[r + 1]):
+        for t in range(first, last):
             score += weight[indices[t]] * values[t]
-        counts[ROWS] += 1
-        counts[MISTAKES] += (score > 0) != (y > 0)
-        loss = 1.0 - y * score
+        loss = _loss(score, y, last - first, counts)
         if loss <= 0.0:
             continue
-        counts[UPDATES] += 1
-        counts[NONZEROS] += indptr[r + 1] - indptr[r]
+        if not second_order:
+            step = y * (rate / np.sqrt(counts[ROWS]) if decay else rate)
+            for t in range(first, last):
+                weight[indices[t]] += step * values[t]
+            continue
         spread = 0.0
-        for t in range(indptr[r], indptr[r + 1]):
+        for t in range(first, last):
             spread += values[t] * values[t] * (1.0 / (1.0 + float(precision[indices[t]])))
-        step = y * loss / (spread + gamma)
-        for t in range(indptr[r], indptr[r + 1]):
+        step, per_gamma = y * loss / (spread + rate), 1.0 / rate
+        for t in range(first, last):
             j, x = indices[t], values[t]
             weight[j] += step * x * (1.0 / (1.0 + float(precision[j])))
             precision[j] += x * x * per_gamma

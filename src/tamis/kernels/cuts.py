@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.kernels._jit import inline, jit
 from tamis.kernels.column_entries import list_column
-from tamis.kernels.sorting import argsort
+from tamis.kernels.sorting import argsort, first_not_below
 
 #: The class of the item that stands for all zeros.
 ZEROS = -1
@@ -84,19 +84,6 @@ def between(low, high):
     return middle if low <= middle < high else low
 
 
-@inline
-def place_of(cuts, first, last, value):
-    """Return how many of the sorted cuts first..last-1 are below a value."""
-    lo, hi = first, last
-    while lo < hi:
-        middle = (lo + hi) // 2
-        if cuts[middle] < value:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo - first
-
-
 @jit
 def code_entries(
     values, indptr, cut_pointers, cuts, stays, gaps, zero_is_gap, lo, hi, out
@@ -107,8 +94,8 @@ def code_entries(
     mean missing, bins count from 1. A value that equals a cut is below it.
     """
     for j in range(lo, hi):
-        first, last = cut_pointers[j], cut_pointers[j + 1]
-        base = -1 if zero_is_gap else place_of(cuts, first, last, 0.0)
+        own = cuts[cut_pointers[j] : cut_pointers[j + 1]]
+        base = -1 if zero_is_gap else first_not_below(own, len(own), 0.0)
         for t in range(indptr[j], indptr[j + 1]):
             value = values[t]
             if value != value or (zero_is_gap and value == 0.0):
@@ -116,4 +103,4 @@ def code_entries(
             elif stays[j]:
                 out[t] = value
             else:
-                out[t] = place_of(cuts, first, last, value) - base
+                out[t] = first_not_below(own, len(own), value) - base

@@ -228,50 +228,34 @@ def learn_second_order(
 
 
 @jit
-def learn_full_first_order(indptr, indices, values, codes, eta, decay, uniform, weight, counts):
-    """Train all weights by gradient steps on the hinge loss; with `decay` at rate eta/sqrt(t)."""
-    k = weight.shape[1]
+def learn_full(indptr, indices, values, codes, rate, decay, uniform, weight, precision, counts):
+    """Train all weights as for two classes; second-order with a `precision` per weight."""
+    k, second_order = weight.shape[1], len(precision) > 0
     scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
     for r in range(len(codes)):
+        first, last = indptr[r], indptr[r + 1]
         scores[:] = 0.0
-        for t in range(indptr[r], indptr[r + 1]):
+        for t in range(first, last):
             for i in range(k):
                 scores[i] += weight[indices[t], i] * values[t]
         moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
         if 1.0 - margin <= 0.0:
             continue
         counts[UPDATES] += 1
-        counts[NONZEROS] += indptr[r + 1] - indptr[r]
-        rate = eta / np.sqrt(counts[ROWS]) if decay else eta
-        for t in range(indptr[r], indptr[r + 1]):
-            for c in range(moved):
-                weight[indices[t], active[c]] += sign[c] * rate * values[t]
-
-
-@jit
-def learn_full_second_order(
-    indptr, indices, values, codes, gamma, uniform, weight, precision, counts
-):
-    """Train all weights by confidence-weighted steps on the squared hinge loss."""
-    k, per_gamma = weight.shape[1], 1.0 / gamma
-    scores, sign, active = np.zeros(k), np.zeros(k), np.zeros(k, dtype=np.int64)
-    for r in range(len(codes)):
-        scores[:] = 0.0
-        for t in range(indptr[r], indptr[r + 1]):
-            for i in range(k):
-                scores[i] += weight[indices[t], i] * values[t]
-        moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
-        if 1.0 - margin <= 0.0:
+        counts[NONZEROS] += last - first
+        if not second_order:
+            step = rate / np.sqrt(counts[ROWS]) if decay else rate
+            for t in range(first, last):
+                for c in range(moved):
+                    weight[indices[t], active[c]] += sign[c] * step * values[t]
             continue
-        counts[UPDATES] += 1
-        counts[NONZEROS] += indptr[r + 1] - indptr[r]
         spread = 0.0
-        for t in range(indptr[r], indptr[r + 1]):
+        for t in range(first, last):
             for c in range(moved):
                 x = sign[c] * values[t]
                 spread += x * x * (1.0 / (1.0 + float(precision[indices[t], active[c]])))
-        step = (1.0 - margin) / (spread + gamma)
-        for t in range(indptr[r], indptr[r + 1]):
+        step, per_gamma = (1.0 - margin) / (spread + rate), 1.0 / rate
+        for t in range(first, last):
             for c in range(moved):
                 j, i, x = indices[t], active[c], sign[c] * values[t]
                 weight[j, i] += step * x * (1.0 / (1.0 + float(precision[j, i])))

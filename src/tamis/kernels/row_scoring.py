@@ -163,18 +163,3 @@ def copy_filled(old, new):
     for n in range(len(old)):
         if old[n] != 0:
             new[n] = old[n]
-
-
-@jit
-def list_filled(array):
-    """Return the indices of the nonzeros."""
-    count = 0
-    for n in range(len(array)):
-        count += array[n] != 0
-    indices = np.empty(count, dtype=np.int64)
-    count = 0
-    for n in range(len(array)):
-        if array[n] != 0:
-            indices[count] = n
-            count += 1
-    return indices

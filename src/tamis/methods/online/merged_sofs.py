@@ -14,7 +14,6 @@ import numpy as np
 from tamis.core.blocks import Compressed
 from tamis.core.params import Number
 from tamis.kernels import heap
-from tamis.kernels.row_scoring import list_filled
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.kept_learner import SIZE
 from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
@@ -27,7 +26,7 @@ Posterior = tuple[Ints, Floats, Floats, Ints]
 def posterior_of(model: KeptWeights) -> Posterior:
     """Return all that a shard knows about the features it has seen."""
     marks, slots = model.marks.view, model.slots()
-    filled: Ints = list_filled(marks.reshape(-1))  # in order
+    filled: Ints = np.flatnonzero(marks.reshape(-1))  # in order
     features = filled if model.blocks == 1 else np.unique(filled // model.blocks)
     added = marks[features].astype(np.float64)
     means, kept = np.zeros_like(added), np.zeros(len(features), dtype=np.int64)

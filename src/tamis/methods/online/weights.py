@@ -18,7 +18,6 @@ from tamis.kernels import binary, heap, multiclass
 from tamis.kernels.row_scoring import (
     copy_filled,
     fill_table,
-    list_filled,
     score_full,
     score_kept,
     score_listed,
@@ -82,7 +81,7 @@ class Zeros:
     # Only the nonzeros are pickled and saved.
     def __getstate__(self) -> dict[str, Any]:
         flat = self.view.reshape(-1)
-        filled = list_filled(flat)
+        filled = np.flatnonzero(flat)
         shape, dtype = self.view.shape, self._table.dtype
         return {"shape": shape, "dtype": dtype, "filled": filled, "values": flat[filled]}
 
@@ -195,17 +194,14 @@ class FullWeights:
 
         With `decay` the rate is eta/sqrt(t).
         """
-        data = (rows.indptr, rows.indices, rows.data, codes, *rates)
-        weight, counts = self.weight.view, self.counts
-        if self.held is not None and self.blocks == 1:
-            held = self.held.view[:, 0]
-            binary.learn_full_second_order(*data, weight[:, 0], held, counts)
-        elif self.held is not None:
-            multiclass.learn_full_second_order(*data, uniform, weight, self.held.view, counts)
-        elif self.blocks == 1:
-            binary.learn_full_first_order(*data, weight[:, 0], counts)
+        rate, decay = rates if self.held is None else (*rates, False)
+        data = (rows.indptr, rows.indices, rows.data, codes, rate, decay)
+        weight = self.weight.view
+        held = np.empty((0, self.blocks), np.float32) if self.held is None else self.held.view
+        if self.blocks == 1:
+            binary.learn_full(*data, weight[:, 0], held[:, 0], self.counts)
         else:
-            multiclass.learn_full_first_order(*data, uniform, weight, counts)
+            multiclass.learn_full(*data, uniform, weight, held, self.counts)
 
     def scores(self, rows: Compressed) -> Floats:
         """Return one score per row and block."""
@@ -216,7 +212,7 @@ class FullWeights:
     @property
     def kept(self) -> Ints:
         """Features with a nonzero weight, in increasing order."""
-        filled: Ints = list_filled(self.weight.view.reshape(-1))
+        filled: Ints = np.flatnonzero(self.weight.view.reshape(-1))
         return np.unique(filled // self.blocks)
 
     @property
