@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tamis.core.params import Number, Range
 from tamis.core.target import Target
-from tamis.encode.encoder import WHICH, Encoder, Floats
+from tamis.encode.encoder import WHICH, Encoder, Finder
 from tamis.encode.missing import Missing
 from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns
 
@@ -28,9 +28,10 @@ class _Bins(Encoder):
         self.which = which
         self.missing = missing
 
-    def _find(self, columns: Any, target: Target | None, stays: Any, numbers: Any) -> Floats:
-        form = (*columns.form, self._way, self.bins, stays)
-        return columns.gather(lambda lo, hi: bin_columns(*form, lo, hi, numbers))  # type: ignore[no-any-return]
+    def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
+        return lambda lo, hi, numbers: bin_columns(
+            *form, self._way, self.bins, stays, lo, hi, numbers
+        )
 
 
 class EqualWidthEncoder(_Bins):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
 from tamis.core.kinds import most_levels
 from tamis.core.params import OneOf, Parameters, Range
@@ -24,6 +24,8 @@ from tamis.kernels.threads import over_columns
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+#: Given a range of columns and where to write the number of each one's cuts, the cuts end to end.
+Finder = Callable[[int, int, Ints], Floats]
 #: The name of a column in a message.
 NameOf = Callable[[ColumnBlock, int], str]
 
@@ -69,6 +71,8 @@ class Encoder(Parameters):
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = WHICH
     #: Whether cuts depend on the class.
     supervised: ClassVar[bool] = False
+    #: Whether an encoded block is of the kind of the block; else it is discrete.
+    keeps_kind: ClassVar[bool] = False
 
     which: str
     missing: Missing | str
@@ -79,8 +83,11 @@ class Encoder(Parameters):
         super().__init_subclass__(**options)
 
     @abstractmethod
-    def _find(self, columns: _Columns, target: Target | None, stays: Any, numbers: Any) -> Floats:
-        """Return the cuts of all columns end to end; fill `numbers` and mark columns that stay."""
+    def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
+        """Return what finds the cuts of columns lo..hi-1, and marks columns that stay.
+
+        `form` is a block as the kernels take it.
+        """
 
     # --- blocks --------------------------------------------------------------------------------
 
@@ -96,15 +103,30 @@ class Encoder(Parameters):
                 f"the columns have {block.n_rows} rows but the target has {target.n_rows}; "
                 "give one target value for each row"
             )
-        columns = _Columns(block, missing.zero_is_gap, self._most_levels(block.n_rows))
-        gaps, not_whole, tops = self._survey(block, columns, missing, name_of)
+        gaps, not_whole, tops = self._survey(block, missing, name_of)
         stays = np.full(block.width, block.kind == "discrete")
         if block.is_text is not None:
             stays |= block.is_text
+        # The most levels of a column of whole numbers that stays; below 0 none does.
+        most = most_levels(block.n_rows) if self.which == "numbers" else -1.0
+        form = (*block.arrays, block.n_rows, missing.zero_is_gap, most)
+        find, parts = self._finder(form, target, stays), dict[int, Floats]()
         numbers = np.zeros(block.width, dtype=np.int64)
-        values = self._find(columns, target, stays, numbers)
+
+        def find_some(lo: int, hi: int) -> None:
+            parts[lo] = find(lo, hi, numbers)
+
+        over_columns(find_some, block.spans)
+        values = np.concatenate([parts[lo] for lo in sorted(parts)])
         indptr = np.concatenate([[0], np.cumsum(numbers)])
-        _refuse_gaps_in_numbers(block, stays & not_whole & (gaps > 0), missing, name_of)
+        bad = stays & not_whole & (gaps > 0)
+        if missing.policy == "category" and bad.any():
+            name = name_of(block, block.first + int(np.argmax(bad)))
+            raise InputError(
+                f"column {name} has missing values among numbers that are not whole, so they "
+                "cannot be a category: turn the numbers into categories too, with encode='mdlp' "
+                "(--encode mdlp)"
+            )
         cut = ~stays
         below = np.zeros(block.width)
         if not missing.zero_is_gap and len(values):
@@ -117,17 +139,17 @@ class Encoder(Parameters):
         """Return the block as categories."""
         missing = Missing.of(self.missing)
         block = missing.mark(block)
-        columns = _Columns(block, missing.zero_is_gap, 0.0)
-        entries = np.asarray(block.entries)
+        entries, spans = np.asarray(block.entries), block.spans
         codes = np.empty(len(entries))
         over_columns(
             lambda lo, hi: code_entries(
-                entries, columns.spans, cuts.indptr, cuts.values, cuts.stays, cuts.gaps,
+                entries, spans, cuts.indptr, cuts.values, cuts.stays, cuts.gaps,
                 missing.zero_is_gap, lo, hi, codes,
             ),
-            columns.spans,
+            spans,
         )  # fmt: skip
-        return replace(with_entries(block, codes).without_zeros(), kind=self._kind_of(block))
+        kind = block.kind if self.keeps_kind else "discrete"
+        return replace(with_entries(block, codes).without_zeros(), kind=kind)
 
     def encode(
         self, block: ColumnBlock, target: Target | None, name_of: NameOf = ColumnBlock.name_of
@@ -138,31 +160,24 @@ class Encoder(Parameters):
     def refuse_bad_values(self, block: ColumnBlock, name_of: NameOf) -> None:
         """Raise one sentence for infinity, and for missing values where they are an error."""
         missing = Missing.of(self.missing)
-        self._survey(missing.mark(block), _Columns(block, False, 0.0), missing, name_of)
+        self._survey(missing.mark(block), missing, name_of)
 
     # --- small steps ---------------------------------------------------------------------------
 
-    def _most_levels(self, n_rows: int) -> float:
-        """Return the most levels of a column of whole numbers that stays; below 0 none does."""
-        return most_levels(n_rows) if self.which == "numbers" else -1.0
-
-    def _kind_of(self, block: ColumnBlock) -> Any:
-        return "discrete"
-
     def _survey(
-        self, block: ColumnBlock, columns: _Columns, missing: Missing, name_of: NameOf
+        self, block: ColumnBlock, missing: Missing, name_of: NameOf
     ) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
         """Return missing values, fractional columns and highest values; raise for infinity."""
         width = block.width
         gaps, tops = np.zeros(width, dtype=np.int64), np.zeros(width)
         infinite, not_whole = np.zeros(width, dtype=np.bool_), np.zeros(width, dtype=np.bool_)
-        entries = np.asarray(block.entries)
+        entries, spans = np.asarray(block.entries), block.spans
         over_columns(
             lambda lo, hi: survey_columns(
-                entries, columns.spans, block.n_rows, missing.zero_is_gap, lo, hi, gaps, infinite,
+                entries, spans, block.n_rows, missing.zero_is_gap, lo, hi, gaps, infinite,
                 not_whole, tops,
             ),
-            columns.spans,
+            spans,
         )  # fmt: skip
         if infinite.any():
             name = name_of(block, block.first + int(np.argmax(infinite)))
@@ -178,41 +193,3 @@ class Encoder(Parameters):
                 "the gaps, or drop the column"
             )
         return gaps, not_whole, tops
-
-
-class _Columns:
-    """The columns of a block in the form of the kernels, whatever the layout."""
-
-    def __init__(self, block: ColumnBlock, zero_is_gap: bool, most: float) -> None:
-        v = block.values
-        self.n_rows, self.width = block.n_rows, block.width
-        if isinstance(v, Compressed):
-            self.spans = v.indptr.astype(np.int64, copy=False)
-            flat, arrays = np.empty(0), (self.spans, v.indices, v.data)
-        else:
-            self.spans = np.arange(block.width + 1, dtype=np.int64) * block.n_rows
-            flat = np.asarray(block.entries)
-            arrays = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0))
-        self.form = (flat, *arrays, block.n_rows, zero_is_gap, most)
-
-    def gather(self, work: Callable[[int, int], Floats]) -> Floats:
-        """Run `work(lo, hi)` on ranges of columns in threads; return their cuts end to end."""
-        parts: dict[int, Floats] = {}
-
-        def one(lo: int, hi: int) -> None:
-            parts[lo] = work(lo, hi)
-
-        over_columns(one, self.spans)
-        return np.concatenate([parts[lo] for lo in sorted(parts)]) if parts else np.empty(0)
-
-
-def _refuse_gaps_in_numbers(
-    block: ColumnBlock, bad: npt.NDArray[np.bool_], missing: Missing, name_of: NameOf
-) -> None:
-    """Raise one sentence for a missing value that would become a category among numbers."""
-    if missing.policy == "category" and bad.any():
-        name = name_of(block, block.first + int(np.argmax(bad)))
-        raise InputError(
-            f"column {name} has missing values among numbers that are not whole, so they cannot be "
-            "a category: turn the numbers into categories too, with encode='mdlp' (--encode mdlp)"
-        )

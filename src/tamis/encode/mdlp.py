@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tamis.core.errors import InputError
 from tamis.core.target import Target
-from tamis.encode.encoder import Encoder, Floats
+from tamis.encode.encoder import Encoder, Finder
 from tamis.encode.missing import Missing
 from tamis.kernels.information import entropy_table
 from tamis.kernels.mdl_cuts import mdlp_columns
@@ -64,12 +64,11 @@ class MDLPEncoder(Encoder):
         self.which = which
         self.missing = missing
 
-    def _find(self, columns: Any, target: Target | None, stays: Any, numbers: Any) -> Floats:
+    def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
         if target is None or target.codes is None:
             raise InputError(
                 "MDLP needs classes, and y holds real numbers (an unknown label type for it): use "
                 "EqualFrequency(), which asks for none, or turn y into classes"
             )
-        table, unit = entropy_table(columns.n_rows)
-        form = (*columns.form, target.codes, target.counts, table, unit, stays)
-        return columns.gather(lambda lo, hi: mdlp_columns(*form, lo, hi, numbers))  # type: ignore[no-any-return]
+        whole = (*form, target.codes, target.counts, *entropy_table(target.n_rows), stays)
+        return lambda lo, hi, numbers: mdlp_columns(*whole, lo, hi, numbers)

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
-from tamis.encode.encoder import Encoder, Floats
+from tamis.encode.encoder import Encoder, Finder
 from tamis.encode.missing import Missing
 
 
@@ -30,14 +29,12 @@ class PlainEncoder(Encoder):
 
     method: ClassVar[str] = "plain"
     ranges: ClassVar = {}
+    keeps_kind: ClassVar[bool] = True
     which = "numbers"
 
     def __init__(self, *, missing: Missing | str = "error") -> None:
         self.missing = missing
 
-    def _find(self, columns: Any, target: Target | None, stays: Any, numbers: Any) -> Floats:
+    def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
         stays[:] = True
-        return np.empty(0)
-
-    def _kind_of(self, block: ColumnBlock) -> Any:
-        return block.kind
+        return lambda lo, hi, numbers: np.empty(0)
