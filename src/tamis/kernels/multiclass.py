@@ -54,8 +54,12 @@ def contrast(scores, code, uniform, active, sign, counts):
 
 
 @inline
-def part(first, last, indices, marks, inside, slots, outside):
-    """Split the entries into those of kept features, with their slots, and the others."""
+def score(first, last, indices, values, marks, weight, inside, slots, outside, scores):
+    """Compute the scores of one row.
+
+    Its entries are split into those of kept features, with their slots, and the others. Returns
+    the number of the former.
+    """
     n_in = 0
     for t in range(first, last):
         slot = int(max(-marks[indices[t], 0], np.float32(0)))
@@ -63,16 +67,11 @@ def part(first, last, indices, marks, inside, slots, outside):
         slots[n_in] = slot
         outside[t - first - n_in] = t
         n_in += 1 if slot > 0 else 0
-    return n_in
-
-
-@inline
-def score(n_in, inside, slots, values, weight, scores):
-    """Compute the scores of one row from the entries of its kept features."""
     scores[:] = 0.0
     for n in range(n_in):
         for i in range(len(scores)):
             scores[i] += weight[slots[n], i] * values[inside[n]]
+    return n_in
 
 
 @inline
@@ -136,9 +135,8 @@ def learn_first_order(
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
         first, last = indptr[r], indptr[r + 1]
-        n_in = part(first, last, indices, marks, inside, slots, outside)
+        n_in = score(first, last, indices, values, marks, weight, inside, slots, outside, scores)
         n_out = last - first - n_in
-        score(n_in, inside, slots, values, weight, scores)
         for i in range(k):
             scores[i] *= scale[FACTOR]
         moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
@@ -186,8 +184,7 @@ def learn_second_order(
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
         first, last = indptr[r], indptr[r + 1]
-        n_in = part(first, last, indices, marks, inside, slots, outside)
-        score(n_in, inside, slots, values, weight, scores)
+        n_in = score(first, last, indices, values, marks, weight, inside, slots, outside, scores)
         moved, margin = contrast(scores, codes[r], uniform, active, sign, counts)
         if 1.0 - margin <= 0.0:
             continue

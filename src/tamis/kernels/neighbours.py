@@ -134,6 +134,17 @@ def set_shares(
         share[i] = same / count
 
 
+@inline
+def _ends(near, itself):
+    """Return the least and the largest of the squared distances, without that of a row itself."""
+    nearest, farthest = NOBODY, 0.0
+    for j in range(len(near)):
+        if j != itself:
+            nearest = min(nearest, float(near[j]))
+            farthest = max(farthest, float(near[j]))
+    return nearest, farthest
+
+
 @jit
 def gap_neighbours(near, i, itself, codes, slack, low, high):
     """Count the neighbours up to the first wide gap, and those with the label of row i.
@@ -142,11 +153,7 @@ def gap_neighbours(near, i, itself, codes, slack, low, high):
     a bin, so only the lowest and highest of each need be known to find the first one.
     """
     n = len(near)
-    nearest, farthest = NOBODY, 0.0
-    for j in range(n):
-        if j != itself:
-            nearest = min(nearest, float(near[j]))
-            farthest = max(farthest, float(near[j]))
+    nearest, farthest = _ends(near, itself)
     widest = widest_gap(nearest, farthest, n, slack)
     if not widest > 0.0:
         # All are equally far, and no gap is below 0: the first row is the only neighbour.
@@ -203,11 +210,7 @@ def spread(near, itself, order, start):
 
     Bin b begins at ``start[b]`` of `order`.
     """
-    nearest, farthest = NOBODY, 0.0
-    for j in range(len(near)):
-        if j != itself:
-            nearest = min(nearest, float(near[j]))
-            farthest = max(farthest, float(near[j]))
+    nearest, farthest = _ends(near, itself)
     bins = len(start) - 2
     per_bin = (bins - 1) / (farthest - nearest) if farthest > nearest else 0.0
     start[:] = 0
