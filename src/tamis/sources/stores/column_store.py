@@ -48,7 +48,6 @@ class ColumnStore(StoreFolder, ColumnSource):
     """
 
     format: ClassVar[str] = "cols"
-    path: str
     portable = True
     KIND: ClassVar[str] = "column store"
     STORED_AS: ClassVar[tuple[str, int]] = ("tamis-columns", 1)

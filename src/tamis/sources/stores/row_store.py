@@ -62,7 +62,6 @@ class RowStore(StoreFolder, RowSource):
     """
 
     format: ClassVar[str] = "rows"
-    path: str
     KIND: ClassVar[str] = "row store"
     STORED_AS: ClassVar[tuple[str, int]] = ("tamis-rows", 2)
     KEYS: ClassVar[frozenset[str]] = StoreFolder.KEYS | {"missing", "first_number"}

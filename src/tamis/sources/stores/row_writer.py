@@ -82,9 +82,8 @@ class RowWriter(FolderWriter):
         """
         if not self._held:
             return
-        rows = join(self._held)[1]
+        rows, done = join(self._held)[1], 0
         self._held = []
-        done = 0
         while done < len(rows):
             # The row that reaches the size ends the block: a block has one row at least.
             end = int(np.searchsorted(rows.indptr, rows.indptr[done] + ENTRIES))

@@ -47,15 +47,13 @@ class Vocabulary:
         values = self._of(column)
         if self.is_numbers:
             first, last, falls = values[0], values[-1], bool(np.any(values[1:] < values[:-1]))
+            self.values = np.union1d(self.values, values)
         else:
             first, last = values[0].as_py(), values[-1].as_py()
             falls = pc.any(pc.less(values[1:], values[:-1])).as_py() or False
+            self.values = sorted_words(pa.concat_arrays([self.values, pc.unique(values)]))
         self.rising &= not falls and (self._last is None or first >= self._last)
         self._last = last
-        if self.is_numbers:
-            self.values = np.union1d(self.values, values)
-        else:
-            self.values = sorted_words(pa.concat_arrays([self.values, pc.unique(values)]))
 
     def codes(self, column: Any) -> npt.NDArray[np.int64]:
         """Return the place of each value."""
