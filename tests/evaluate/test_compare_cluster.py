@@ -8,7 +8,7 @@ import pytest
 from tamis.core.errors import ClusterError
 from tamis.evaluate import compare
 from tamis.evaluate.cells import Caps
-from tamis.evaluate.pool import _RemoteCell, _run_cell
+from tamis.evaluate.pool import _run_cell
 
 pytest.importorskip("distributed")
 
@@ -48,8 +48,10 @@ def test_a_folder_that_a_worker_cannot_see_is_reported():
         _run_cell(({"folder": "/nowhere"}, Caps(None, None)))
 
 
-def test_selections_of_a_worker_are_returned_or_reported():
-    cell = _RemoteCell({"kept": [1]})
-    assert cell.kept() == [1]
-    cell.steps.append(("selection", {"kept": [2]}))
-    assert cell.kept() == [2]
+def test_a_worker_that_dies_loses_one_step_and_another_resumes_with_the_next(tmp_path):
+    message = {"folder": str(tmp_path), "kept": [{"features": [1]}], "classifiers": ["knn", "nb"]}
+    lost = _run_cell((message, Caps(None, None)))  # there is no data in the folder
+    assert [step for step, _ in lost] == ["knn", "nb", "task"]
+    assert all(r["passing"] and r["note"] == "the process ended with code 1" for _, r in lost[:2])
+    lost = _run_cell((message | {"kept": None}, Caps(None, None)))
+    assert [step for step, _ in lost] == ["selection", "task"]

@@ -12,8 +12,8 @@ import hashlib
 import math
 import time
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
@@ -35,7 +35,7 @@ from tamis.evaluate.compared_methods import (
     settle_level,
     settle_measure,
 )
-from tamis.evaluate.metrics import METRICS, quality
+from tamis.evaluate.metrics import quality
 from tamis.sources.arrays.in_memory import MemorySource
 
 Ints = npt.NDArray[np.int64]
@@ -130,8 +130,11 @@ def select_features(
 
     Only the selector is timed: columns are laid out and encoded before.
     """
-    order = _arrival(method, X.shape[1])
-    X = X if order is None else X[:, order]
+    order: Any = slice(None)  # of the columns
+    if method.order is not None:
+        order = np.random.default_rng(method.order).permutation(X.shape[1])
+        X = X[:, order]
+    numbers = np.arange(X.shape[1])[order]
     X = encoded(method, X, y)
     selector = make(method, seed)
     settle_level(selector, method, X, y)
@@ -148,7 +151,7 @@ def select_features(
     peak = peak_megabytes()
     return {
         **outcome(OK, _note(caught)),
-        "kept": [_listed(k if order is None else np.sort(order[k]), X.shape[1]) for k in kept],
+        "kept": [_listed(np.sort(numbers[k]), X.shape[1]) for k in kept],
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
         "peak_megabytes": peak,
@@ -173,28 +176,19 @@ def judge(
         fitted = time.perf_counter()
         predicted = model.predict(test)
         finished = time.perf_counter()
-        scores = _scores(model, test)
+        of_scores = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+        scores = np.asarray(getattr(model, of_scores)(test))
     found = quality(truth, predicted, scores, model.classes_)
     note = (
         "nothing was kept, so the most frequent class is predicted" if train.shape[1] == 0 else ""
     )
     return {
         **outcome(OK, note or _note(caught)),
-        **{metric: _number(getattr(found, metric)) for metric in METRICS},
+        **{k: None if math.isnan(v) else v for k, v in asdict(found).items()},
         "fit_seconds": fitted - begun,
         "predict_seconds": finished - fitted,
         "right": base64.b64encode(np.packbits(predicted == truth).tobytes()).decode(),
     }
-
-
-def _scores(model: Any, X: Any) -> Any:
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(X))
-    return np.asarray(model.predict_proba(X))
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _note(caught: Iterable[warnings.WarningMessage]) -> str:
@@ -233,13 +227,6 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     return [np.sort(seen[stop]) for stop in stops]
 
 
-def _arrival(method: ComparedMethod, n_features: int) -> Ints | None:
-    """Return the order in which the columns arrive, or None for their own order."""
-    if method.order is None:
-        return None
-    return np.random.default_rng(method.order).permutation(n_features)
-
-
 def _listed(kept: Ints, n_features: int) -> dict[str, Any]:
     """Return kept features for the record; if all are kept, without a list."""
     return {"count": len(kept), "features": None if len(kept) == n_features else kept.tolist()}
@@ -260,8 +247,3 @@ def warm_up(method: ComparedMethod, X: Any, y: Ints, classes: int = 20, columns:
             selector.fit(few, y[np.sort(rows)])
         except Exception:  # the cell itself will report the error
             return
-
-
-def as_method(plain: Mapping[str, Any]) -> ComparedMethod:
-    """Return the method that was sent to a worker."""
-    return ComparedMethod(**plain)

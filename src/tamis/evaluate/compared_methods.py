@@ -7,15 +7,15 @@ and its parameters. So the cache shows what was computed, and nothing is pickled
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from tamis._registry import load
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.encode import resolve as resolve_encoder
@@ -93,11 +93,9 @@ def parse_methods(given: Any) -> list[ComparedMethod]:
     >>> [m.label for m in parse_methods("saola,fcbf:threshold=0.01")]
     ['saola', 'fcbf:threshold=0.01']
     """
-    if isinstance(given, str):
-        given = [word.strip() for word in given.split(",") if word.strip()]
     if isinstance(given, BaseEstimator | Rule):
         given = [given]
-    pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in given)
+    pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in words(given))
     found = [_method(one, label) for label, one in pairs]
     if not found:
         raise ParameterError("give one method at least")
@@ -108,6 +106,13 @@ def parse_methods(given: Any) -> list[ComparedMethod]:
     return found
 
 
+def words(given: Sequence[Any] | str) -> list[Any]:
+    """Return names from a text with commas; anything else is a list already."""
+    if not isinstance(given, str):
+        return list(given)
+    return [word.strip() for word in given.split(",") if word.strip()]
+
+
 def _method(given: Any, label: str | None) -> ComparedMethod:
     if isinstance(given, ComparedMethod):
         return given
@@ -115,7 +120,8 @@ def _method(given: Any, label: str | None) -> ComparedMethod:
         return named_method(given, label)
     if isinstance(given, Rule) or (hasattr(given, "fit") and hasattr(given, "get_params")):
         spec = _spec(given)
-        return ComparedMethod(label or _short(repr(given)), spec["class"], spec["params"], {})
+        label = label or " ".join(repr(given).split())
+        return ComparedMethod(label, spec["class"], spec["params"], {})
     raise ParameterError(f"{given!r} is not a method; give a name such as 'saola', or a selector")
 
 
@@ -198,14 +204,8 @@ def _plain(value: Any, owner: type) -> Any:
 def _value(plain: Any) -> Any:
     """Return the object that `_plain` was made from."""
     if isinstance(plain, Mapping):
-        return load_any(plain["class"])(**{k: _value(v) for k, v in plain["params"].items()})
+        return load(plain["class"])(**{k: _value(v) for k, v in plain["params"].items()})
     return plain
-
-
-def load_any(where: str) -> Any:
-    """Return the class at ``package.module:Class``, which need not be a selector."""
-    module, _, name = where.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def _code_of(where: str) -> str:
@@ -224,10 +224,6 @@ def _code_of(where: str) -> str:
         except (OSError, TypeError) as error:
             raise InputError(f"the source of {where} cannot be read ({error})") from error
     return digest.hexdigest()
-
-
-def _short(text: str) -> str:
-    return " ".join(text.split())
 
 
 def canonical(thing: Any) -> str:

@@ -7,30 +7,28 @@ worker processes, and collects everything in a `Results`.
 from __future__ import annotations
 
 import os
-import platform
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tamis._version import __version__
 from tamis.core.errors import ParameterError
 from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
 from tamis.core.params import Nothing, Number, OneOf, check
+from tamis.engine.selecting import versions
 from tamis.evaluate.cache import CellCache, missing
 from tamis.evaluate.cells import Caps, Cell, judge_key
 from tamis.evaluate.classifiers import check_classifiers
-from tamis.evaluate.compared_methods import ComparedMethod, parse_methods
+from tamis.evaluate.compared_methods import parse_methods, words
 from tamis.evaluate.datasets import DataSet, read_datasets
 from tamis.evaluate.interim import Line, interim_lines
 from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
-from tamis.evaluate.pool import CellTask, ClusterPool, Pool
+from tamis.evaluate.pool import ENDED, Task, run_here, run_on_cluster
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
 from tamis.evaluate.result_tables import results_of
 from tamis.evaluate.results import Results, check_place
@@ -51,10 +49,6 @@ class CellState:
     cell: Cell
     fold: Fold
     record: dict[str, Any] = field(default_factory=dict)
-
-    def kept(self) -> Any:
-        """Return what its selection kept, for a worker."""
-        return (self.record["selection"] or {}).get("kept")
 
 
 def compare(
@@ -134,7 +128,7 @@ def compare(
     >>> found.grid("accuracy", "knn").shape
     (1, 2)
     """
-    judges = check_classifiers(_names(classifiers))
+    judges = check_classifiers(words(classifiers))
     chosen, scheme = parse_methods(methods), parse_cv(cv)
     caps = Caps(cell_seconds, cell_megabytes)
     params: dict[str, Any] = {
@@ -148,45 +142,58 @@ def compare(
         "shares": list(shares),
         "cell_seconds": cell_seconds,
         "cell_megabytes": cell_megabytes,
-        "versions": _versions(),
+        "versions": versions(),
         "command": masked(command),
     }
     _check(params, n_jobs)
     if out is not None:
         check_place(out)
     sets = read_datasets(data, reading)
-    folds = {
-        one.name: make_folds(
-            one.codes,
-            scheme,
-            random_state,
-            one.official if split == "official" else None,
-            name=one.name,
-        )
-        for one in sets
-    }
-    params["data"] = [_about(one, folds[one.name]) for one in sets]
-    states = _cells(sets, folds, chosen, random_state, tuple(float(share) for share in shares))
+    states = []
+    params["data"] = []
+    for one in sets:
+        official = one.official if split == "official" else None
+        folds = make_folds(one.codes, scheme, random_state, official, name=one.name)
+        params["data"].append(_about(one, folds))
+        # By fold, so that all methods progress alike.
+        states += [
+            CellState(
+                Cell(
+                    one.name, one.fingerprint, method, fold.repeat, fold.number, fold.digest,
+                    fold_seed(random_state, fold),
+                    tuple(map(float, shares)) if method.streams else (1.0,),
+                ),
+                fold,
+            )
+            for fold in folds for method in chosen
+        ]  # fmt: skip
     with _work_folder(out) as work:
         cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
-        here = cluster is None
-        pool = Pool(n_jobs or thread_count(), caps) if here else ClusterPool(cluster, caps)
-        _run(
-            pool, tasks, len(states), cells, progress,
-            lambda: None if watch is None else watch(lambda: interim_lines(states, judges)),
-        )  # fmt: skip
+        if cluster is None:
+            events = run_here(tasks, n_jobs or thread_count(), caps)
+        else:
+            events = run_on_cluster(tasks, cluster, caps)
+        done = len(states) - len(tasks)
+        progress("comparing", done, len(states))
+        with closing(events):
+            for state, step, record in events:
+                if step == ENDED:
+                    done += 1
+                    progress("comparing", done, len(states))
+                    if watch is not None:
+                        watch(lambda: interim_lines(states, judges))
+                    continue
+                if step == "selection":
+                    state.record["selection"] = record
+                else:
+                    state.record["scores"][judge_key(step)] = record
+                cells.save(state.cell, state.record)
     results = results_of(params, states, sets, len(tasks))
     if out is not None:
         results.save(out)
     return results
-
-
-def _names(given: Sequence[str] | str) -> list[str]:
-    if not isinstance(given, str):
-        return list(given)
-    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _check(params: dict[str, Any], n_jobs: int | None) -> None:
@@ -210,98 +217,41 @@ def _check(params: dict[str, Any], n_jobs: int | None) -> None:
         raise ParameterError("compare: give shares that rise and end with 1, as (0.25, 0.5, 1.0)")
 
 
-def _cells(
-    sets: list[DataSet],
-    folds: dict[str, list[Fold]],
-    methods: list[ComparedMethod],
-    random_state: int,
-    shares: tuple[float, ...],
-) -> list[CellState]:
-    """Return every cell, by data set and fold, so that all methods progress alike."""
-    return [
-        CellState(
-            Cell(
-                one.name, one.fingerprint, method, fold.repeat, fold.number, fold.digest,
-                fold_seed(random_state, fold), shares if method.streams else (1.0,),
-            ),
-            fold,
-        )
-        for one in sets for fold in folds[one.name] for method in methods
-    ]  # fmt: skip
-
-
 def _unfinished(
     states: list[CellState], judges: tuple[str, ...], cells: CellCache, caps: Caps, work: Path
-) -> list[CellTask]:
+) -> list[Task]:
     """Look up every cell; return a task for each that is not finished."""
-    tasks = []
+    tasks: list[Task] = []
     for state in states:
-        state.record = cells.load(state.cell)
+        cell, state.record = state.cell, cells.load(state.cell)
         select, left = missing(state.record, judges, caps)
+        if select:
+            state.record = {"selection": None, "scores": {}}
         if select or left:
-            tasks.append(_task(state, select, left, work))
+            message = {
+                "folder": str(work / cell.fingerprint),
+                "fold": str(work / cell.fold),
+                "method": asdict(cell.method),
+                "seed": cell.seed,
+                "shares": list(cell.shares),
+                "kept": None if select else state.record["selection"]["kept"],
+                "classifiers": left,
+            }
+            tasks.append((state, message))
     return tasks
 
 
-def _lay_out(tasks: list[CellTask], sets: list[DataSet], work: Path) -> None:
+def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
     """Write the arrays that the tasks need where workers can map them."""
-    needed = {task.about.cell.data for task in tasks}
+    needed = {state.cell.data for state, _ in tasks}
     for one in sets:
         if one.name in needed and not (work / one.fingerprint).exists():
             one.write(work / one.fingerprint)
-    for task in tasks:
-        _write_fold(task.about.fold, work)
-
-
-def _run(
-    pool: Pool | ClusterPool,
-    tasks: list[CellTask],
-    total: int,
-    cells: CellCache,
-    progress: Progress,
-    watch: Callable[[], None],
-) -> None:
-    """Run the tasks; save every finished step at once."""
-    done = total - len(tasks)
-    progress("comparing", done, total)
-
-    def finished(state: CellState, step: str, record: dict[str, Any]) -> None:
-        if step == "selection":
-            state.record["selection"] = record
-        else:
-            state.record["scores"][judge_key(step)] = record
-        cells.save(state.cell, state.record)
-
-    def ended(state: CellState) -> None:
-        nonlocal done
-        done += 1
-        progress("comparing", done, total)
-        watch()
-
-    pool.run(tasks, finished, ended)
-
-
-def _task(state: CellState, select: bool, left: list[str], work: Path) -> CellTask:
-    cell = state.cell
-    if select:
-        state.record = {"selection": None, "scores": {}}
-    message = {
-        "folder": str(work / cell.fingerprint),
-        "fold": str(work / cell.fold),
-        "method": asdict(cell.method),
-        "seed": cell.seed,
-        "shares": list(cell.shares),
-        "kept": None if select else state.kept(),
-        "classifiers": left,
-    }
-    return CellTask(state, message)
-
-
-def _write_fold(fold: Fold, work: Path) -> None:
-    for part, rows in (("train", fold.train), ("test", fold.test)):
-        path = work / f"{fold.digest}.{part}.npy"
-        if not path.exists():
-            np.save(path, rows)
+    for state, _ in tasks:
+        for part, rows in (("train", state.fold.train), ("test", state.fold.test)):
+            path = work / f"{state.fold.digest}.{part}.npy"
+            if not path.exists():
+                np.save(path, rows)
 
 
 @contextmanager
@@ -326,10 +276,4 @@ def _about(one: DataSet, folds: list[Fold]) -> dict[str, Any]:
         "folds": len(folds),
         "train_rows": len(folds[0].train),
         "test_rows": len(folds[0].test),
-    }
-
-
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), "tamis": __version__} | {
-        package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")
     }

@@ -93,8 +93,9 @@ class DataSet:
         (folder / "shape.json").write_text(json.dumps(self.X.shape))
 
 
-def map_data(folder: Path) -> tuple[Any, Ints]:
+def map_data(place: str | Path) -> tuple[Any, Ints]:
     """Return the features and class codes that `DataSet.write` saved, mapped from disk."""
+    folder = Path(place)
     codes = np.load(folder / "codes.npy")
     if (folder / "dense.npy").is_file():
         return np.load(folder / "dense.npy", mmap_mode="r"), codes

@@ -14,13 +14,13 @@ import sys
 import threading
 import time
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 import scipy.sparse as sp
 
-from tamis.evaluate.cells import as_method, failure, judge, select_features, warm_up
+from tamis.evaluate.cells import failure, judge, select_features, warm_up
+from tamis.evaluate.compared_methods import ComparedMethod
 from tamis.evaluate.datasets import map_data
 
 
@@ -61,7 +61,7 @@ class Worker:
         self._send(end="task", record={})
 
     def _select(self, task: dict[str, Any], columns: Any, y: Any) -> Any:
-        method = as_method(task["method"])
+        method = ComparedMethod(**task["method"])
         name = json.dumps([task["method"], task["folder"]])
         if name not in self._warm:
             self._warm.add(name)
@@ -75,9 +75,7 @@ class Worker:
         return record.get("kept")
 
 
-@lru_cache(maxsize=2)
-def _data(folder: str) -> Any:
-    return map_data(Path(folder))
+_data = lru_cache(maxsize=2)(map_data)
 
 
 def _end_with(parent: int) -> None:
