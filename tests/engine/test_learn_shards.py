@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 import tamis
-from tamis.checks.instances import assert_same_model, cases
+from tamis.checks.data import assert_same_model, cases
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.engine.learning.learn import learn
 from tamis.engine.learning.model import open_model

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.checks.instances import rows_of
+from tamis.checks.data import rows_of
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.methods.online.progressive import MOST, Curve
 from tamis.sources import open_rows

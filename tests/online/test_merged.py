@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis.checks.instances import assert_same_model, cases
+from tamis.checks.data import assert_same_model, cases
 from tamis.core.errors import ParameterError
 from tamis.kernels import heap
 from tamis.methods.online.merged_sofs import merged

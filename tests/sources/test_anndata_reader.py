@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tamis.checks.sources import CHECKS
+from tamis.checks import check
 from tamis.core.blocks import Compressed
 from tamis.core.errors import MissingDependencyError, SourceError
 from tamis.sources import open_source
@@ -48,8 +48,7 @@ def test_a_layer_is_what_was_written(cells, layer):
     assert list(source.names()) == [f"gene{j}" for j in range(20)]
     assert source.info().details["kept_by"] == kept_by
     assert source.axis == ("columns" if kept_by == "csc" else "rows")
-    for check in CHECKS:
-        check(source)
+    check(source)
 
 
 @pytest.mark.parametrize("name", ["type", "batch", "dose", "alive", "day"])
@@ -123,8 +122,7 @@ def test_unsorted_and_duplicate_indices_are_corrected(tmp_path, layout):
             array[lo:hi] = array[lo:hi][::-1].copy()
     write_by_hand(tmp_path / "a.h5ad", messy, "abcde")
     source = open_anndata(tmp_path / "a.h5ad")
-    for check in CHECKS:
-        check(source)
+    check(source)
     assert np.array_equal(source.load()[0].toarray(), want.toarray())
 
 
@@ -231,7 +229,6 @@ def test_files_that_anndata_writes_today(tmp_path, layout):
         for column in ("word", "category"):
             source = open_anndata(tmp_path / name, target=column)
             assert source.target().tolist() == words.tolist()
-        for check in CHECKS:
-            check(source)
+        check(source)
         found = source.load()[0]
         assert np.array_equal(found if layout == "dense" else found.toarray(), X)

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any
 
-from tamis.checks import batch, instances, measures, sources, streams
+from tamis.checks import batch, columns, fitting, instances, measures, sources, streams
 from tamis.estimators import BatchEstimator, StreamEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
 from tamis.measures.measure import Measure
@@ -21,22 +22,31 @@ from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
 
+#: The modules whose public functions are the checks of a kind of thing.
+_CONTRACTS: dict[type, tuple[ModuleType, ...]] = {
+    StreamEstimator: (columns, fitting, streams),
+    BatchEstimator: (columns, fitting, batch),
+    OnlineClassifier: (instances, fitting),
+    Measure: (measures,),
+    Source: (sources,),
+}
+
 
 def checks_of(thing: Any) -> list[Callable[[Any], None]]:
     """Return every check that a rule, a selector, a measure or a source has to pass."""
     if isinstance(thing, Rule):
         thing = estimator_of(type(thing))()
-    if isinstance(thing, StreamEstimator):
-        return list(streams.CHECKS)
-    if isinstance(thing, BatchEstimator):
-        return list(batch.CHECKS)
-    if isinstance(thing, OnlineClassifier):
-        return list(instances.CHECKS)
-    if isinstance(thing, Measure):
-        return list(measures.CHECKS)
-    if isinstance(thing, Source):
-        return list(sources.CHECKS)
-    raise TypeError(f"there is no contract for {type(thing).__name__}")
+    modules = next((m for kind, m in _CONTRACTS.items() if isinstance(thing, kind)), None)
+    if modules is None:
+        raise TypeError(f"there is no contract for {type(thing).__name__}")
+    return [
+        found
+        for module in modules
+        for name, found in vars(module).items()
+        if isinstance(found, FunctionType)
+        and found.__module__ == module.__name__
+        and not name.startswith("_")
+    ]
 
 
 def check(thing: Any) -> None:

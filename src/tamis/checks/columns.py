@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import clone
 
-from tamis.checks.data import Case, assert_same_log, cases
+from tamis.checks.data import assert_same_log, cases, fitted
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
 from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import threads
 from tamis.sources.arrays.in_memory import MemorySource
-
-Check = Callable[[ColumnEstimator], None]
-S = TypeVar("S", bound=ColumnEstimator)
-
-
-def fitted(selector: S, case: Case) -> S:
-    """A copy of a selector, fitted."""
-    copy: S = clone(selector).fit(case.X, case.y)
-    return copy
 
 
 def log_is_the_same_for_every_block_width(selector: ColumnEstimator) -> None:
@@ -46,15 +33,6 @@ def log_is_the_same_for_every_number_of_threads(selector: ColumnEstimator) -> No
             with threads(count, least_work=1):
                 found = fitted(selector, case)
             assert_same_log(found.log_, expected.log_, f"{case}, {count} threads")
-
-
-def log_is_the_same_for_every_layout(selector: ColumnEstimator) -> None:
-    """Dense and sparse, by rows or by columns, give the same bits."""
-    for case in cases():
-        expected = fitted(selector, case)
-        for make in (sp.csc_matrix, sp.csr_matrix, sp.coo_matrix, np.asfortranarray):
-            found = clone(selector).fit(make(case.X), case.y)
-            assert_same_log(found.log_, expected.log_, f"{case}, {make.__name__}")
 
 
 def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator) -> None:
@@ -99,40 +77,6 @@ def constant_columns_are_never_kept(selector: ColumnEstimator) -> None:
         assert not np.isin(constant, kept).any(), f"{case}: a constant column was kept"
 
 
-def inputs_are_never_modified(selector: ColumnEstimator) -> None:
-    """What the user gave is what the user still has, stored zeros and all."""
-    for case in cases():
-        for make in (np.array, sp.csr_matrix, sp.csc_matrix):
-            X: Any = make(case.X)
-            y = case.y.copy()
-            if sp.issparse(X):
-                X.data[::5] = 0.0
-                arrays = [X.data, X.indices, X.indptr, y]
-            else:
-                arrays = [X, y]
-            before = [a.copy() for a in arrays]
-            clone(selector).fit(X, y)
-            same = all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
-            assert same, f"{case}: {make.__name__} input was changed"
-
-
-def stored_zeros_are_zeros(selector: ColumnEstimator) -> None:
-    """A sparse matrix that stores zeros means the same as one that does not."""
-    for case in cases():
-        X: Any = sp.csc_matrix(case.X)
-        X.data[::5] = 0.0
-        found, expected = clone(selector).fit(X, case.y), clone(selector).fit(X.toarray(), case.y)
-        assert_same_log(found.log_, expected.log_, f"{case}, stored zeros")
-
-
-def fitting_again_starts_afresh(selector: ColumnEstimator) -> None:
-    """Nothing of an earlier fit is left."""
-    first, second = cases()[0], cases()[2]
-    expected = fitted(selector, second)
-    again = clone(selector).fit(first.X, first.y).fit(second.X, second.y)
-    assert_same_log(again.log_, expected.log_, "fitted twice")
-
-
 def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> None:
     """Ten times as many columns that say nothing cost a few bytes each in the log, no more."""
     n, width = 100, 20_000
@@ -163,18 +107,3 @@ def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> 
     each = grown / (10 * width)
     # Five bytes a feature, and up to half as much again to spare at the end of a growing array.
     assert each <= 16, f"{each:.0f} bytes were kept for each irrelevant feature"
-
-
-CHECKS: tuple[Check, ...] = (
-    log_is_the_same_for_every_block_width,
-    log_is_the_same_for_every_number_of_threads,
-    log_is_the_same_for_every_layout,
-    log_is_the_same_when_nothing_is_foreseen,
-    log_replays_to_the_kept_set,
-    every_feature_has_a_reason,
-    constant_columns_are_never_kept,
-    inputs_are_never_modified,
-    stored_zeros_are_zeros,
-    fitting_again_starts_afresh,
-    memory_does_not_grow_with_irrelevant_features,
-)

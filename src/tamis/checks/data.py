@@ -1,14 +1,24 @@
-"""Small data sets that are hard on purpose: copies, ties, constants, rare and full columns."""
+"""What checks share: small data sets that are hard on purpose, and comparisons of what is fitted.
+
+The data have copies, ties, constants, rare and full columns.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
 
+from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.decisions import DecisionLog
+from tamis.core.errors import TamisError
+
+E = TypeVar("E", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,3 +97,43 @@ def assert_same_log(found: DecisionLog, expected: DecisionLog, when: str) -> Non
         same = np.array_equal(a[key], b[key], equal_nan=b[key].dtype.kind == "f")
         assert same, f"{when}: the logs differ in {key!r}"
     assert set(a) == set(b), f"{when}: the logs hold different things"
+
+
+def fitted(estimator: E, case: Case) -> E:
+    """A copy of an estimator, fitted."""
+    copy: E = clone(estimator).fit(case.X, case.y)
+    return copy
+
+
+def refusal(call: Callable[..., Any], *given: Any) -> str:
+    """The sentence of the error that a call raises; "" if it raises none."""
+    try:
+        call(*given)
+    except TamisError as error:
+        return str(error)
+    return ""
+
+
+def assert_same_model(found: Any, expected: Any, when: str) -> None:
+    """Raise one sentence about the first difference between two models."""
+    a, b = found.kept_, expected.kept_
+    assert a.tolist() == b.tolist(), f"{when}: kept {a.tolist()} where {b.tolist()} was expected"
+    assert np.array_equal(found.weights_, expected.weights_), f"{when}: other weights"
+    assert np.array_equal(found.confidence_, expected.confidence_), f"{when}: other confidence"
+    assert found.work_ == expected.work_, f"{when}: other work, {found.work_}"
+    curves = getattr(found, "size_curve_", None), getattr(expected, "size_curve_", None)
+    assert curves[0] == curves[1], f"{when}: another curve of sizes, {curves[0]}"
+
+
+def assert_same(found: Any, expected: Any, when: str) -> None:
+    """Raise one sentence about the first difference between two fitted estimators."""
+    if hasattr(expected, "log_"):
+        assert_same_log(found.log_, expected.log_, when)
+    else:
+        assert_same_model(found, expected, when)
+
+
+def rows_of(X: Any, y: Any, first: int = 0, n_columns: int | None = None) -> RowBlock:
+    """Compressed rows of a table, as a source gives them."""
+    csr = sp.csr_matrix(X)
+    return RowBlock(first, n_columns, Compressed(csr.indptr, csr.indices, csr.data), y)

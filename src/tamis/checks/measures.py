@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -12,8 +10,6 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels.threads import threads
 from tamis.measures.measure import Measure
-
-Check = Callable[[Measure], None]
 
 
 def dense_and_sparse_give_the_same_bits(measure: Measure) -> None:
@@ -100,15 +96,3 @@ def a_panel_forgets_what_is_dropped(measure: Measure) -> None:
         assert np.array_equal(found, expected), f"{case}: the panel remembers dropped columns"
         many = panel.between_many(ready, 0, 5)
         assert np.array_equal(many, expected), f"{case}: between_many differs from between"
-
-
-CHECKS: tuple[Check, ...] = (
-    dense_and_sparse_give_the_same_bits,
-    threads_give_the_same_bits,
-    columns_do_not_influence_each_other,
-    constant_columns_have_no_strength,
-    a_target_of_one_class_has_nothing_to_say,
-    strength_between_columns_is_symmetric,
-    copies_are_tied,
-    a_panel_forgets_what_is_dropped,
-)

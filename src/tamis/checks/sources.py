@@ -6,7 +6,7 @@ way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.sources.axis import temporary_columns, to_rows
 from tamis.sources.base import ColumnSource, Source
 
-Check = Callable[[Source], None]
 Dense = npt.NDArray[np.float64]
 
 
@@ -162,15 +161,3 @@ def _names(source: ColumnSource) -> list[str]:
 
 def _same(a: Any, b: Any) -> bool:
     return (a is None and b is None) or np.array_equal(a, b)
-
-
-CHECKS: tuple[Check, ...] = (
-    columns_are_the_data_for_every_width,
-    a_range_of_columns_is_the_slice,
-    rows_are_the_data_for_every_size,
-    a_mark_is_where_rows_resume,
-    target_names_and_keys_survive_a_change_of_axis,
-    info_tells_the_truth,
-    blocks_hold_what_kernels_take,
-    reading_reports_progress,
-)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from tamis.checks import columns
-from tamis.checks.columns import fitted
-from tamis.checks.data import assert_same_log, cases
+from tamis.checks.data import Case, assert_same_log, cases, fitted, refusal
 from tamis.core.blocks import ColumnBlock
-from tamis.core.errors import TamisError
 from tamis.engine.persistent.selection import Selection
 from tamis.estimators import StreamEstimator
+
+
+def _started(selector: StreamEstimator, case: Case) -> StreamEstimator:
+    """A copy of a selector that waits for columns; what "auto" saw first are those of the case."""
+    live: StreamEstimator = clone(selector)
+    live.start(case.y)
+    live.selector_.prepare([ColumnBlock.of(case.X)])
+    return live
 
 
 def log_is_the_same_when_columns_are_fed(selector: StreamEstimator) -> None:
@@ -28,10 +31,7 @@ def log_is_the_same_when_columns_are_fed(selector: StreamEstimator) -> None:
         rng = np.random.default_rng(number)
         for _ in range(3):
             cuts = np.sort(rng.integers(0, case.X.shape[1], rng.integers(0, 9)))
-            live = clone(selector)
-            live.start(case.y)
-            # What "auto" sees first must not depend on the splitting in this check.
-            live.selector_.prepare([ColumnBlock.of(case.X)])
+            live = _started(selector, case)
             for i, part in enumerate(np.split(case.X, cuts, axis=1)):
                 live.feed(sp.csc_matrix(part) if i % 2 else part)
             assert_same_log(live.log_, expected.log_, f"{case}, fed in parts {cuts.tolist()}")
@@ -41,9 +41,7 @@ def log_is_the_same_after_stop_and_resume(selector: StreamEstimator) -> None:
     """A stream that was pickled in the middle resumes where it stopped."""
     for case in cases():
         expected = fitted(selector, case)
-        live = clone(selector)
-        live.start(case.y)
-        live.selector_.prepare([ColumnBlock.of(case.X)])
+        live = _started(selector, case)
         for part in np.array_split(case.X, 4, axis=1):
             live = pickle.loads(pickle.dumps(live)).feed(part)
         assert_same_log(live.log_, expected.log_, f"{case}, resumed")
@@ -74,27 +72,12 @@ def bad_columns_leave_the_stream_as_it_was(selector: StreamEstimator) -> None:
     """A block with NaN is refused whole, in one sentence, and the stream goes on without it."""
     for case in cases():
         expected = fitted(selector, case)
-        live = clone(selector)
-        live.start(case.y)
-        live.selector_.prepare([ColumnBlock.of(case.X)])
+        live = _started(selector, case)
         half = case.X.shape[1] // 2
         live.feed(case.X[:, :half])
         spoilt = case.X[:, half:].copy()
         spoilt[0, -1] = np.nan
-        said = ""
-        try:
-            live.feed(spoilt)
-        except TamisError as error:
-            said = str(error)
+        said = refusal(live.feed, spoilt)
         assert "NaN" in said, f"{case}: a column with NaN was not refused as such"
         live.feed(case.X[:, half:])
         assert_same_log(live.log_, expected.log_, f"{case}, after a refused block")
-
-
-CHECKS: tuple[Callable[[Any], None], ...] = (
-    *columns.CHECKS,
-    log_is_the_same_when_columns_are_fed,
-    log_is_the_same_after_stop_and_resume,
-    log_is_the_same_after_being_written_to_disk,
-    bad_columns_leave_the_stream_as_it_was,
-)

@@ -14,6 +14,7 @@ from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
 from tamis.cli.options import Size, quiet_option, source_options
 from tamis.cli.output import followed, live_option, one_line, progress, typed_command
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
     from tamis.evaluate import Results
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.argument("more", nargs=-1, metavar="[DATA]...")
+@click.argument("more_data", nargs=-1, metavar="[DATA]...")
 @click.option(
     "--data", multiple=True, metavar="DATA...",
     help="Files, TRAIN:TEST for an official split, or folders with X.npz or X.npy, y.npy and "
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
 @quiet_option
 @live_option
 def command(
-    more: tuple[str, ...],
+    more_data: tuple[str, ...],
     data: tuple[str, ...],
     methods: str,
     classifiers: str,
@@ -123,11 +124,11 @@ def command(
           --cv 10x5 --control saola --cell-seconds 600 --cell-memory 4GB --out results/
       tamis compare --data genes.npz --methods saola --over-time 20 --orders 12 --out results/
     """  # noqa: D301  (click wants the backspace itself)
-    from tamis.evaluate import compare
+    from tamis import evaluate
     from tamis.evaluate.curves import threshold_variants
     from tamis.report.comparison_page import interim_page, page_of
 
-    paths = [*data, *more]
+    paths = [*data, *more_data]
     if not paths:
         raise ParameterError("give data to compare on, as in --data a.svm b.svm")
     name, values = _values(thresholds) if thresholds else ("", [])
@@ -150,8 +151,15 @@ def command(
             "command": asked,
         }
         try:
-            results = compare(paths, methods, classifiers, **settings)
-            _also(paths, methods, classifiers, settings, over_time, orders, name, values)
+            results = evaluate.compare(paths, methods, classifiers, **settings)
+            del settings["control"]
+            for curve, wanted, more in (
+                (evaluate.over_time, over_time, {"points": over_time}),
+                (evaluate.over_orders, orders, {"orders": orders}),
+                (evaluate.over_thresholds, values, {"values": values, "name": name}),
+            ):
+                if wanted:
+                    curve(paths, methods, classifiers, **more, **settings)
         except KeyboardInterrupt:
             cells = options["cache"] or Path(out) / "cells"
             raise KeyboardInterrupt(
@@ -164,28 +172,6 @@ def command(
     elif not quiet:
         for line in _page(results, out):
             click.echo(one_line(line))
-
-
-def _also(
-    paths: list[str],
-    methods: str,
-    classifiers: str,
-    settings: dict[str, Any],
-    points: int | None,
-    orders: int | None,
-    name: str,
-    values: list[float],
-) -> None:
-    """Compute the requested curves."""
-    from tamis.evaluate import over_orders, over_thresholds, over_time
-
-    settings = {k: v for k, v in settings.items() if k != "control"}
-    if points is not None:
-        over_time(paths, methods, classifiers, points=points, **settings)
-    if orders is not None:
-        over_orders(paths, methods, classifiers, orders=orders, **settings)
-    if values:
-        over_thresholds(paths, methods, classifiers, values=values, name=name, **settings)
 
 
 def _values(text: str) -> tuple[str, list[float]]:
@@ -204,22 +190,20 @@ def _values(text: str) -> tuple[str, list[float]]:
 
 def _page(results: Results, out: str) -> list[str]:
     """Return the tables that are printed at the end."""
-    from tamis.evaluate.summary import warnings_of
+    from tamis.evaluate.summary import problem_counts, warnings_of
 
     lines: list[str] = []
     for judge in results.classifiers:
-        lines += [f"accuracy ({judge})", *_grid(results, "accuracy", judge, "{:.4f}".format)]
+        lines += [f"accuracy ({judge})", *_grid(results, "accuracy", judge, "{:.4f}")]
         lines += [*_ranks(results, judge), ""]
-    lines += ["features kept", *_grid(results, "kept", None, "{:,.1f}".format), ""]
-    lines += ["seconds to select", *_grid(results, "seconds", None, "{:,.3f}".format), ""]
-    stopped: dict[str, int] = {}
-    for row in results.problems():
-        words = f"{row['data']}, {row['method']}: {row['status']}"
-        words += f": {row['note']}" if row["note"] else ""
-        stopped[words] = stopped.get(words, 0) + 1
-    lines += [f"no result: {words} ({count})" for words, count in stopped.items()]
+    lines += ["features kept", *_grid(results, "kept", None, "{:,.1f}"), ""]
+    lines += ["seconds to select", *_grid(results, "seconds", None, "{:,.3f}"), ""]
     lines += [
-        f"warning: {data}, {who}: {note} ({count} fold{'s' if count > 1 else ''})"
+        f"no result: {data}, {method}: {status}{': ' if note else ''}{note} ({count})"
+        for (data, method, status, note), count in problem_counts(results).items()
+    ]
+    lines += [
+        f"warning: {data}, {who}: {note} ({counted(count, 'fold')})"
         for data, who, note, count in warnings_of(results)
     ]
     total = len(results.selections)
@@ -231,24 +215,23 @@ def _page(results: Results, out: str) -> list[str]:
     return lines
 
 
-def _grid(
-    results: Results, metric: str, judge: str | None, form: Callable[[float], str]
-) -> list[str]:
-    from tamis.evaluate.summary import table_lines
-
+def _grid(results: Results, metric: str, judge: str | None, form: str) -> list[str]:
+    """Return a table: the first column to the left, the others to the right."""
     rows = [["", *results.methods]]
     for name, row in zip(results.data, results.grid(metric, judge).tolist(), strict=True):
-        rows.append([name, *("-" if math.isnan(v) else form(v) for v in row)])
-    return table_lines(rows)
+        rows.append([name, *("-" if math.isnan(v) else form.format(v) for v in row)])
+    first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([name.ljust(first), *map(str.rjust, words, widths)]).rstrip()
+        for name, *words in rows
+    ]
 
 
 def _ranks(results: Results, judge: str) -> list[str]:
     from tamis.evaluate.summary import rank_summary, win_tie_loss
 
-    found = rank_summary(results, judge)
-    won = win_tie_loss(results, judge)
     lines = []
-    if found is not None:
+    if (found := rank_summary(results, judge)) is not None:
         ranks = ", ".join(
             f"{m} {r:.4g}" for m, r in zip(results.methods, found["average_ranks"], strict=True)
         )
@@ -256,7 +239,7 @@ def _ranks(results: Results, judge: str) -> list[str]:
             f"average ranks (1 = best): {ranks}; critical difference "
             f"{found['critical_difference']:.4g}; Friedman p = {found['friedman']['p']:.3g}"
         )
-    if won:
+    if won := win_tie_loss(results, judge):
         counts = ", ".join(f"{m} {'/'.join(map(str, c))}" for m, c in won.items())
         lines.append(f"wins/ties/losses of {results.control}: {counts}")
     return lines

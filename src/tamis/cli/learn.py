@@ -57,7 +57,7 @@ if TYPE_CHECKING:
               help="Shuffle so many rows at a time; they are held in memory.")  # fmt: skip
 @click.option("--random-state", default=0, show_default=True, type=click.IntRange(0),
               help="Decides the shuffling.")  # fmt: skip
-@click.option("--normalize", is_flag=True, help="Scale every row to length 1.")
+@click.option("--normalize", is_flag=True, default=None, help="Scale every row to length 1.")
 @click.option("--n-bits", type=click.IntRange(1, 40),
               help="Hash features to 2**N buckets, if their numbers are unbounded.")  # fmt: skip
 @click.option(
@@ -116,11 +116,19 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.engine.learning.learn import Hooks, learn, make_learner
     from tamis.engine.learning.model import snapshot
-    from tamis.engine.learning.tune import tune
+    from tamis.engine.learning.tune import GRID, tune
     from tamis.report.model_page import page_of_model, training_page
 
-    options, command_line = _learn_options(given), typed_command()
-    learner = make_learner(given["method"], **_learner_params(given))
+    names = ("gamma", "eta", "lam", "n_bits", "normalize")
+    params = {name: value for name in names if (value := given.pop(name)) is not None}
+    if (k := given.pop("n_features")) is not None:
+        params["n_features"] = _whole(k, "auto", f"-k {k} is not a whole number and not auto")
+    params |= parameters(given.pop("params"))
+    learner = make_learner(given.pop("method"), **params)
+    reading, tune_rows = given.pop("reading"), given.pop("tune_rows")
+    # The options that are left are those of `tamis.learn`.
+    given |= {"classes": _classes(given["classes"]), "test": list(given["test"]) or None}
+    command_line = typed_command()
     watched, quiet = _Watched(), quiet or as_json
     facts: dict[str, Any] = {"command": command_line}
 
@@ -133,19 +141,27 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
                 model, curve = training.learner, training.curve
                 page.offer(lambda: training_page(snapshot(model), curve.table(), command_line))
 
-        if given["tune_rows"] is not None:
+        if tune_rows is not None:
+            rows = _whole(tune_rows, "all", f"--tune {tune_rows} is not a number of rows")
             if given["out"] is not None:
                 check_folder(given["out"], "model", force=given["force"])
+            grid = {
+                n: v for n, v in GRID.items() if n in learner.parameter_names and n not in params
+            }
+            if not grid:
+                raise ParameterError(
+                    "--tune has nothing to choose: every parameter it tries was given"
+                )
             tuned = tune(
-                learner, list(data), rows=_rows(given["tune_rows"]), grid=_grid(learner, given),
-                progress=report, **{n: options[n] for n in ("classes", "skip_bad_lines")},
-                **given["reading"],
+                learner, list(data), rows=None if rows == "all" else rows, grid=grid,
+                progress=report, classes=given["classes"],
+                skip_bad_lines=given["skip_bad_lines"], **reading,
             )  # fmt: skip
             learner = tuned.learner
             message(f"tuned: {tuned}")
             facts["tuned"] = {"rows": tuned.rows, "table": tuned.table}
         hooks = Hooks(message, after_batch, facts)
-        done = learn(list(data), learner, progress=report, hooks=hooks, **options)
+        done = learn(list(data), learner, progress=report, hooks=hooks, **given, **reading)
         if page is not None and done.folder is not None:
             page.show(page_of_model(done.folder))
     if as_json:
@@ -175,57 +191,14 @@ class _Watched:
         return f"{short(rows)} rows, {short(rate)} rows/s, error {100 * error:.2f}%"
 
 
-def _learner_params(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the learner."""
-    names = ("gamma", "eta", "lam", "n_bits")
-    params = {name: given[name] for name in names if given[name] is not None}
-    if given["n_features"] is not None:
-        params["n_features"] = _number_or_auto(given["n_features"])
-    if given["normalize"]:
-        params["normalize"] = True
-    return {**params, **parameters(given["params"])}
-
-
-def _learn_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of `tamis.learn`."""
-    names = ("passes", "shuffle", "random_state", "out", "checkpoint", "cluster", "shards",
-             "skip_bad_lines", "force")  # fmt: skip
-    return {
-        "test": list(given["test"]) or None,
-        "classes": _classes(given["classes"]),
-        **{name: given[name] for name in names},
-        **given["reading"],
-    }
-
-
-def _rows(text: str) -> int | None:
-    """Return how many rows to tune on; None for all."""
-    if text == "all":
-        return None
+def _whole(text: str, word: str, refusal: str) -> Any:
+    """Return a whole number, or the word that may stand in its place."""
+    if text == word:
+        return word
     try:
         return int(text.replace("_", ""))
     except ValueError:
-        raise ParameterError(f"--tune {text} is not a number of rows") from None
-
-
-def _grid(learner: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what there is to tune: parameters of the learner that were not given."""
-    from tamis.engine.learning.tune import GRID
-
-    named = {**parameters(given["params"]), **{n: given[n] for n in GRID if given[n] is not None}}
-    grid = {n: v for n, v in GRID.items() if n in learner.parameter_names and n not in named}
-    if not grid:
-        raise ParameterError("--tune has nothing to choose: every parameter it tries was given")
-    return grid
-
-
-def _number_or_auto(text: str) -> int | str:
-    if text == "auto":
-        return text
-    try:
-        return int(text.replace("_", ""))
-    except ValueError:
-        raise ParameterError(f"-k {text} is not a whole number and not auto") from None
+        raise ParameterError(refusal) from None
 
 
 def _classes(text: str | None) -> list[Any] | None:
@@ -307,15 +280,10 @@ def tested(test: Any) -> list[str]:
             f"{counted(test.rows, 'row')} predicted; none has a label that is one of the classes"
         )
     else:
-        others = test.rows - test.labelled
-        left_out = (
-            f" ({counted(others, 'other has', 'others have')} no class for a label)"
-            if others
-            else ""
-        )
-        lines.append(
-            f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}{left_out}"
-        )
+        said = f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}"
+        if others := test.rows - test.labelled:
+            said += f" ({counted(others, 'other has', 'others have')} no class for a label)"
+        lines.append(said)
     if test.bad.total:
         lines.append(f"skipped {counted(test.bad.total, 'bad line')} there: {test.bad}")
     return lines

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +18,6 @@ from tamis.core.masking import masked
 if TYPE_CHECKING:
     from tamis.report.live_server import LivePage
     from tamis.sources.base import Progress
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 # --- lines ------------------------------------------------------------------------------------
 
@@ -75,24 +72,17 @@ def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Progress
 
 @contextmanager
 def _bar(note: Note | None) -> Iterator[Progress]:
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskID,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
-    tasks: dict[str, TaskID] = {}
+    tasks: dict[str, rich.TaskID] = {}
     begun: dict[str, float] = {}
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(compact=True),
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[rate]}"),
+        rich.TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
         transient=True,
     )
@@ -142,25 +132,18 @@ def short(number: float) -> str:
     >>> short(34_796_249), short(950), short(999_999)
     ('34.8M', '950', '1M')
     """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= 0.9995 * size:
-            return f"{_three_digits(number / size)}{letter}"
-    return _three_digits(number)
-
-
-def _three_digits(number: float) -> str:
-    return f"{number:.0f}" if number >= 999.5 else f"{number:.3g}"
+    sizes = (1e9, "G"), (1e6, "M"), (1e3, "k")
+    size, letter = next((pair for pair in sizes if number >= 0.9995 * pair[0]), (1.0, ""))
+    digits = number / size
+    return f"{digits:.0f}{letter}" if digits >= 999.5 else f"{digits:.3g}{letter}"
 
 
 # --- a live page ------------------------------------------------------------------------------
 
 
-def live_option(command: F) -> F:
-    """Add --live."""
-    return click.option(
-        "--live", is_flag=True,
-        help="Open a page that follows the run; it can be closed at any time.",
-    )(command)  # fmt: skip
+live_option = click.option(
+    "--live", is_flag=True, help="Open a page that follows the run; it can be closed at any time."
+)
 
 
 def showing(report: Progress, show: Callable[[], None]) -> Progress:

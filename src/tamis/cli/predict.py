@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -93,32 +95,21 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
         return
     columns = ["row", "prediction"]
     if scores:
-        several = [f"score {c}" for c in classes.tolist()]
-        columns += ["score"] if len(classes) == 2 else several
-    heading = (",".join(map(_quoted, columns)) + "\n").encode()
-    if out == "-":
-        printed = sys.stdout.buffer
-        printed.write(heading)
-        yield lambda found: _write(printed, found, columns)
-        printed.flush()
-        return
-    with atomic_file(out) as file:
-        file.write(heading)
+        columns += ["score"] if len(classes) == 2 else [f"score {c}" for c in classes.tolist()]
+    heading = io.StringIO()
+    csv.writer(heading, lineterminator="\n").writerow(columns)
+    with nullcontext(sys.stdout.buffer) if out == "-" else atomic_file(out) as file:
+        file.write(heading.getvalue().encode())
         yield lambda found: _write(file, found, columns)
+        file.flush()
 
 
 def _write(file: IO[bytes], found: Predictions, columns: list[str]) -> None:
     import numpy as np
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow.csv import WriteOptions, write_csv
 
-    scores = np.atleast_2d(found.scores.T)
-    table: list[Any] = [found.rows, found.classes, *scores]
+    table: list[Any] = [found.rows, found.classes, *np.atleast_2d(found.scores.T)]
     arrays = [pa.array(np.ascontiguousarray(column)) for column in table[: len(columns)]]
-    options = csv.WriteOptions(include_header=False, quoting_style="needed")
-    csv.write_csv(pa.Table.from_arrays(arrays, columns), file, options)
-
-
-def _quoted(name: str) -> str:
-    plain = name.replace('"', '""')
-    return f'"{plain}"' if any(c in name for c in ',"\n\r') else name
+    options = WriteOptions(include_header=False, quoting_style="needed")
+    write_csv(pa.Table.from_arrays(arrays, columns), file, options)

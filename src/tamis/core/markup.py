@@ -1,8 +1,9 @@
-"""Escape text for Markdown."""
+"""Text and tables for Markdown."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 
 def cell(text: str) -> str:
@@ -29,3 +30,20 @@ def code(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {text} {fence}" if longest else f"{fence}{text}{fence}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
+    """Return a table; `align` has an l or r per column, and is lrr... by default.
+
+    >>> print(table(["data", "rows"], [["a", "7"]]))
+    | data | rows |
+    |---|---:|
+    | a | 7 |
+    """
+    align = align or "l".ljust(len(heads), "r")
+    rule = "|".join("---:" if side == "r" else "---" for side in align)
+    return "\n".join([_row(heads), f"|{rule}|", *map(_row, rows)])
+
+
+def _row(words: Sequence[str]) -> str:
+    return f"| {' | '.join(words)} |"

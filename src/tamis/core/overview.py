@@ -5,6 +5,7 @@ Everything is counted from the log with array operations, at a size fit for a pl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,15 @@ class Passage:
     entered: int
     evicted: dict[str, int]
     kept: int
+
+    def dropped(self) -> Iterator[tuple[str, str, int]]:
+        """Yield verdict, label and count of each reason, the most frequent of a verdict first."""
+        for verdict in ("irrelevant", "redundant", "evicted"):
+            reasons: dict[str, int] = getattr(self, verdict)
+            for key, count in sorted(reasons.items(), key=lambda item: -item[1]):
+                reason = key.replace("_", " ")
+                alone = len(reasons) == 1 or reason == verdict
+                yield verdict, verdict if alone else f"{verdict}: {reason}", count
 
 
 def passage(log: DecisionLog) -> Passage:

@@ -5,40 +5,32 @@ Names are imported when first used: worker processes need few of them.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
+from tamis._registry import load
+
 if TYPE_CHECKING:
-    from tamis.evaluate.comparison import compare
-    from tamis.evaluate.curves import Curves, open_curves, over_orders, over_thresholds, over_time
-    from tamis.evaluate.results import Results, open_results
+    from tamis.evaluate.comparison import compare as compare
+    from tamis.evaluate.curves import Curves as Curves
+    from tamis.evaluate.curves import open_curves as open_curves
+    from tamis.evaluate.curves import over_orders as over_orders
+    from tamis.evaluate.curves import over_thresholds as over_thresholds
+    from tamis.evaluate.curves import over_time as over_time
+    from tamis.evaluate.results import Results as Results
+    from tamis.evaluate.results import open_results as open_results
 
-_WHERE = {
-    "compare": "tamis.evaluate.comparison",
-    "Results": "tamis.evaluate.results",
-    "open_results": "tamis.evaluate.results",
-    "Curves": "tamis.evaluate.curves",
-    "open_curves": "tamis.evaluate.curves",
-    "over_orders": "tamis.evaluate.curves",
-    "over_thresholds": "tamis.evaluate.curves",
-    "over_time": "tamis.evaluate.curves",
+_NAMES = {
+    "comparison": ("compare",),
+    "curves": ("Curves", "open_curves", "over_orders", "over_thresholds", "over_time"),
+    "results": ("Results", "open_results"),
 }
+_WHERE = {name: f"tamis.evaluate.{m}:{name}" for m, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "Curves",
-    "Results",
-    "compare",
-    "open_curves",
-    "open_results",
-    "over_orders",
-    "over_thresholds",
-    "over_time",
-]
+__all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'tamis.evaluate' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = value
+    value = globals()[name] = load(_WHERE[name])
     return value

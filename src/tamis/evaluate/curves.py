@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.errors import ParameterError, SourceError
-from tamis.core.markup import cell
+from tamis.core.markup import cell, table
 from tamis.core.params import Number, check
 from tamis.evaluate.compared_methods import ComparedMethod, named_method, parse_methods
 from tamis.evaluate.comparison import compare
-from tamis.evaluate.results import Results, put
+from tamis.evaluate.results import Results, columns, put
 from tamis.sources.base import Progress, silent
 
 Kind = Literal["time", "orders", "thresholds"]
@@ -33,18 +33,10 @@ KINDS: tuple[Kind, ...] = ("time", "orders", "thresholds")
 
 POINTS = pa.schema(
     [
-        ("data", pa.string()),
-        ("method", pa.string()),
-        ("classifier", pa.string()),
-        ("x", pa.float64()),
-        ("accuracy", pa.float64()),
-        ("accuracy_sd", pa.float64()),
-        ("balanced_accuracy", pa.float64()),
-        ("kept", pa.float64()),
-        ("kept_sd", pa.float64()),
-        ("seconds", pa.float64()),
-        ("folds", pa.int64()),
-        ("unfinished", pa.int64()),
+        *columns(pa.string(), "data", "method", "classifier"),
+        *columns(pa.float64(), "x", "accuracy", "accuracy_sd", "balanced_accuracy"),
+        *columns(pa.float64(), "kept", "kept_sd", "seconds"),
+        *columns(pa.int64(), "folds", "unfinished"),
     ]
 )
 
@@ -91,51 +83,44 @@ class Curves:
 
     def to_markdown(self) -> str:
         """Return the points as a table."""
-        lines = [
+        parts = [
             f"# Over {self.kind}\n",
             f"x: {self.meaning}. Means over the folds; ± is the standard deviation.\n",
-            "| data | method | classifier | x | accuracy | kept | seconds |",
-            "|---|---|---|---:|---:|---:|---:|",
         ]
-        lines += [
-            f"| {cell(r['data'])} | {cell(r['method'])} | {r['classifier']} | {r['x']:g} | "
-            + (
-                "no result | | |"
-                if r["accuracy"] is None
-                else f"{r['accuracy']:.4f} ± {r['accuracy_sd']:.4f} | "
-                f"{r['kept']:.1f} ± {r['kept_sd']:.1f} | {r['seconds']:.3f} |"
-            )
-            for r in self.points.to_pylist()
-        ]
+        rows = []
+        finished: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+        for r in self.points.to_pylist():
+            who: tuple[str, ...] = (cell(r["data"]), cell(r["method"]), r["classifier"])
+            values = ["no result", "", ""]
+            if r["accuracy"] is not None:
+                values = [
+                    f"{r['accuracy']:.4f} ± {r['accuracy_sd']:.4f}",
+                    f"{r['kept']:.1f} ± {r['kept_sd']:.1f}",
+                    f"{r['seconds']:.3f}",
+                ]
+                finished.setdefault(who, []).append((r["accuracy"], r["kept"]))
+            rows.append([*who, f"{r['x']:g}", *values])
+        heads = ["data", "method", "classifier", "x", "accuracy", "kept", "seconds"]
+        parts.append(table(heads, rows, "lllrrrr"))
         if self.kind == "orders":
-            lines += ["", *self._spread()]
-        return "\n".join(lines) + "\n"
-
-    def _spread(self) -> list[str]:
-        """Return the range over the orders."""
-        lines = [
-            "| data | method | classifier | orders | accuracy: lowest | mean | highest | "
-            "kept: lowest | mean | highest |",
-            "|---|---|---|---:|---:|---:|---:|---:|---:|---:|",
-        ]
-        rows = self.points.to_pylist()
-        for who in dict.fromkeys((r["data"], r["method"], r["classifier"]) for r in rows):
-            mine = [r for r in rows if (r["data"], r["method"], r["classifier"]) == who]
-            mine = [r for r in mine if r["accuracy"] is not None]
-            if mine:
-                a, k = ([r[y] for r in mine] for y in ("accuracy", "kept"))
-                lines.append(
-                    f"| {cell(who[0])} | {cell(who[1])} | {who[2]} | {len(mine)} | {min(a):.4f} | "
-                    f"{np.mean(a):.4f} | {max(a):.4f} | {min(k):.1f} | {np.mean(k):.1f} | "
-                    f"{max(k):.1f} |"
-                )
-        return lines
+            heads = [
+                "data", "method", "classifier", "orders", "accuracy: lowest", "mean", "highest",
+                "kept: lowest", "mean", "highest",
+            ]  # fmt: skip
+            spread = []
+            for who, found in finished.items():
+                a, k = zip(*found, strict=True)
+                ranges = [f"{v:.4f}" for v in (min(a), np.mean(a), max(a))]
+                ranges += [f"{v:.1f}" for v in (min(k), np.mean(k), max(k))]
+                spread.append([*who, str(len(found)), *ranges])
+            parts.append("\n" + table(heads, spread, "lllrrrrrrr"))
+        return "\n".join(parts) + "\n"
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write over_KIND.parquet, .json and .md into a folder."""
         path = Path(folder) / f"over_{self.kind}"
         put(path.with_suffix(".parquet"), self.points)
-        put(path.with_suffix(".json"), json.dumps(self.params, indent=1, ensure_ascii=False) + "\n")
+        put(path.with_suffix(".json"), self.params)
         put(path.with_suffix(".md"), self.to_markdown())
 
 

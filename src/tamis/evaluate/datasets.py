@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,7 @@ from tamis.sources.axis import to_columns
 from tamis.sources.base import refuse_without_target
 
 Ints = npt.NDArray[np.int64]
+Naming = tuple[Names | None, str, int]
 
 #: Names of the test part of an official split.
 _TEST_PARTS = ("test", "valid")
@@ -50,8 +52,8 @@ class DataSet:
         The class code of each row, and the original classes.
     official : (train rows, test rows) or None
         The official split, if there is one.
-    names : Names or None
-        Names of the features; None means prefix + (number + base).
+    naming : (Names or None, str, int)
+        Names of the features; None means the prefix, and their number plus the base.
     """
 
     name: str
@@ -59,9 +61,7 @@ class DataSet:
     codes: Ints
     classes: npt.NDArray[Any]
     official: tuple[Ints, Ints] | None = None
-    names: Names | None = None
-    name_prefix: str = "x"
-    name_base: int = 0
+    naming: Naming = (None, "x", 0)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -80,9 +80,8 @@ class DataSet:
 
     def name_of(self, feature: int) -> str:
         """Return the name of a feature."""
-        if self.names is not None:
-            return self.names[feature]
-        return f"{self.name_prefix}{feature + self.name_base}"
+        names, prefix, base = self.naming
+        return f"{prefix}{feature + base}" if names is None else names[feature]
 
     def write(self, folder: Path) -> None:
         """Save the arrays for `map_data`."""
@@ -126,7 +125,13 @@ def read_datasets(data: Any, reading: Mapping[str, Any] | None = None) -> list[D
         data = [data]
     if not isinstance(data, Sequence) or not len(data):
         raise InputError("give data as paths, or as a mapping such as {'name': (X, y)}")
-    return _with_unique_names([read_dataset(given, None, reading) for given in data])
+    sets = [read_dataset(given, None, reading) for given in data]
+    seen: Counter[str] = Counter()
+    for one in sets:  # files of the same name are numbered
+        seen[one.name] += 1
+        if seen[one.name] > 1:
+            one.name = f"{one.name} ({seen[one.name]})"
+    return sets
 
 
 def read_dataset(
@@ -163,14 +168,14 @@ def _open(path: str, reading: Mapping[str, Any]) -> Source:
 def _of_source(source: Source, name: str) -> DataSet:
     if source.path is not None:
         refuse_without_target(source)  # before it is read
-    names, prefix, base = _names(source, name)
+    naming = _names(source, name)
     X, y = source.load()
     if y is None:
         raise InputError(f"{name} has no target; comparing needs the class of every row")
-    return _checked(name, X, y, None, names, prefix, base)
+    return _checked(name, X, y, None, naming)
 
 
-def _names(source: Source, data: str) -> tuple[Names | None, str, int]:
+def _names(source: Source, data: str) -> Naming:
     """Return the names of all columns; raise one sentence for text columns, which have no order."""
     parts: list[str] = list(source.names() or ())
     if source.axis == "columns" and not parts:
@@ -195,26 +200,22 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
             raise SourceError(f"{path}: there is no such file or folder (in {train}:{test})")
     first, second = (read_dataset(path, None, reading) for path in (train, test))
     name = name or _stem(train).removesuffix(".train").removesuffix("_train")
-    if not (sp.issparse(first.X) and sp.issparse(second.X)) and (
-        first.n_features != second.n_features
-    ):
+    wider = first if first.n_features >= second.n_features else second
+    if sp.issparse(first.X) and sp.issparse(second.X):
+        # A svmlight file ends with its last nonzero column; the wider of the two decides.
+        for part in (first, second):
+            part.X.resize((part.X.shape[0], wider.n_features))
+        X: Any = sp.vstack([first.X, second.X], format="csr")
+    elif first.n_features == second.n_features:
+        X = np.vstack([p.X.toarray() if sp.issparse(p.X) else p.X for p in (first, second)])
+    else:
         raise InputError(
             f"{train} has {first.n_features} columns and {test} has {second.n_features}; give two "
             "files with the same columns"
         )
-    if sp.issparse(first.X) and sp.issparse(second.X):
-        # A svmlight file ends with its last nonzero column; the wider of the two decides.
-        width = max(first.n_features, second.n_features)
-        for part in (first, second):
-            part.X.resize((part.X.shape[0], width))
-        X: Any = sp.vstack([first.X, second.X], format="csr")
-    else:
-        X = np.vstack([_dense(first.X), _dense(second.X)])
     y = np.concatenate([first.classes[first.codes], second.classes[second.codes]])
-    n, m = len(first.codes), len(second.codes)
-    wider = first if first.n_features >= second.n_features else second
-    split = np.arange(n), np.arange(n, n + m)
-    return _checked(name, X, y, split, wider.names, first.name_prefix, first.name_base)
+    split = np.split(np.arange(len(y)), [len(first.codes)])
+    return _checked(name, X, y, (split[0], split[1]), (wider.naming[0], *first.naming[1:]))
 
 
 def _folder(path: Path, name: str | None) -> DataSet:
@@ -232,7 +233,7 @@ def _folder(path: Path, name: str | None) -> DataSet:
         raise SourceError(
             f"{path} is not a folder of data: it needs X.npz or X.npy, and y.npy ({error})"
         ) from error
-    return _checked(name, X, y, _split_of(meta.get("split"), len(y), path), None, "x", 0)
+    return _checked(name, X, y, _split_of(meta.get("split"), len(y), path))
 
 
 def _split_of(split: Any, n_rows: int, path: Path) -> tuple[Ints, Ints] | None:
@@ -254,9 +255,7 @@ def _checked(
     X: Any,
     y: npt.NDArray[Any],
     official: tuple[Ints, Ints] | None,
-    names: Names | None,
-    prefix: str,
-    base: int,
+    naming: Naming = (None, "x", 0),
 ) -> DataSet:
     """Return a data set with canonical arrays; raise one sentence if it cannot be used."""
     target = Target.of(y)
@@ -278,24 +277,10 @@ def _checked(
             f"{name} holds NaN or infinity; fill the gaps or drop such rows or columns first"
         )
     codes = np.asarray(target.codes, dtype=np.int64)
-    return DataSet(name, X, codes, np.asarray(target.classes), official, names, prefix, base)
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else X
+    return DataSet(name, X, codes, np.asarray(target.classes), official, naming)
 
 
 def _stem(path: str) -> str:
     """Return the name of a file without its extensions."""
     name = os.path.basename(os.path.normpath(masked(path)))
     return name.split(".")[0] or name
-
-
-def _with_unique_names(sets: list[DataSet]) -> list[DataSet]:
-    """Append numbers to data sets whose files have the same name."""
-    seen: dict[str, int] = {}
-    for one in sets:
-        count = seen[one.name] = seen.get(one.name, 0) + 1
-        if count > 1:
-            one.name = f"{one.name} ({count})"
-    return sets

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.evaluate.cells import OK, judge_key
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One method on one data set with one classifier, over the finished folds."""
 
     data: str

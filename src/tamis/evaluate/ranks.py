@@ -33,7 +33,9 @@ def rank_rows(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
     >>> rank_rows([[0.9, 0.8, 0.9]])
     array([[1.5, 3. , 1.5]])
     """
-    values = _checked(table)
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2 or values.size == 0:
+        raise InputError("give a table with a row for each data set and a column for each method")
     signed = -values if larger_is_better else values.copy()
     signed[np.isnan(values)] = np.inf  # no result: last
     return np.asarray(stats.rankdata(signed, axis=1), dtype=np.float64)
@@ -59,8 +61,6 @@ class Friedman:
         Iman and Davenport's F from `chi_square`, with k-1 and (k-1)(N-1) degrees of freedom.
     average_ranks : ndarray
         Mean rank of each method, 1 = best.
-    n_data, n_methods : int
-        N and k.
     """
 
     chi_square: float
@@ -70,8 +70,6 @@ class Friedman:
     f: float
     f_p: float
     average_ranks: Floats
-    n_data: int
-    n_methods: int
 
 
 def friedman(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Friedman:
@@ -102,8 +100,6 @@ def friedman(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Friedman
         f,
         float(stats.f.sf(f, k - 1, (k - 1) * (n - 1))),
         mean,
-        n,
-        k,
     )
 
 
@@ -203,10 +199,3 @@ def holm_adjust(p: Sequence[float] | Floats) -> Floats:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return adjusted
-
-
-def _checked(table: npt.ArrayLike) -> Floats:
-    values = np.asarray(table, dtype=np.float64)
-    if values.ndim != 2 or values.size == 0:
-        raise InputError("give a table with a row for each data set and a column for each method")
-    return values

@@ -14,6 +14,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -33,56 +34,47 @@ Floats = npt.NDArray[np.float64]
 
 FORMAT_VERSION = 1
 
+#: Numbers of a selection, the same for every classifier.
+COSTS = ("kept", "seconds", "cpu_seconds", "peak_megabytes", "extra_megabytes")
+#: Numbers of a classifier.
+TIMES = ("fit_seconds", "predict_seconds", "predict_microseconds_a_row")
+
+
+def columns(kind: pa.DataType, *names: str) -> list[tuple[str, pa.DataType]]:
+    """Return columns of one type, for a schema."""
+    return [(name, kind) for name in names]
+
+
 ROWS = pa.schema(
     [
-        ("data", pa.string()),
-        ("method", pa.string()),
-        ("family", pa.string()),
-        ("order", pa.int64()),
-        ("repeat", pa.int32()),
-        ("fold", pa.int32()),
-        ("classifier", pa.string()),
-        ("share", pa.float64()),
-        ("status", pa.string()),
-        ("note", pa.string()),
-        *[(metric, pa.float64()) for metric in METRICS],
-        ("kept", pa.int64()),
-        ("features", pa.int64()),
-        ("train_rows", pa.int64()),
-        ("test_rows", pa.int64()),
-        ("seconds", pa.float64()),
-        ("cpu_seconds", pa.float64()),
-        ("peak_megabytes", pa.float64()),
-        ("extra_megabytes", pa.float64()),
-        ("fit_seconds", pa.float64()),
-        ("predict_seconds", pa.float64()),
-        ("predict_microseconds_a_row", pa.float64()),
-        ("right", pa.binary()),
-        ("seed", pa.int64()),
-        ("cell", pa.string()),
+        *columns(pa.string(), "data", "method", "family"),
+        *columns(pa.int64(), "order"),
+        *columns(pa.int32(), "repeat", "fold"),
+        *columns(pa.string(), "classifier"),
+        *columns(pa.float64(), "share"),
+        *columns(pa.string(), "status", "note"),
+        *columns(pa.float64(), *METRICS),
+        *columns(pa.int64(), "kept", "features", "train_rows", "test_rows"),
+        *columns(pa.float64(), *COSTS[1:]),
+        *columns(pa.float64(), *TIMES),
+        *columns(pa.binary(), "right"),
+        *columns(pa.int64(), "seed"),
+        *columns(pa.string(), "cell"),
     ]
 )
 
 SELECTIONS = pa.schema(
     [
-        ("data", pa.string()),
-        ("method", pa.string()),
-        ("repeat", pa.int32()),
-        ("fold", pa.int32()),
-        ("share", pa.float64()),
-        ("status", pa.string()),
-        ("note", pa.string()),
-        ("measure", pa.string()),
-        ("work", pa.string()),
-        ("every_feature", pa.bool_()),
-        ("features", pa.list_(pa.int64())),
-        ("names", pa.list_(pa.string())),
-        ("cell", pa.string()),
+        *columns(pa.string(), "data", "method"),
+        *columns(pa.int32(), "repeat", "fold"),
+        *columns(pa.float64(), "share"),
+        *columns(pa.string(), "status", "note", "measure", "work"),
+        *columns(pa.bool_(), "every_feature"),
+        *columns(pa.list_(pa.int64()), "features"),
+        *columns(pa.list_(pa.string()), "names"),
+        *columns(pa.string(), "cell"),
     ]
 )
-
-#: Numbers of a selection, the same for every classifier.
-COSTS = ("kept", "seconds", "cpu_seconds", "peak_megabytes", "extra_megabytes")
 
 
 @dataclass(eq=False)
@@ -137,14 +129,20 @@ class Results:
         self, metric: str, data: str, method: str, classifier: str, share: float = 1.0
     ) -> Floats:
         """Return a metric per fold, in the order of the folds; NaN for a cell without a result."""
-        which = (
+        which = self.rows_of(data, method, classifier, share)
+        return np.asarray(self.column(metric)[which], dtype=np.float64)
+
+    def rows_of(
+        self, data: str, method: str, classifier: str, share: float = 1.0
+    ) -> npt.NDArray[np.intp]:
+        """Return the numbers of the rows of a cell, in the order of the folds."""
+        which = np.flatnonzero(
             (self.column("data") == data)
             & (self.column("method") == method)
             & (self.column("classifier") == classifier)
             & (self.column("share") == share)
         )
-        order = np.lexsort((self.column("fold")[which], self.column("repeat")[which]))
-        return np.asarray(self.column(metric)[which][order], dtype=np.float64)
+        return which[np.lexsort((self.column("fold")[which], self.column("repeat")[which]))]
 
     def grid(
         self, metric: str = "accuracy", classifier: str | None = None, share: float = 1.0
@@ -155,36 +153,36 @@ class Results:
         comparable. The costs and the size of a selection need no classifier.
         """
         judge = classifier or self.classifiers[0]
-        if metric not in (*METRICS, *COSTS, "fit_seconds", "predict_seconds",
-                          "predict_microseconds_a_row"):  # fmt: skip
+        if metric not in (*METRICS, *COSTS, *TIMES):
             raise ParameterError(
                 f"metric {metric!r} is not known; give one of {', '.join(METRICS)}"
             )
         if judge not in self.classifiers:
             raise ParameterError(f"there are no results of the classifier {judge!r}")
-        return np.array(
-            [
-                [_mean(self.fold_values(metric, d, m, judge, share)) for m in self.methods]
-                for d in self.data
-            ]
-        )
+        means = np.full((len(self.data), len(self.methods)), np.nan)
+        for i, j in np.ndindex(means.shape):
+            values = self.fold_values(metric, self.data[i], self.methods[j], judge, share)
+            if len(values):
+                means[i, j] = values.mean()
+        return means
 
     def stability(self, data: str, method: str) -> Stability:
         """Return the stability of the selections of a method over the folds of a data set."""
         about = next(one for one in self.params["data"] if one["name"] == data)
         kept = []
-        for row in self._selected(data, method):
-            if row["status"] != OK:
-                return stability([], about["features"])
-            kept.append(np.arange(about["features"]) if row["every_feature"] else row["features"])
+        for row in self._selected:
+            if (row["data"], row["method"]) == (data, method):
+                if row["status"] != OK:
+                    return stability([], about["features"])
+                everything = np.arange(about["features"])
+                kept.append(everything if row["every_feature"] else row["features"])
         return stability(kept, about["features"])
 
-    def _selected(self, data: str, method: str) -> list[dict[str, Any]]:
-        if "selected" not in self._columns:
-            table = self.selections.drop_columns(["names"])
-            rows = [row for row in table.to_pylist() if row["share"] == 1.0]
-            self._columns["selected"] = np.array(rows, dtype=object)
-        return [r for r in self._columns["selected"] if (r["data"], r["method"]) == (data, method)]
+    @cached_property
+    def _selected(self) -> list[dict[str, Any]]:
+        """What was kept in the end, by data set, method and fold."""
+        rows = self.selections.drop_columns(["names"]).to_pylist()
+        return [row for row in rows if row["share"] == 1.0]
 
     def problems(self) -> list[dict[str, Any]]:
         """Return the cells without a result, and why."""
@@ -235,10 +233,10 @@ class Results:
         record = {"format_version": FORMAT_VERSION, **self.params}
         put(path / "results.parquet", self.rows)
         put(path / "selections.parquet", self.selections)
-        put(path / "summary.json", _json(self.summary()))
+        put(path / "summary.json", self.summary())
         put(path / "summary.md", self.to_markdown())
         # Last, because this file marks the folder as a folder of results.
-        put(path / "compare.json", _json(record))
+        put(path / "compare.json", record)
         return path
 
 
@@ -281,17 +279,11 @@ def check_place(folder: str | os.PathLike[str]) -> None:
         raise OutputError(f"{folder} is there and holds no results; choose another folder")
 
 
-def _mean(values: Floats) -> float:
-    return float(np.mean(values)) if len(values) else math.nan
-
-
-def _json(thing: Any) -> str:
-    return json.dumps(thing, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def put(path: Path, content: str | pa.Table) -> None:
-    """Write a text or a table to a file, completely or not at all."""
+def put(path: Path, content: str | dict[str, Any] | pa.Table) -> None:
+    """Write a text, JSON or a table to a file, completely or not at all."""
     make_folder(path.parent)
+    if isinstance(content, dict):
+        content = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     with atomic_file(path, hint="finished cells are kept") as file:
         if isinstance(content, str):
             file.write(content.encode())

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.markup import cell, code
+from tamis.core.markup import cell, code, table
+from tamis.core.sentences import counted
 from tamis.evaluate import ranks
+from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
 from tamis.evaluate.paired import bayesian_signed_rank, compare_pair, paired_t
-
-if TYPE_CHECKING:
-    from tamis.evaluate.results import Results
+from tamis.evaluate.results import COSTS, Results
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,25 +26,26 @@ ROPE = 0.01
 
 def summarise(results: Results) -> dict[str, Any]:
     """Return means, ranks, tests and stability as plain values; None if there is no number."""
+
+    def grid(metric: str, judge: str | None = None) -> list[list[float | None]]:
+        return [[_finite(v) for v in row] for row in results.grid(metric, judge).tolist()]
+
     return {
         "control": results.control,
         "classifiers": {
             judge: {
-                **{metric: _plain(results.grid(metric, judge)) for metric in METRICS},
-                "predict_microseconds_a_row": _plain(
-                    results.grid("predict_microseconds_a_row", judge)
-                ),
+                **{m: grid(m, judge) for m in (*METRICS, "predict_microseconds_a_row")},
                 "ranks": rank_summary(results, judge),
                 "win_tie_loss": win_tie_loss(results, judge),
             }
             for judge in results.classifiers
         },
-        **{
-            cost: _plain(results.grid(cost))
-            for cost in ("kept", "seconds", "cpu_seconds", "peak_megabytes", "extra_megabytes")
-        },
+        **{cost: grid(cost) for cost in COSTS},
         "stability": [
-            [_plain_dict(asdict(results.stability(d, m))) for m in results.methods]
+            [
+                {k: _finite(v) for k, v in asdict(results.stability(d, m)).items()}
+                for m in results.methods
+            ]
             for d in results.data
         ],
         "data": results.data,
@@ -58,19 +59,18 @@ def rank_summary(results: Results, judge: str, metric: str = "accuracy") -> dict
 
     None if there are fewer than two methods or data sets.
     """
-    table = np.round(results.grid(metric, judge), 12)  # means equal on paper are tied
-    n, k = table.shape
+    values = np.round(results.grid(metric, judge), 12)  # means equal on paper are tied
+    n, k = values.shape
     if n < 2 or k < 2:
         return None
-    test = ranks.friedman(table)
+    test, difference = ranks.friedman(values), ranks.critical_difference(k, n)
     control = results.methods.index(results.control)
     beliefs = {}
     for i, method in enumerate(results.methods):
-        both = ~np.isnan(table[:, [control, i]]).any(axis=1)
-        if i != control and both.sum() > 1:
-            beliefs[method] = asdict(
-                bayesian_signed_rank(table[both, control], table[both, i], rope=ROPE)
-            )
+        pairs = values[:, [control, i]]
+        pairs = pairs[~np.isnan(pairs).any(axis=1)]
+        if i != control and len(pairs) > 1:
+            beliefs[method] = asdict(bayesian_signed_rank(*pairs.T, rope=ROPE))
     return {
         "average_ranks": test.average_ranks.tolist(),
         "friedman": {
@@ -78,17 +78,15 @@ def rank_summary(results: Results, judge: str, metric: str = "accuracy") -> dict
             "chi_square_ties": test.chi_square_ties, "p_ties": test.p_ties,
         },
         "iman_davenport": {"f": _finite(test.f), "p": test.f_p},
-        "critical_difference": ranks.critical_difference(k, n),
+        "critical_difference": difference,
         "nemenyi_p": ranks.nemenyi_p(test.average_ranks, n).tolist(),
-        "not_different": ranks.cliques(
-            test.average_ranks, ranks.critical_difference(k, n)
-        ),
+        "not_different": ranks.cliques(test.average_ranks, difference),
         "holm": [
             asdict(one) | {"method": results.methods[one.method]}
             for one in ranks.holm(test.average_ranks, n, control)
         ],
         "bayesian_signed_rank": beliefs,
-        "unfinished": int(np.isnan(table).sum()),
+        "unfinished": int(np.isnan(values).sum()),
     }  # fmt: skip
 
 
@@ -125,14 +123,8 @@ def _outcome(results: Results, data: str, method: str, judge: str, metric: str) 
 
 def _right(results: Results, data: str, method: str, judge: str) -> Floats:
     """Return 1 for each test row of a single split that was predicted correctly, else 0."""
-    which = (
-        (results.column("data") == data)
-        & (results.column("method") == method)
-        & (results.column("classifier") == judge)
-        & (results.column("share") == 1.0)
-    )
-    packed = results.column("right")[which][0]
-    rows = int(results.column("test_rows")[which][0])
+    row = results.rows_of(data, method, judge)[0]
+    packed, rows = results.column("right")[row], int(results.column("test_rows")[row])
     return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=rows).astype(np.float64)
 
 
@@ -144,18 +136,27 @@ def summary_markdown(results: Results) -> str:
     params = results.params
     parts = ["# Comparison of feature selectors\n", _intro(results)]
     for judge in results.classifiers:
-        parts.append(f"## Accuracy ({judge})\n")
-        parts.append(_grid(results, results.grid("accuracy", judge), "{:.4f}".format))
+        means = results.grid("accuracy", judge)
+        parts += [f"## Accuracy ({judge})\n", _grid(results, means, "{:.4f}", mean=True)]
         parts.append(_tests(results, judge))
     for title, metric, form in (
-        ("Features kept", "kept", "{:,.1f}".format),
-        ("Seconds to select", "seconds", "{:,.3f}".format),
-        ("Memory above the data and the libraries (MB)", "extra_megabytes", "{:,.0f}".format),
+        ("Features kept", "kept", "{:,.1f}"),
+        ("Seconds to select", "seconds", "{:,.3f}"),
+        ("Memory above the data and the libraries (MB)", "extra_megabytes", "{:,.0f}"),
     ):
-        parts.append(f"## {title}\n")
-        parts.append(_grid(results, results.grid(metric), form, mean=False))
+        parts += [f"## {title}\n", _grid(results, results.grid(metric), form)]
     parts.append(_stability(results))
-    parts += [_problems(results), _notes(results)]
+    problems = [
+        f"- {cell(data)}, {cell(method)}: {status}{': ' if note else ''}{cell(note)} "
+        f"({counted(count, 'fold')} and classifiers)"
+        for (data, method, status, note), count in problem_counts(results).items()
+    ]
+    parts.append(_listed("Cells without a result", problems, "results.parquet"))
+    notes = [
+        f"- {cell(data)}, {cell(who)}: {cell(note)} ({counted(count, 'fold')})"
+        for data, who, note, count in warnings_of(results)
+    ]
+    parts.append(_listed("Notes", notes, "results.parquet and selections.parquet"))
     if params["command"]:
         parts.append(f"To do it again: {code(params['command'])}\n")
     versions = ", ".join(f"{name} {number}" for name, number in params["versions"].items())
@@ -164,50 +165,47 @@ def summary_markdown(results: Results) -> str:
 
 
 def _intro(results: Results) -> str:
-    params = results.params
-    lines = [
-        "Features were selected inside each training fold. Folds are the same for all methods. "
-        f"Cross-validation: {params['cv']} (repeats x folds, stratified), unless a data set has an "
-        "official split and it was used.\n",
-        "| data | rows | features | classes | folds | train | test | fingerprint |",
-        "|---|---:|---:|---:|---:|---:|---:|---|",
-    ]
-    lines += [
-        f"| {cell(d['name'])} | {d['rows']:,} | {d['features']:,} | {len(d['classes'])} | "
-        f"{d['folds']} | {d['train_rows']:,} | {d['test_rows']:,} | `{d['fingerprint'][:16]}` |"
-        for d in params["data"]
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _grid(
-    results: Results, values: Floats, form: Callable[[float], str], *, mean: bool = True
-) -> str:
-    """Return a table of data sets x methods, and their mean if all have one."""
-    lines = [
-        "| data | " + " | ".join(cell(m) for m in results.methods) + " |",
-        "|---|" + "---:|" * len(results.methods),
-    ]
-    for name, row in zip(results.data, values, strict=True):
-        words = [
-            _why_not(results, name, method) if math.isnan(v) else form(v)
-            for method, v in zip(results.methods, row, strict=True)
+    heads = ["data", "rows", "features", "classes", "folds", "train", "test", "fingerprint"]
+    rows = [
+        [
+            cell(d["name"]), f"{d['rows']:,}", f"{d['features']:,}", str(len(d["classes"])),
+            str(d["folds"]), f"{d['train_rows']:,}", f"{d['test_rows']:,}",
+            f"`{d['fingerprint'][:16]}`",
         ]
-        lines.append(f"| {cell(name)} | " + " | ".join(words) + " |")
+        for d in results.params["data"]
+    ]  # fmt: skip
+    return (
+        "Features were selected inside each training fold. Folds are the same for all methods. "
+        f"Cross-validation: {results.params['cv']} (repeats x folds, stratified), unless a data "
+        f"set has an official split and it was used.\n\n{table(heads, rows, 'lrrrrrrl')}\n"
+    )
+
+
+def _grid(results: Results, values: Floats, form: str, *, mean: bool = False) -> str:
+    """Return a table of data sets x methods, with their mean if all have one."""
+    reasons: dict[tuple[str, str], set[str]] = {}
+    for row in results.problems():
+        reasons.setdefault((row["data"], row["method"]), set()).add(row["status"])
+    rows = [
+        [
+            cell(name),
+            *(
+                ", ".join(sorted(reasons.get((name, method), "-")))
+                if math.isnan(v)
+                else form.format(v)
+                for method, v in zip(results.methods, line, strict=True)
+            ),
+        ]
+        for name, line in zip(results.data, values, strict=True)
+    ]
     if mean and len(values) > 1:
-        words = ["" if math.isnan(v) else form(v) for v in values.mean(axis=0)]
-        lines.append("| mean | " + " | ".join(words) + " |")
-    return "\n".join(lines) + "\n"
+        overall = values.mean(axis=0)
+        rows.append(["mean", *("" if math.isnan(v) else form.format(v) for v in overall)])
+    return _by_method(results, rows)
 
 
-def _why_not(results: Results, data: str, method: str) -> str:
-    """Return the reason for a cell of a table without a number."""
-    words = {
-        row["status"]
-        for row in results.problems()
-        if (row["data"], row["method"]) == (data, method)
-    }
-    return ", ".join(sorted(words)) or "-"
+def _by_method(results: Results, rows: list[list[str]]) -> str:
+    return table(["data", *map(cell, results.methods)], rows) + "\n"
 
 
 def _tests(results: Results, judge: str) -> str:
@@ -248,21 +246,16 @@ def _tests(results: Results, judge: str) -> str:
 
 def _against(found: dict[str, Any], control: str) -> str:
     """Return the control against each other method: Holm, and the Bayesian signed-rank test."""
-    lines = [
-        f"| {cell(control)} against | z | p | p (Holm) | P(better) | P(equal) | P(worse) |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    heads = [f"{cell(control)} against", "z", "p", "p (Holm)"]
+    rows = []
     for one in found["holm"]:
         belief = found["bayesian_signed_rank"].get(one["method"])
-        words = ["-"] * 3 if belief is None else [f"{belief[k]:.3f}" for k in
-                                                   ("better", "equal", "worse")]  # fmt: skip
-        lines.append(
-            f"| {cell(one['method'])} | {one['z']:.2f} | {one['p']:.3g} | {one['p_holm']:.3g} | "
-            + " | ".join(words) + " |"
-        )  # fmt: skip
+        words = ["-"] * 3 if belief is None else [f"{p:.3f}" for p in belief.values()]
+        numbers = [f"{one['z']:.2f}", f"{one['p']:.3g}", f"{one['p_holm']:.3g}"]
+        rows.append([cell(one["method"]), *numbers, *words])
     return (
-        "\n".join(lines)
-        + f"\n\nz above 0: {cell(control)} ranks better. P: Bayesian signed-rank test; equal means "
+        f"{table([*heads, 'P(better)', 'P(equal)', 'P(worse)'], rows)}\n\n"
+        f"z above 0: {cell(control)} ranks better. P: Bayesian signed-rank test; equal means "
         f"within {ROPE:g} of accuracy.\n"
     )
 
@@ -270,45 +263,36 @@ def _against(found: dict[str, Any], control: str) -> str:
 def _stability(results: Results) -> str:
     if all(one["folds"] < 2 for one in results.params["data"]):
         return ""
-    lines = [
-        "## Stability of the selections\n",
-        "Nogueira's measure over the folds with its 95% interval, and Kuncheva's index: 1 is the "
-        "same set every time, 0 is chance.\n",
-        "| data | " + " | ".join(cell(m) for m in results.methods) + " |",
-        "|---|" + "---:|" * len(results.methods),
-    ]
+    rows = []
     for data in results.data:
-        words = []
+        rows.append([cell(data)])
         for method in results.methods:
             s = results.stability(data, method)
-            words.append(
+            kuncheva = "-" if math.isnan(s.kuncheva) else f"{s.kuncheva:.2f}"
+            rows[-1].append(
                 "-" if math.isnan(s.nogueira)
-                else f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {_or_dash(s.kuncheva)}"
+                else f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {kuncheva}"
             )  # fmt: skip
-        lines.append(f"| {cell(data)} | " + " | ".join(words) + " |")
-    return "\n".join(lines) + "\n"
+    return (
+        "## Stability of the selections\n\n"
+        "Nogueira's measure over the folds with its 95% interval, and Kuncheva's index: 1 is the "
+        f"same set every time, 0 is chance.\n\n{_by_method(results, rows)}"
+    )
 
 
-def _or_dash(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def _problems(results: Results, most: int = 20) -> str:
-    found: dict[tuple[str, ...], int] = {}
-    for row in results.problems():
-        key = (row["data"], row["method"], row["status"], row["note"])
-        found[key] = found.get(key, 0) + 1
-    if not found:
+def _listed(title: str, lines: list[str], where: str, most: int = 20) -> str:
+    """Return a section with the first lines; the rest are in the files."""
+    if not lines:
         return ""
-    lines = ["## Cells without a result\n"]
-    lines += [
-        f"- {cell(data)}, {cell(method)}: {status}{': ' if note else ''}{cell(note)} "
-        f"({count} fold{'s' if count > 1 else ''} and classifiers)"
-        for (data, method, status, note), count in list(found.items())[:most]
-    ]
-    if len(found) > most:
-        lines.append(f"- and {len(found) - most} more, in results.parquet")
-    return "\n".join(lines) + "\n"
+    more = [f"- and {len(lines) - most} more, in {where}"] if len(lines) > most else []
+    return "\n".join([f"## {title}\n", *lines[:most], *more]) + "\n"
+
+
+def problem_counts(results: Results) -> Counter[tuple[str, str, str, str]]:
+    """Count the cells without a result by data, method, status and note."""
+    return Counter(
+        (row["data"], row["method"], row["status"], row["note"]) for row in results.problems()
+    )
 
 
 def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
@@ -317,52 +301,16 @@ def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
     Numbers in a warning differ from fold to fold, so it is reported once per method and data set.
     """
     found: dict[tuple[str, str], list[str]] = {}
-    for row in results.selections.select(["data", "method", "status", "note"]).to_pylist():
-        if row["status"] == "ok" and row["note"]:
-            found.setdefault((row["data"], row["method"]), []).append(row["note"])
-    for row in results.rows.select(["data", "method", "classifier", "status", "note"]).to_pylist():
-        if row["status"] == "ok" and row["note"]:
-            who = f"{row['method']}, {row['classifier']}"
-            found.setdefault((row["data"], who), []).append(row["note"])
+    for rows, who in (
+        (results.selections, ["method"]),
+        (results.rows, ["method", "classifier"]),
+    ):
+        for row in rows.select(["data", *who, "status", "note"]).to_pylist():
+            if row["status"] == OK and row["note"]:
+                source = ", ".join(row[name] for name in who)
+                found.setdefault((row["data"], source), []).append(row["note"])
     return [(data, who, notes[0], len(notes)) for (data, who), notes in found.items()]
-
-
-def _notes(results: Results, most: int = 20) -> str:
-    found = warnings_of(results)
-    if not found:
-        return ""
-    lines = [
-        f"- {cell(data)}, {cell(who)}: {cell(note)} ({count} fold{'s' if count > 1 else ''})"
-        for data, who, note, count in found[:most]
-    ]
-    if len(found) > most:
-        lines.append(f"- and {len(found) - most} more, in results.parquet and selections.parquet")
-    return "\n".join(["## Notes\n", *lines]) + "\n"
-
-
-def _plain(values: Floats) -> list[list[float | None]]:
-    return [[_finite(v) for v in row] for row in values.tolist()]
 
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _plain_dict(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: _finite(float(v)) if k != "selections" else v for k, v in values.items()}
-
-
-def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align rows of text as columns: the first to the left, the others to the right.
-
-    >>> table_lines([["a", "b"], ["word", "1.5"]])
-    ['a       b', 'word  1.5']
-    """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            word.ljust(width) if i == 0 else word.rjust(width)
-            for i, (word, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

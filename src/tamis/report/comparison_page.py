@@ -13,7 +13,18 @@ from tamis.evaluate.curves import KINDS, Curves, open_curves
 from tamis.evaluate.interim import Line
 from tamis.evaluate.results import Results, open_results
 from tamis.evaluate.summary import warnings_of
-from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
+from tamis.report.page import (
+    Code,
+    Column,
+    Facts,
+    Lines,
+    Page,
+    Ranks,
+    Scatter,
+    Section,
+    Table,
+    reproduce,
+)
 
 
 def page_of_results(folder: str | os.PathLike[str]) -> Page:
@@ -29,38 +40,50 @@ def interim_page(lines: list[Line], command: str) -> Page:
         Column("mean accuracy", "number"), Column("features kept", "number"),
         Column("seconds", "number"),
     ]  # fmt: skip
-    rows = [
-        [one.data, one.method, one.classifier, f"{one.finished} of {one.folds}", one.accuracy,
-         one.kept, one.seconds]
-        for one in lines
-    ]  # fmt: skip
-    return Page(
-        "tamis compare",
-        f"{finished:,} of {folds:,} folds are finished.",
-        [
-            Table("So far", columns, rows, note="Means over the finished folds."),
-            Code("Command", command),
-        ],
-    )
+    rows = [[*one[:3], f"{one.finished} of {one.folds}", *one[5:]] for one in lines]
+    table = Table("So far", columns, rows, note="Means over the finished folds.")
+    said = f"{finished:,} of {folds:,} folds are finished."
+    return Page("tamis compare", said, [table, Code("Command", command)])
 
 
 def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> Page:
     """Return the page about results, and the curves in their folder."""
-    summary = results.summary()
-    sections: list[Section | None] = [_facts(results, summary)]
-    for judge in results.classifiers:
-        sections += [_ranks(results, summary, judge), _accuracies(results, summary, judge)]
-    sections += [
-        *[_trade_off(results, judge) for judge in results.classifiers],
-        _kept(results, summary),
-        _costs(results, summary),
-        _stability(results, summary),
-        *[_tests(results, summary, judge) for judge in results.classifiers],
-        *_over(folder),
-        _problems(summary),
-        _notes(results),
-        _again(results),
+    summary, params, judges = results.summary(), results.params, results.classifiers
+    facts = [
+        ("data sets", f"{len(results.data):,}"),
+        ("methods", f"{len(results.methods):,}"),
+        ("classifiers", ", ".join(judges)),
+        ("protocol", str(params.get("cv", "")) or "official splits"),
+        ("cells without a result", f"{len(summary['problems']):,}"),
     ]
+    note = "Features are selected inside each training fold; all methods get the same folds."
+    sections: list[Section | None] = [Facts("At a glance", facts, note=note)]
+    for judge in judges:
+        note = "Means over the folds; – where a fold gave no result. The highest stands out."
+        means = summary["classifiers"][judge]["accuracy"]
+        accuracy = _table(f"Accuracy with {judge}", results, means, note)
+        sections += [_ranks(results, summary, judge), replace(accuracy, best="highest")]
+    sections += [_trade_off(results, judge) for judge in judges]
+    stability = [[one["nogueira"] for one in row] for row in summary["stability"]]
+    sections += [
+        _table("Features kept", results, summary["kept"], "Means over the folds.", 1),
+        _table("Seconds", results, summary["seconds"],
+               "Seconds that a selection takes, on average over the folds."),
+        _table("Stability of the selection", results, stability,
+               "Nogueira's measure: 1 if every fold selects the same, 0 if as if by chance.", 3),
+        *[_tests(results, summary, judge) for judge in judges],
+        *_over(folder),
+    ]  # fmt: skip
+    if summary["problems"]:
+        keys = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
+        cells = [[one[key] for key in keys] for one in summary["problems"]]
+        sections.append(Table("Cells without a result", [Column(key) for key in keys], cells))
+    if warned := [[*row] for row in warnings_of(results)]:
+        heads = [Column("data"), Column("who"), Column("warned"), Column("folds", "count")]
+        sections.append(Table("What methods and classifiers warned of", heads, warned))
+    command = str(params.get("command") or "(made in Python)")
+    state = f"random_state={params.get('random_state')}"
+    sections.append(reproduce(command, params.get("versions", {}), state))
     return Page(
         f"tamis compare: {len(results.methods)} methods on {len(results.data)} data sets",
         _sentence(results, summary),
@@ -93,32 +116,14 @@ def _sentence(results: Results, summary: dict[str, Any]) -> str:
     )
 
 
-def _facts(results: Results, summary: dict[str, Any]) -> Section:
-    params = results.params
-    return Facts(
-        "At a glance",
-        [
-            ("data sets", f"{len(results.data):,}"),
-            ("methods", f"{len(results.methods):,}"),
-            ("classifiers", ", ".join(results.classifiers)),
-            ("protocol", str(params.get("cv", "")) or "official splits"),
-            ("cells without a result", f"{len(summary['problems']):,}"),
-        ],
-        note="Features are selected inside each training fold; all methods get the same folds.",
-    )
-
-
 def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | None:
     found = summary["classifiers"][judge]["ranks"]
     if found is None:
         return None
-    p = found["iman_davenport"]["p"]
     note = (
         "Rank 1 is the best accuracy on a data set. Methods joined by a bar do not differ "
-        "significantly "
-        f"(Nemenyi, 5 %). All methods alike has p = {p:.3g} (Iman-Davenport)."
-        if p is not None
-        else "Rank 1 is the best accuracy on a data set."
+        "significantly (Nemenyi, 5 %). All methods alike has "
+        f"p = {found['iman_davenport']['p']:.3g} (Iman-Davenport)."
     )
     return Ranks(
         f"Average ranks with {judge}", shown(results.methods), found["average_ranks"],
@@ -136,27 +141,6 @@ def _table(title: str, results: Results, values: Any, note: str = "", digits: in
         for data, row in zip(results.data, values, strict=True)
     ]
     return Table(title, columns, rows, note=note)
-
-
-def _accuracies(results: Results, summary: dict[str, Any], judge: str) -> Section:
-    note = "Means over the folds; – where a fold gave no result. The highest stands out."
-    values = summary["classifiers"][judge]["accuracy"]
-    return replace(_table(f"Accuracy with {judge}", results, values, note), best="highest")
-
-
-def _kept(results: Results, summary: dict[str, Any]) -> Section:
-    return _table("Features kept", results, summary["kept"], "Means over the folds.", 1)
-
-
-def _costs(results: Results, summary: dict[str, Any]) -> Section:
-    note = "Seconds that a selection takes, on average over the folds."
-    return _table("Seconds", results, summary["seconds"], note)
-
-
-def _stability(results: Results, summary: dict[str, Any]) -> Section:
-    note = "Nogueira's measure: 1 if every fold selects the same, 0 if as if by chance."
-    values = [[one["nogueira"] for one in row] for row in summary["stability"]]
-    return _table("Stability of the selection", results, values, note, 3)
 
 
 def _trade_off(results: Results, judge: str) -> Section | None:
@@ -224,33 +208,7 @@ def _drawn(curves: Curves) -> list[Section]:
             series: dict[str, list[float | None]] = {}
             for method in dict.fromkeys(point["method"] for point in here):
                 at = {p["x"]: p[what] for p in here if p["method"] == method}
-                series[method] = [_number(at.get(place)) for place in x]
+                series[method] = [at.get(place) for place in x]
             title = f"{data} over {curves.kind}: {label}"
             found.append(Lines(title, curves.meaning, x, series, label))
     return found
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or np.isnan(value) else float(value)
-
-
-def _problems(summary: dict[str, Any]) -> Section | None:
-    if not summary["problems"]:
-        return None
-    keys = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
-    rows = [[one[key] for key in keys] for one in summary["problems"]]
-    return Table("Cells without a result", [Column(key) for key in keys], rows)
-
-
-def _notes(results: Results) -> Section | None:
-    rows: list[list[Any]] = [[*row] for row in warnings_of(results)]
-    columns = [Column("data"), Column("who"), Column("warned"), Column("folds", "count")]
-    return Table("What methods and classifiers warned of", columns, rows) if rows else None
-
-
-def _again(results: Results) -> Section:
-    params = results.params
-    lines = [str(params.get("command") or "(made in Python)"), ""]
-    lines += [f"random_state={params.get('random_state')}"]
-    lines += [f"{name} {number}" for name, number in params.get("versions", {}).items()]
-    return Code("How to reproduce", "\n".join(lines))

@@ -23,16 +23,7 @@ COLOURS = {
 def plot_flow(log: DecisionLog) -> Any:
     """Plot the number of features per verdict and reason, on a logarithmic axis."""
     went = passage(log)
-    bars: list[tuple[str, int, str]] = []
-    for verdict, reasons in (
-        ("irrelevant", went.irrelevant),
-        ("redundant", went.redundant),
-        ("evicted", went.evicted),
-    ):
-        for key, count in sorted(reasons.items(), key=lambda item: -item[1]):
-            reason = key.replace("_", " ")
-            alone = len(reasons) == 1 or reason == verdict
-            bars.append((verdict if alone else f"{verdict}: {reason}", count, COLOURS[verdict]))
+    bars = [(label, count, COLOURS[verdict]) for verdict, label, count in went.dropped()]
     bars.append(("kept", went.kept, COLOURS["kept"]))
     figure, axes = _figure("DecisionLog.plot_flow", (7.0, 0.8 + 0.45 * len(bars)))
     names, counts, colours = zip(*bars, strict=True)

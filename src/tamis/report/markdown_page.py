@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tamis.core.markup import cell, code
+from tamis.core.markup import cell, code, table
 from tamis.report.page import Code, Column, Explorer, Lines, Page, Section
 
 __all__ = ["as_markdown", "cell", "code"]
@@ -54,10 +54,9 @@ def _sentences(section: Explorer) -> str:
 
 
 def _table(columns: list[Column], rows: list[list[Any]]) -> str:
-    heads = " | ".join(cell(column.label) for column in columns)
-    rules = "|".join("---:" if column.kind in ("count", "number") else "---" for column in columns)
-    body = [f"| {' | '.join(map(_show, row, columns))} |" for row in rows]
-    return "\n".join([f"| {heads} |", f"|{rules}|", *body])
+    align = "".join("r" if column.kind in ("count", "number") else "l" for column in columns)
+    shown = [[*map(_show, row, columns)] for row in rows]
+    return table([cell(column.label) for column in columns], shown, align)
 
 
 def _show(value: Any, column: Column) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
 from tamis.engine.learning.model import MODEL, open_model
-from tamis.report.page import Code, Column, Facts, Lines, Page, Section, Table
+from tamis.report.page import Column, Facts, Lines, Page, Section, Table, reproduce
 
 #: Rows of the table of kept features.
 MOST_KEPT = 2_000
@@ -33,7 +33,7 @@ def training_page(model: Any, curve: dict[str, list[float]], command: str) -> Pa
 def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     work = record["work"]
     error = work["mistakes"] / max(work["rows"], 1)
-    name = _data_name(record)
+    name = ", ".join(str(file.get("name", "")) for file in record.get("source") or [])
     summary = (
         f"{record['method']} kept {record['kept']:,} of "
         f"{counted(record['n_features_in'], 'feature')} after {counted(work['rows'], 'row')}"
@@ -42,19 +42,17 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
     )
     sections: list[Section | None] = [
         _facts(record, error, size),
-        _error(record),
-        _churn(record),
+        *_over_rows(record),
         _sizes(record),
         _kept(model),
         _requested(record),
-        Code("How to reproduce", _again(record)),
+        reproduce(
+            record.get("command") or "(learned in Python; see the parameters above)",
+            record["versions"],
+        ),
     ]
     title = f"tamis: {record['method']}{' on ' + name if name else ''}"
     return Page(title, summary, [section for section in sections if section is not None])
-
-
-def _data_name(record: dict[str, Any]) -> str:
-    return ", ".join(str(file.get("name", "")) for file in record.get("source") or [])
 
 
 def _facts(record: dict[str, Any], error: float, size: int | None) -> Section:
@@ -73,29 +71,27 @@ def _facts(record: dict[str, Any], error: float, size: int | None) -> Section:
     return Facts("At a glance", items)
 
 
-def _error(record: dict[str, Any]) -> Section | None:
+def _over_rows(record: dict[str, Any]) -> list[Section]:
+    """Return the error, and the change of the kept set, over the rows."""
     curve = record.get("curve")
     if not curve or len(curve["rows"]) < 2:
-        return None
+        return []
     series = {"since the beginning": curve["error"], "recently": curve["recent_error"]}
-    return Lines(
-        "Error over the rows", "rows", curve["rows"], series, "share of wrong predictions",
-        colours=["blue", "orange"],
-        note="Each row is predicted before it is learned, so this is the error on rows not seen.",
-    )  # fmt: skip
-
-
-def _churn(record: dict[str, Any]) -> Section | None:
-    curve = record.get("curve")
-    if not curve or len(curve["rows"]) < 2:
-        return None
     rows = np.diff(np.array([0, *curve["rows"]], dtype=float))
     entered = (1000 * np.array(curve["entered"]) / np.maximum(rows, 1)).tolist()
-    return Lines(
-        "Change of the kept set", "rows", curve["rows"], {"newcomers in 1,000 rows": entered},
-        "features", colours=["purple"],
-        note="How many features entered the kept set; it settles when this falls to nothing.",
-    )  # fmt: skip
+    return [
+        Lines(
+            "Error over the rows", "rows", curve["rows"], series, "share of wrong predictions",
+            colours=["blue", "orange"],
+            note="Each row is predicted before it is learned, so this is the error on rows not "
+            "seen.",
+        ),
+        Lines(
+            "Change of the kept set", "rows", curve["rows"], {"newcomers in 1,000 rows": entered},
+            "features", colours=["purple"],
+            note="How many features entered the kept set; it settles when this falls to nothing.",
+        ),
+    ]  # fmt: skip
 
 
 def _sizes(record: dict[str, Any]) -> Section | None:
@@ -115,17 +111,15 @@ def _kept(model: Any) -> Section:
     weights = np.asarray(model.weights_)
     strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=1)
     order = np.lexsort((-strength, -model.confidence_))[:MOST_KEPT]
-    if weights.ndim == 1:
-        heads = [Column("weight", "number")]
-        cells = [[float(w)] for w in weights]
-    else:
-        heads = [Column(f"weight for {c}", "number") for c in model.classes_.tolist()]
-        cells = weights.tolist()
+    names = (
+        ["weight"] if weights.ndim == 1 else [f"weight for {c}" for c in model.classes_.tolist()]
+    )
+    cells = weights.reshape(len(weights), -1).tolist()
     rows = [[model.names_[i], float(model.confidence_[i]), *cells[i]] for i in order.tolist()]
     note = "The surest first."
     if len(weights) > MOST_KEPT:
         note += f" The first {MOST_KEPT:,} of {len(weights):,}; all are in features.npy."
-    columns = [Column("feature"), Column("confidence", "number"), *heads]
+    columns = [Column("feature"), *(Column(n, "number") for n in ("confidence", *names))]
     return Table("Kept features by confidence", columns, rows, note=note)
 
 
@@ -143,9 +137,3 @@ def _text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "–" if value is None else "yes" if value else "no"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _again(record: dict[str, Any]) -> str:
-    command = record.get("command") or "(learned in Python; see the parameters above)"
-    lines = [f"{name} {number}" for name, number in record["versions"].items()]
-    return "\n".join([command, "", *lines])

@@ -23,6 +23,10 @@ class Column:
     digits: int | None = None
 
 
+def _rows(*columns: list[Any]) -> list[list[Any]]:
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 @dataclass(frozen=True)
 class Section:
     """A part of a page, with a heading and a sentence on what it shows."""
@@ -85,9 +89,8 @@ class Lines(Section):
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per point."""
-        columns = [Column(self.x_label, "number")]
-        columns += [Column(label, "number") for label in self.series]
-        return columns, [list(row) for row in zip(self.x, *self.series.values(), strict=True)]
+        columns = [Column(label, "number") for label in (self.x_label, *self.series)]
+        return columns, _rows(self.x, *self.series.values())
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Bars(Section):
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per bar."""
         columns = [Column(""), *[Column(label, "number") for label in self.series]]
-        return columns, [list(row) for row in zip(self.labels, *self.series.values(), strict=True)]
+        return columns, _rows(self.labels, *self.series.values())
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,9 @@ class Explorer(Section):
             Column("feature"), Column("verdict"), Column("relevance", "number"),
             Column("displaced", "count"), Column("why"),
         ]  # fmt: skip
-        rows = zip(
-            self.names, self.verdicts, self.relevance, self.displaced, self.sentences, strict=True
+        return columns, _rows(
+            self.names, self.verdicts, self.relevance, self.displaced, self.sentences
         )
-        return columns, [list(row) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -187,10 +189,8 @@ class Scatter(Section):
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per point."""
-        columns = [
-            Column(""), Column(self.x_label, "number"), Column(self.y_label, "number"),
-            Column(self.size_label, "number"),
-        ]  # fmt: skip
+        labels = self.x_label, self.y_label, self.size_label
+        columns = [Column(""), *(Column(label, "number") for label in labels)]
         return columns, [list(point) for point in self.points]
 
 
@@ -204,6 +204,12 @@ class Code(Section):
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per line."""
         return [Column("")], [[line] for line in self.text.splitlines()]
+
+
+def reproduce(command: str, versions: dict[str, str], *facts: str) -> Code:
+    """Return the section with the command, and what it ran with."""
+    lines = [command, "", *facts, *(f"{name} {number}" for name, number in versions.items())]
+    return Code("How to reproduce", "\n".join(lines))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from tamis.core.sentences import counted, show
 from tamis.engine.runs import Run
 from tamis.report.page import (
     Bars,
-    Code,
     Column,
     Explorer,
     Facts,
@@ -22,6 +21,7 @@ from tamis.report.page import (
     Page,
     Section,
     Table,
+    reproduce,
 )  # fmt: skip
 
 #: Colour of each verdict in all plots.
@@ -40,39 +40,32 @@ def page_of_run(run: Run, folder: str = "") -> Page:
     """Return the page about a run; `folder` is its folder, for the commands that are shown."""
     log, counts = run.log, run.log.counts()
     gone = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n and word != "kept")
+    name = str(run.source.get("name") or f"{run.source['format']} data")
     summary = (
         f"{run.method} kept {counts['kept']:,} of {counted(len(log), 'feature')}"
-        + (f" ({gone})" if gone else "")
-        + f" on {counted(run.source['n_rows'], 'row')} of {_data_name(run)}."
+        f"{f' ({gone})' if gone else ''} on {counted(run.source['n_rows'], 'row')} of {name}."
     )
     sections: list[Section | None] = [
-        _facts(run),
+        Facts(
+            "At a glance",
+            [
+                ("features seen", f"{len(log):,}"),
+                ("kept", f"{counts['kept']:,}"),
+                ("rows", f"{run.source['n_rows']:,}"),
+                ("seconds", show(sum(run.seconds.values()))[0]),
+                ("most memory", f"{run.peak_megabytes:,.0f} MB"),
+            ],
+        ),
         _kept(run),
         _flow(log),
         _growth(log),
         _strengths(log),
         _explorer(run, folder),
-        _requested(run),
+        _requested(run, name),
         _costs(run),
-        _again(run),
+        reproduce(run.command or "(made in Python; see the parameters above)", run.versions),
     ]
-    return Page(f"tamis: {_data_name(run)}", summary, [s for s in sections if s is not None])
-
-
-def _data_name(run: Run) -> str:
-    return str(run.source.get("name") or f"{run.source['format']} data")
-
-
-def _facts(run: Run) -> Section:
-    counts = run.log.counts()
-    items = [
-        ("features seen", f"{len(run.log):,}"),
-        ("kept", f"{counts['kept']:,}"),
-        ("rows", f"{run.source['n_rows']:,}"),
-        ("seconds", show(sum(run.seconds.values()))[0]),
-        ("most memory", f"{run.peak_megabytes:,.0f} MB"),
-    ]
-    return Facts("At a glance", items)
+    return Page(f"tamis: {name}", summary, [s for s in sections if s is not None])
 
 
 def _kept(run: Run) -> Section:
@@ -103,20 +96,12 @@ def _flow(log: DecisionLog) -> Section:
             links.append((source, len(nodes) - 1, count))
         return len(nodes) - 1
 
-    def add_all(verdict: str, reasons: dict[str, int], stage: int, source: int) -> None:
-        for key, count in sorted(reasons.items(), key=lambda item: -item[1]):
-            words = key.replace("_", " ")
-            name = verdict if len(reasons) == 1 or words == verdict else f"{verdict}: {words}"
-            add(name, count, stage, COLOURS[verdict], source)
-
-    add_all("irrelevant", went.irrelevant, 1, 0)
-    add_all("redundant", went.redundant, 1, 0)
-    if went.evicted:
-        entered = add("kept at first", went.entered, 1, "green", 0)
-        add_all("evicted", went.evicted, 2, entered)
-        add("kept", went.kept, 2, "green", entered)
-    else:
-        add("kept", went.kept, 1, "green", 0)
+    stage, source = 1, 0
+    for verdict, label, count in went.dropped():
+        if verdict == "evicted" and stage == 1:
+            stage, source = 2, add("kept at first", went.entered, 1, "green", 0)
+        add(label, count, stage, COLOURS[verdict], source)
+    add("kept", went.kept, stage, "green", source)
     note = "A feature is dropped when it arrives, or kept until a later one makes it redundant."
     return Flow("Where features went", nodes, links, note=note)
 
@@ -206,13 +191,13 @@ def _number(value: float) -> float:
     return float(np.format_float_positional(value, 5, fractional=False)) if value else 0.0
 
 
-def _requested(run: Run) -> Section:
+def _requested(run: Run, name: str) -> Section:
     items = [("method", run.method), *((k, str(v)) for k, v in run.parameters.items())]
     if run.measure:
         items += [("measure in use", run.measure), ("because", run.measure_reason)]
     source = run.source
     items += [
-        ("data", _data_name(run)),
+        ("data", name),
         ("format", str(source["format"])),
         ("target", str(source["target"])),
         ("fingerprint", str(source["fingerprint"])),
@@ -226,9 +211,3 @@ def _costs(run: Run) -> Section:
     rows += [["most memory, MB", run.peak_megabytes]]
     rows += [[what.replace("_", " "), n] for what, n in run.work.items()]
     return Table("Time, memory and counted work", [Column("what"), Column("", "number")], rows)
-
-
-def _again(run: Run) -> Section:
-    versions = "\n".join(f"{name} {number}" for name, number in run.versions.items())
-    command = run.command or "(made in Python; see the parameters above)"
-    return Code("How to reproduce", f"{command}\n\n{versions}")
