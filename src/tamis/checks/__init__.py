@@ -9,11 +9,14 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
 from tamis.checks import batch, columns, fitting, instances, measures, sources, streams
+from tamis.checks.data import Case, cases
 from tamis.estimators import BatchEstimator, StreamEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
 from tamis.measures.measure import Measure
@@ -22,7 +25,8 @@ from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
 
-#: The modules whose public functions are the checks of a kind of thing.
+#: The modules whose public functions are the checks of a kind of thing. A check with a parameter
+#: `case` is made with every small data set.
 _CONTRACTS: dict[type, tuple[ModuleType, ...]] = {
     StreamEstimator: (columns, fitting, streams),
     BatchEstimator: (columns, fitting, batch),
@@ -40,13 +44,24 @@ def checks_of(thing: Any) -> list[Callable[[Any], None]]:
     if modules is None:
         raise TypeError(f"there is no contract for {type(thing).__name__}")
     return [
-        found
+        _for_every_case(found) if "case" in inspect.signature(found).parameters else found
         for module in modules
         for name, found in vars(module).items()
         if isinstance(found, FunctionType)
         and found.__module__ == module.__name__
         and not name.startswith("_")
     ]
+
+
+def _for_every_case(check: Callable[[Any, Case], None]) -> Callable[[Any], None]:
+    """Return a check that is made with every small data set."""
+
+    @functools.wraps(check)
+    def with_cases(thing: Any) -> None:
+        for case in cases():
+            check(thing, case)
+
+    return with_cases
 
 
 def check(thing: Any) -> None:

@@ -8,39 +8,36 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tamis.checks.data import assert_same_log, cases, fitted, refusal
+from tamis.checks.data import Case, assert_same_log, fitted, refusal
 from tamis.estimators import BatchEstimator
 
 
-def ranking_holds_what_is_kept(selector: BatchEstimator) -> None:
+def ranking_holds_what_is_kept(selector: BatchEstimator, case: Case) -> None:
     """The method's own order and the order of arrival are of the same features."""
-    for case in cases():
-        done = fitted(selector, case)
-        ranking, kept = done.ranking_.tolist(), done.kept_.tolist()
-        assert sorted(ranking) == kept, f"{case}: ranked {ranking} where {kept} are kept"
-        assert clone(selector).select(case.X, case.y).tolist() == kept, f"{case}: select differs"
-        assert clone(selector).rank(case.X, case.y).tolist() == ranking, f"{case}: rank differs"
+    done = fitted(selector, case)
+    ranking, kept = done.ranking_.tolist(), done.kept_.tolist()
+    assert sorted(ranking) == kept, f"{case}: ranked {ranking} where {kept} are kept"
+    assert clone(selector).select(case.X, case.y).tolist() == kept, f"{case}: select differs"
+    assert clone(selector).rank(case.X, case.y).tolist() == ranking, f"{case}: rank differs"
 
 
-def a_fitted_selector_survives_pickling(selector: BatchEstimator) -> None:
+def a_fitted_selector_survives_pickling(selector: BatchEstimator, case: Case) -> None:
     """What was found can be pickled, and the columns are not pickled with it."""
-    for case in cases():
-        done = fitted(selector, case)
-        packed = pickle.dumps(done)
-        found: Any = pickle.loads(packed)
-        assert_same_log(found.log_, done.log_, f"{case}, unpickled")
-        assert found.ranking_.tolist() == done.ranking_.tolist(), f"{case}: the ranking is lost"
-        wide = np.tile(case.X, (1, 10))
-        more = len(pickle.dumps(clone(selector).fit(wide, case.y))) - len(packed)
-        assert more < wide.nbytes / 2, f"{case}: {more:,} bytes more for ten times the columns"
+    done = fitted(selector, case)
+    packed = pickle.dumps(done)
+    found: Any = pickle.loads(packed)
+    assert_same_log(found.log_, done.log_, f"{case}, unpickled")
+    assert found.ranking_.tolist() == done.ranking_.tolist(), f"{case}: the ranking is lost"
+    wide = np.tile(case.X, (1, 10))
+    more = len(pickle.dumps(clone(selector).fit(wide, case.y))) - len(packed)
+    assert more < wide.nbytes / 2, f"{case}: {more:,} bytes more for ten times the columns"
 
 
-def bad_columns_are_refused(selector: BatchEstimator) -> None:
+def bad_columns_are_refused(selector: BatchEstimator, case: Case) -> None:
     """NaN is refused in one sentence, and nothing is left that looks like an answer."""
-    for case in cases():
-        spoilt = case.X.copy()
-        spoilt[0, -1] = np.nan
-        live = fitted(selector, case)
-        said = refusal(live.fit, spoilt, case.y)
-        assert "NaN" in said, f"{case}: a column with NaN was not refused as such"
-        assert not hasattr(live, "ranking_"), f"{case}: an old ranking is left after a refusal"
+    spoilt = case.X.copy()
+    spoilt[0, -1] = np.nan
+    live = fitted(selector, case)
+    said = refusal(live.fit, spoilt, case.y)
+    assert "NaN" in said, f"{case}: a column with NaN was not refused as such"
+    assert not hasattr(live, "ranking_"), f"{case}: an old ranking is left after a refusal"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tamis.checks.data import assert_same_log, cases, fitted
+from tamis.checks.data import Case, assert_same_log, fitted
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Verdict
 from tamis.estimators import ColumnEstimator
@@ -15,66 +15,60 @@ from tamis.kernels.threads import threads
 from tamis.sources.arrays.in_memory import MemorySource
 
 
-def log_is_the_same_for_every_block_width(selector: ColumnEstimator) -> None:
+def log_is_the_same_for_every_block_width(selector: ColumnEstimator, case: Case) -> None:
     """A block is a prefetch, never a meaning."""
-    for case in cases():
-        expected = fitted(selector, case)
-        for width in (1, 7, 64, case.X.shape[1]):
-            found = selector.to_selector().run(MemorySource(case.X), case.y, width=width)
-            assert_same_log(found.log_, expected.log_, f"{case}, blocks of {width}")
+    expected = fitted(selector, case)
+    for width in (1, 7, 64, case.X.shape[1]):
+        found = selector.to_selector().run(MemorySource(case.X), case.y, width=width)
+        assert_same_log(found.log_, expected.log_, f"{case}, blocks of {width}")
 
 
-def log_is_the_same_for_every_number_of_threads(selector: ColumnEstimator) -> None:
+def log_is_the_same_for_every_number_of_threads(selector: ColumnEstimator, case: Case) -> None:
     """Threads split columns, never rows."""
-    for case in cases():
-        with threads(1):
-            expected = fitted(selector, case)
-        for count in (2, 3):
-            with threads(count, least_work=1):
-                found = fitted(selector, case)
-            assert_same_log(found.log_, expected.log_, f"{case}, {count} threads")
-
-
-def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator) -> None:
-    """What is settled in bulk is what the rule says one by one."""
-    for case in cases():
+    with threads(1):
         expected = fitted(selector, case)
-        for ahead in (1, 2, 5):
-            one_by_one = selector.to_selector()
-            setattr(one_by_one, "look_ahead", ahead)  # noqa: B010 - only some have it
-            one_by_one.run(MemorySource(case.X), case.y)
-            assert_same_log(one_by_one.log_, expected.log_, f"{case}, looking {ahead} ahead")
+    for count in (2, 3):
+        with threads(count, least_work=1):
+            found = fitted(selector, case)
+        assert_same_log(found.log_, expected.log_, f"{case}, {count} threads")
 
 
-def log_replays_to_the_kept_set(selector: ColumnEstimator) -> None:
+def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator, case: Case) -> None:
+    """What is settled in bulk is what the rule says one by one."""
+    expected = fitted(selector, case)
+    for ahead in (1, 2, 5):
+        one_by_one = selector.to_selector()
+        setattr(one_by_one, "look_ahead", ahead)  # noqa: B010 - only some have it
+        one_by_one.run(MemorySource(case.X), case.y)
+        assert_same_log(one_by_one.log_, expected.log_, f"{case}, looking {ahead} ahead")
+
+
+def log_replays_to_the_kept_set(selector: ColumnEstimator, case: Case) -> None:
     """Walking the log gives what is kept, and counts add up."""
-    for case in cases():
-        done = fitted(selector, case)
-        log = done.log_
-        assert log.replay() == done.kept_.tolist(), f"{case}: the log replays to something else"
-        assert len(log) == case.X.shape[1], f"{case}: not every feature is in the log"
-        assert sum(log.counts().values()) == len(log), f"{case}: verdicts do not add up"
-        kept = np.flatnonzero(log.verdicts == Verdict.KEPT)
-        assert kept.tolist() == done.kept_.tolist(), f"{case}: final verdicts do not match"
+    done = fitted(selector, case)
+    log = done.log_
+    assert log.replay() == done.kept_.tolist(), f"{case}: the log replays to something else"
+    assert len(log) == case.X.shape[1], f"{case}: not every feature is in the log"
+    assert sum(log.counts().values()) == len(log), f"{case}: verdicts do not add up"
+    kept = np.flatnonzero(log.verdicts == Verdict.KEPT)
+    assert kept.tolist() == done.kept_.tolist(), f"{case}: final verdicts do not match"
 
 
-def every_feature_has_a_reason(selector: ColumnEstimator) -> None:
+def every_feature_has_a_reason(selector: ColumnEstimator, case: Case) -> None:
     """One sentence for each feature, with its name and no gap left open."""
-    for case in cases():
-        log = fitted(selector, case).log_
-        for feature in range(len(log)):
-            sentence = log.why(feature)
-            assert f"x{feature}" in sentence, f"{case}: {sentence!r} does not name x{feature}"
-            assert "{" not in sentence, f"{case}: {sentence!r} has an open gap"
-            assert "nan" not in sentence, f"{case}: {sentence!r} has a number missing"
+    log = fitted(selector, case).log_
+    for feature in range(len(log)):
+        sentence = log.why(feature)
+        assert f"x{feature}" in sentence, f"{case}: {sentence!r} does not name x{feature}"
+        assert "{" not in sentence, f"{case}: {sentence!r} has an open gap"
+        assert "nan" not in sentence, f"{case}: {sentence!r} has a number missing"
 
 
-def constant_columns_are_never_kept(selector: ColumnEstimator) -> None:
+def constant_columns_are_never_kept(selector: ColumnEstimator, case: Case) -> None:
     """A column that never changes says nothing."""
-    for case in cases():
-        constant = np.flatnonzero(np.ptp(case.X, axis=0) == 0)
-        kept = fitted(selector, case).kept_
-        assert not np.isin(constant, kept).any(), f"{case}: a constant column was kept"
+    constant = np.flatnonzero(np.ptp(case.X, axis=0) == 0)
+    kept = fitted(selector, case).kept_
+    assert not np.isin(constant, kept).any(), f"{case}: a constant column was kept"
 
 
 def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> None:

@@ -43,81 +43,75 @@ def _in_chunks(learner: L, case: Case, size: int) -> L:
     return live
 
 
-def model_is_the_same_for_every_chunking(learner: OnlineClassifier) -> None:
+def model_is_the_same_for_every_chunking(learner: OnlineClassifier, case: Case) -> None:
     """A chunk of rows is a prefetch, never a meaning."""
-    for case in cases():
-        expected = fitted(learner, case)
-        for size in (1, 7, 64, len(case.y)):
-            found = _in_chunks(learner, case, size)
-            assert_same_model(found, expected, f"{case}, chunks of {size} rows")
+    expected = fitted(learner, case)
+    for size in (1, 7, 64, len(case.y)):
+        found = _in_chunks(learner, case, size)
+        assert_same_model(found, expected, f"{case}, chunks of {size} rows")
 
 
-def model_is_the_same_for_wide_indices_and_for_blocks(learner: OnlineClassifier) -> None:
+def model_is_the_same_for_64_bits_and_for_blocks(learner: OnlineClassifier, case: Case) -> None:
     """Sparse rows with 32 or 64 bits, and blocks of rows, give the same bits."""
-    for case in cases():
-        expected = fitted(learner, case)
-        wide: Any = sp.csr_matrix(case.X)
-        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-        assert_same_model(clone(learner).fit(wide, case.y), expected, f"{case}, 64-bit places")
-        block = rows_of(case.X, case.y)
-        assert_same_model(clone(learner).fit(block), expected, f"{case}, RowBlock")
+    expected = fitted(learner, case)
+    wide: Any = sp.csr_matrix(case.X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert_same_model(clone(learner).fit(wide, case.y), expected, f"{case}, 64-bit places")
+    block = rows_of(case.X, case.y)
+    assert_same_model(clone(learner).fit(block), expected, f"{case}, RowBlock")
 
 
-def model_is_the_same_when_columns_come_later(learner: OnlineClassifier) -> None:
+def model_is_the_same_when_columns_come_later(learner: OnlineClassifier, case: Case) -> None:
     """A stream of unknown width grows as it goes, and ends like one of known width."""
-    for case in cases():
-        order = np.argsort([np.flatnonzero(row).max(initial=0) for row in case.X], kind="stable")
-        sorted_case = Case(f"{case}, narrow rows first", case.X[order], case.y[order])
-        live = clone(learner)
-        for part in _chunks(live, sorted_case, 10):
-            block = rows_of(sorted_case.X[part], sorted_case.y[part], part.start)
-            live.partial_fit(block, classes=np.unique(case.y))
-        assert_same_model(live, fitted(learner, sorted_case), f"{sorted_case}, growing")
+    order = np.argsort([np.flatnonzero(row).max(initial=0) for row in case.X], kind="stable")
+    sorted_case = Case(f"{case}, narrow rows first", case.X[order], case.y[order])
+    live = clone(learner)
+    for part in _chunks(live, sorted_case, 10):
+        block = rows_of(sorted_case.X[part], sorted_case.y[part], part.start)
+        live.partial_fit(block, classes=np.unique(case.y))
+    assert_same_model(live, fitted(learner, sorted_case), f"{sorted_case}, growing")
 
 
-def model_goes_on_after_stop_and_resume(learner: OnlineClassifier) -> None:
+def model_goes_on_after_stop_and_resume(learner: OnlineClassifier, case: Case) -> None:
     """A model put away in the middle goes on where it stopped, and keeps no more than it may."""
-    for case in cases():
-        live = clone(learner)
-        for part in _chunks(live, case, 10):
-            live = pickle.loads(pickle.dumps(live))
-            live.partial_fit(case.X[part], case.y[part], np.unique(case.y))
-            assert len(live.kept_) <= _most_of(live), f"{case}: {len(live.kept_)} kept, resumed"
-        assert_same_model(live, _in_chunks(learner, case, 10), f"{case}, resumed")
+    live = clone(learner)
+    for part in _chunks(live, case, 10):
+        live = pickle.loads(pickle.dumps(live))
+        live.partial_fit(case.X[part], case.y[part], np.unique(case.y))
+        assert len(live.kept_) <= _most_of(live), f"{case}: {len(live.kept_)} kept, resumed"
+    assert_same_model(live, _in_chunks(learner, case, 10), f"{case}, resumed")
 
 
-def no_more_is_kept_than_requested(learner: OnlineClassifier) -> None:
+def no_more_is_kept_than_requested(learner: OnlineClassifier, case: Case) -> None:
     """At most n_features, rising, each with weights and confidence; all others weigh nothing."""
-    for case in cases():
-        done = fitted(learner, case)
-        most = _most_of(done)
-        assert len(done.kept_) <= most, f"{case}: {len(done.kept_)} kept where {most} may be"
-        assert np.all(np.diff(done.kept_) > 0), f"{case}: the kept features do not rise"
-        assert len(done.weights_) == len(done.kept_) == len(done.confidence_), f"{case}: lengths"
-        assert np.all(np.isfinite(done.weights_)), f"{case}: a weight is not finite"
-        if learner.get_params().get("n_bits") is None and not learner.get_params()["normalize"]:
-            scores = case.X[:, done.kept_] @ done.weights_
-            same = np.allclose(scores, done.decision_function(case.X), rtol=1e-9, atol=1e-9)
-            assert same, f"{case}: other features than the kept ones count"
+    done = fitted(learner, case)
+    most = _most_of(done)
+    assert len(done.kept_) <= most, f"{case}: {len(done.kept_)} kept where {most} may be"
+    assert np.all(np.diff(done.kept_) > 0), f"{case}: the kept features do not rise"
+    assert len(done.weights_) == len(done.kept_) == len(done.confidence_), f"{case}: lengths"
+    assert np.all(np.isfinite(done.weights_)), f"{case}: a weight is not finite"
+    if learner.get_params().get("n_bits") is None and not learner.get_params()["normalize"]:
+        scores = case.X[:, done.kept_] @ done.weights_
+        same = np.allclose(scores, done.decision_function(case.X), rtol=1e-9, atol=1e-9)
+        assert same, f"{case}: other features than the kept ones count"
 
 
-def bad_rows_leave_the_model_as_it_was(learner: OnlineClassifier) -> None:
+def bad_rows_leave_the_model_as_it_was(learner: OnlineClassifier, case: Case) -> None:
     """Rows with NaN or an unknown class are refused whole, in one sentence; learning goes on."""
-    for case in cases():
-        half = len(case.y) // 2
-        first = Case(case.name, case.X[:half], case.y[:half])
-        live, expected = _in_chunks(learner, first, half), _in_chunks(learner, first, half)
-        spoilt = case.X[half:].copy()
-        spoilt[-1, 5] = np.nan
-        strange = np.where(np.arange(len(case.y) - half) == 3, 99, case.y[half:])
-        for X, y, words in (
-            (spoilt, case.y[half:], ("NaN", f"row {len(spoilt) - 1}", "column 5")),
-            (sp.csr_matrix(spoilt), case.y[half:], ("NaN", "column 5")),
-            (case.X[half:], strange, ("row 3", "99", "classes")),
-        ):
-            said = refusal(live.partial_fit, X, y)
-            assert all(word in said for word in words), f"{case}: bad rows were met by {said!r}"
-            assert_same_model(live, expected, f"{case}, after refused rows")
+    half = len(case.y) // 2
+    first = Case(case.name, case.X[:half], case.y[:half])
+    live, expected = _in_chunks(learner, first, half), _in_chunks(learner, first, half)
+    spoilt = case.X[half:].copy()
+    spoilt[-1, 5] = np.nan
+    strange = np.where(np.arange(len(case.y) - half) == 3, 99, case.y[half:])
+    for X, y, words in (
+        (spoilt, case.y[half:], ("NaN", f"row {len(spoilt) - 1}", "column 5")),
+        (sp.csr_matrix(spoilt), case.y[half:], ("NaN", "column 5")),
+        (case.X[half:], strange, ("row 3", "99", "classes")),
+    ):
+        said = refusal(live.partial_fit, X, y)
+        assert all(word in said for word in words), f"{case}: bad rows were met by {said!r}"
+        assert_same_model(live, expected, f"{case}, after refused rows")
 
 
 def _write_svmlight(case: Case, folder: str, base: int) -> str:
@@ -130,30 +124,29 @@ def _write_svmlight(case: Case, folder: str, base: int) -> str:
     return path
 
 
-def files_and_blocks_give_the_same_model(learner: OnlineClassifier) -> None:
+def files_and_blocks_give_the_same_model(learner: OnlineClassifier, case: Case) -> None:
     """Rows from a file in chunks of any size, from several files or blocks, make the same model."""
-    for case in cases():
-        expected = fitted(learner, case)
-        with tempfile.TemporaryDirectory() as folder:
-            for base in (0, 1):
-                path = _write_svmlight(case, folder, base)
-                for chunk in (500, 4_000_000):
-                    found = clone(learner).fit_stream(path, chunk=chunk)
-                    assert_same_model(found, expected, f"{case}, from {base}, {chunk} bytes")
-            half = len(case.y) // 2
-            paths = []
-            for name, part in (("head", slice(half)), ("tail", slice(half, None))):
-                os.mkdir(os.path.join(folder, name))
-                rows = Case(name, case.X[part], case.y[part])
-                paths.append(_write_svmlight(rows, os.path.join(folder, name), 1))
-            found = clone(learner).fit_stream(paths, zero_based=False)
-            assert_same_model(found, expected, f"{case}, two files")
-        blocks = (
-            rows_of(case.X[lo : lo + 9], case.y[lo : lo + 9], lo) for lo in range(0, len(case.y), 9)
-        )
-        once = clone(learner).set_params(passes=1)
-        found = clone(once).fit_stream(blocks, classes=np.unique(case.y))
-        assert_same_model(found, fitted(once, case), f"{case}, blocks")
+    expected = fitted(learner, case)
+    with tempfile.TemporaryDirectory() as folder:
+        for base in (0, 1):
+            path = _write_svmlight(case, folder, base)
+            for chunk in (500, 4_000_000):
+                found = clone(learner).fit_stream(path, chunk=chunk)
+                assert_same_model(found, expected, f"{case}, from {base}, {chunk} bytes")
+        half = len(case.y) // 2
+        paths = []
+        for name, part in (("head", slice(half)), ("tail", slice(half, None))):
+            os.mkdir(os.path.join(folder, name))
+            rows = Case(name, case.X[part], case.y[part])
+            paths.append(_write_svmlight(rows, os.path.join(folder, name), 1))
+        found = clone(learner).fit_stream(paths, zero_based=False)
+        assert_same_model(found, expected, f"{case}, two files")
+    blocks = (
+        rows_of(case.X[lo : lo + 9], case.y[lo : lo + 9], lo) for lo in range(0, len(case.y), 9)
+    )
+    once = clone(learner).set_params(passes=1)
+    found = clone(once).fit_stream(blocks, classes=np.unique(case.y))
+    assert_same_model(found, fitted(once, case), f"{case}, blocks")
 
 
 def shuffling_depends_on_the_seed_alone(learner: OnlineClassifier) -> None:
@@ -198,15 +191,14 @@ def training_goes_on_from_plain_arrays(learner: OnlineClassifier) -> None:
             assert live.learner.curve_ == expected.curve_, f"{case}: another curve, {shuffle}"
 
 
-def a_saved_model_predicts_the_same(learner: OnlineClassifier) -> None:
+def a_saved_model_predicts_the_same(learner: OnlineClassifier, case: Case) -> None:
     """A model folder holds the kept features only, and scores rows to the same bits."""
-    for case in cases():
-        done = fitted(learner, case)
-        with tempfile.TemporaryDirectory() as folder:
-            model = open_model(save_model(done, os.path.join(folder, "model")))
-        for X in (case.X, sp.csr_matrix(case.X), sp.csc_matrix(case.X), rows_of(case.X, None)):
-            same = np.array_equal(model.decision_function(X), done.decision_function(X))
-            assert same, f"{case}: other scores for {type(X).__name__}"
-        assert np.array_equal(model.predict(case.X), done.predict(case.X)), f"{case}: classes"
-        assert np.array_equal(model.weights_, done.weights_), f"{case}: other weights"
-        assert model.kept_.tolist() == done.kept_.tolist(), f"{case}: other features"
+    done = fitted(learner, case)
+    with tempfile.TemporaryDirectory() as folder:
+        model = open_model(save_model(done, os.path.join(folder, "model")))
+    for X in (case.X, sp.csr_matrix(case.X), sp.csc_matrix(case.X), rows_of(case.X, None)):
+        same = np.array_equal(model.decision_function(X), done.decision_function(X))
+        assert same, f"{case}: other scores for {type(X).__name__}"
+    assert np.array_equal(model.predict(case.X), done.predict(case.X)), f"{case}: classes"
+    assert np.array_equal(model.weights_, done.weights_), f"{case}: other weights"
+    assert model.kept_.tolist() == done.kept_.tolist(), f"{case}: other features"

@@ -5,75 +5,68 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from tamis.checks.data import cases
+from tamis.checks.data import Case, cases
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels.threads import threads
 from tamis.measures.measure import Measure
 
 
-def dense_and_sparse_give_the_same_bits(measure: Measure) -> None:
+def dense_and_sparse_give_the_same_bits(measure: Measure, case: Case) -> None:
     """Whatever the layout, towards the target and between columns."""
-    for case in cases():
-        dense, sparse = case.X, sp.csc_matrix(case.X)
-        a, b = measure.relevance(dense, case.y), measure.relevance(sparse, case.y)
-        assert np.array_equal(a.value, b.value), f"{case}: relevance depends on the layout"
-        assert np.array_equal(a.cutoff, b.cutoff, equal_nan=True), f"{case}: levels do"
-        c, d = measure.between(dense, dense[:, :9]), measure.between(sparse, sparse[:, :9])
-        assert np.array_equal(c, d), f"{case}: pair values depend on the layout"
+    dense, sparse = case.X, sp.csc_matrix(case.X)
+    a, b = measure.relevance(dense, case.y), measure.relevance(sparse, case.y)
+    assert np.array_equal(a.value, b.value), f"{case}: relevance depends on the layout"
+    assert np.array_equal(a.cutoff, b.cutoff, equal_nan=True), f"{case}: levels do"
+    c, d = measure.between(dense, dense[:, :9]), measure.between(sparse, sparse[:, :9])
+    assert np.array_equal(c, d), f"{case}: pair values depend on the layout"
 
 
-def threads_give_the_same_bits(measure: Measure) -> None:
+def threads_give_the_same_bits(measure: Measure, case: Case) -> None:
     """One thread or three."""
-    for case in cases():
-        with threads(1):
-            a, c = measure.relevance(case.X, case.y), measure.between(case.X, case.X[:, :9])
-        with threads(3, least_work=1):
-            b, d = measure.relevance(case.X, case.y), measure.between(case.X, case.X[:, :9])
-        assert np.array_equal(a.value, b.value), f"{case}: relevance depends on threads"
-        assert np.array_equal(c, d), f"{case}: pair values depend on threads"
+    with threads(1):
+        a, c = measure.relevance(case.X, case.y), measure.between(case.X, case.X[:, :9])
+    with threads(3, least_work=1):
+        b, d = measure.relevance(case.X, case.y), measure.between(case.X, case.X[:, :9])
+    assert np.array_equal(a.value, b.value), f"{case}: relevance depends on threads"
+    assert np.array_equal(c, d), f"{case}: pair values depend on threads"
 
 
-def columns_do_not_influence_each_other(measure: Measure) -> None:
+def columns_do_not_influence_each_other(measure: Measure, case: Case) -> None:
     """A column alone has the strength it has among others."""
-    for case in cases():
-        together = measure.relevance(case.X, case.y)
-        for j in range(0, case.X.shape[1], 11):
-            alone = measure.relevance(case.X[:, [j]], case.y)
-            assert alone.value[0] == together.value[j], f"{case}: column {j} differs alone"
+    together = measure.relevance(case.X, case.y)
+    for j in range(0, case.X.shape[1], 11):
+        alone = measure.relevance(case.X[:, [j]], case.y)
+        assert alone.value[0] == together.value[j], f"{case}: column {j} differs alone"
 
 
-def constant_columns_have_no_strength(measure: Measure) -> None:
+def constant_columns_have_no_strength(measure: Measure, case: Case) -> None:
     """Strength 0 and never dependent, towards the target and each other."""
-    for case in cases():
-        strength = measure.relevance(case.X, case.y)
-        constant = np.ptp(case.X, axis=0) == 0
-        assert np.array_equal(strength.constant, constant), f"{case}: constants not recognised"
-        assert not strength.value[constant].any(), f"{case}: a constant has strength"
-        assert not strength.dependent[constant].any(), f"{case}: a constant counts as dependent"
-        pairs = measure.between(case.X[:, constant], case.X)
-        assert not pairs.any(), f"{case}: a constant column has strength with another"
+    strength = measure.relevance(case.X, case.y)
+    constant = np.ptp(case.X, axis=0) == 0
+    assert np.array_equal(strength.constant, constant), f"{case}: constants not recognised"
+    assert not strength.value[constant].any(), f"{case}: a constant has strength"
+    assert not strength.dependent[constant].any(), f"{case}: a constant counts as dependent"
+    pairs = measure.between(case.X[:, constant], case.X)
+    assert not pairs.any(), f"{case}: a constant column has strength with another"
 
 
-def a_target_of_one_class_has_nothing_to_say(measure: Measure) -> None:
+def a_target_of_one_class_has_nothing_to_say(measure: Measure, case: Case) -> None:
     """Nothing is relevant to a target that never changes."""
-    for case in cases():
-        strength = measure.relevance(case.X, np.zeros(len(case.y), dtype=int))
-        assert not strength.dependent.any(), f"{case}: something is relevant to one class"
+    strength = measure.relevance(case.X, np.zeros(len(case.y), dtype=int))
+    assert not strength.dependent.any(), f"{case}: something is relevant to one class"
 
 
-def strength_between_columns_is_symmetric(measure: Measure) -> None:
+def strength_between_columns_is_symmetric(measure: Measure, case: Case) -> None:
     """Up to the rounding of a sum over rows."""
-    for case in cases():
-        pairs = measure.between(case.X, case.X)
-        assert np.allclose(pairs, pairs.T, rtol=0, atol=1e-12), f"{case}: not symmetric"
+    pairs = measure.between(case.X, case.X)
+    assert np.allclose(pairs, pairs.T, rtol=0, atol=1e-12), f"{case}: not symmetric"
 
 
-def copies_are_tied(measure: Measure) -> None:
+def copies_are_tied(measure: Measure, case: Case) -> None:
     """Exact copies have exactly the same strength."""
-    for case in cases():
-        value = measure.relevance(case.X, case.y).value
-        assert value[10] == value[20] == value[40], f"{case}: copies differ"
+    value = measure.relevance(case.X, case.y).value
+    assert value[10] == value[20] == value[40], f"{case}: copies differ"
 
 
 def a_panel_forgets_what_is_dropped(measure: Measure) -> None:

@@ -18,7 +18,7 @@ from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
     from tamis.evaluate import Results
-    from tamis.evaluate.interim import Line
+    from tamis.evaluate.result_tables import Line
 
 
 @click.command("compare")

@@ -26,11 +26,10 @@ from tamis.evaluate.cells import Caps, Cell, judge_key
 from tamis.evaluate.classifiers import check_classifiers
 from tamis.evaluate.compared_methods import parse_methods, words
 from tamis.evaluate.datasets import DataSet, read_datasets
-from tamis.evaluate.interim import Line, interim_lines
 from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
 from tamis.evaluate.pool import ENDED, Task, run_here, run_on_cluster
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
-from tamis.evaluate.result_tables import results_of
+from tamis.evaluate.result_tables import Line, interim_lines, results_of
 from tamis.evaluate.results import Results, check_place
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import Progress, silent

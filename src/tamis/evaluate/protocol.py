@@ -64,21 +64,11 @@ class Fold:
     @cached_property
     def digest(self) -> str:
         """A short hash of the rows, which identifies the fold."""
-        return digest_of(self.train, self.test)
-
-    @property
-    def share(self) -> float:
-        """Test rows per training row, for the corrected t-test."""
-        return len(self.test) / len(self.train)
-
-
-def digest_of(train: Ints, test: Ints) -> str:
-    """Return a short hash of the rows of a fold."""
-    digest = hashlib.blake2b(digest_size=16)
-    for rows in (train, test):
-        digest.update(str(len(rows)).encode())
-        digest.update(np.ascontiguousarray(rows, dtype=np.int64).data)
-    return digest.hexdigest()
+        digest = hashlib.blake2b(digest_size=16)
+        for rows in (self.train, self.test):
+            digest.update(str(len(rows)).encode())
+            digest.update(np.ascontiguousarray(rows, dtype=np.int64).data)
+        return digest.hexdigest()
 
 
 def make_folds(
@@ -107,22 +97,20 @@ def make_folds(
             f"{name}: a class has {int(counts.min())} rows, fewer than the {cv.folds} folds, so "
             "some folds test without it",
         )
-    return [
-        fold for repeat in range(cv.repeats) for fold in _cut(codes, cv.folds, random_state, repeat)
-    ]
-
-
-def _cut(codes: Ints, folds: int, random_state: int, repeat: int) -> list[Fold]:
-    state = int(np.random.SeedSequence([random_state, repeat]).generate_state(1)[0])
-    cutter = StratifiedKFold(folds, shuffle=True, random_state=state)
-    with warnings.catch_warnings():  # make_folds has warned already
-        warnings.filterwarnings("ignore", message="The least populated class")
-        parts = list(cutter.split(np.zeros((len(codes), 1)), codes))
-    return [Fold(repeat, i, np.sort(train), np.sort(test)) for i, (train, test) in enumerate(parts)]
+    folds = []
+    for repeat in range(cv.repeats):
+        cutter = StratifiedKFold(cv.folds, shuffle=True, random_state=_seed(random_state, repeat))
+        with warnings.catch_warnings():  # reported above
+            warnings.filterwarnings("ignore", message="The least populated class")
+            parts = list(cutter.split(np.zeros((len(codes), 1)), codes))
+        folds += [Fold(repeat, i, np.sort(a), np.sort(b)) for i, (a, b) in enumerate(parts)]
+    return folds
 
 
 def fold_seed(random_state: int, fold: Fold) -> int:
     """Return the seed of random draws inside a fold, different for every fold."""
-    return int(
-        np.random.SeedSequence([random_state, 1, fold.repeat, fold.number]).generate_state(1)[0]
-    )
+    return _seed(random_state, 1, fold.repeat, fold.number)
+
+
+def _seed(*numbers: int) -> int:
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])

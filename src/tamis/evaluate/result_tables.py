@@ -1,18 +1,56 @@
-"""Collect the records of all cells into the tables of a `Results`."""
+"""Collect the records of cells: into the tables of a `Results`, or while cells still run."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.evaluate.cells import OK, judge_key
 from tamis.evaluate.datasets import DataSet
 from tamis.evaluate.metrics import METRICS
-from tamis.evaluate.results import COSTS, ROWS, SELECTIONS, Results
+from tamis.evaluate.results import COSTS, ROWS, SELECTIONS, TIMES, Results
+
+
+class Line(NamedTuple):
+    """One method on one data set with one classifier, over the finished folds."""
+
+    data: str
+    method: str
+    classifier: str
+    finished: int
+    folds: int
+    accuracy: float | None
+    kept: float | None
+    seconds: float | None
+
+
+def interim_lines(states: Iterable[Any], classifiers: Sequence[str]) -> list[Line]:
+    """Return means over the finished folds, in the order of the cells."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for state in states:
+        groups.setdefault((state.cell.data, state.cell.method.label), []).append(state.record)
+    lines = []
+    for (data, method), records in groups.items():
+        for classifier in classifiers:
+            scores, kept, seconds, finished = [], [], [], 0
+            for record in records:
+                selection, score = record["selection"], record["scores"].get(judge_key(classifier))
+                if selection is None or (selection["status"] == OK and score is None):
+                    continue
+                finished += 1
+                if selection["status"] == OK:
+                    kept.append(selection["kept"][-1]["count"])
+                    seconds.append(selection["seconds"])
+                    if score["status"] == OK and score["over"][-1]["accuracy"] is not None:
+                        scores.append(score["over"][-1]["accuracy"])
+            means = [float(np.mean(v)) if v else None for v in (scores, kept, seconds)]
+            lines.append(Line(data, method, classifier, finished, len(records), *means))
+    return lines
 
 
 def results_of(
@@ -43,58 +81,48 @@ def _common(state: Any, share: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _selection_rows(state: Any, about: DataSet) -> list[dict[str, Any]]:
+def _selection_rows(state: Any, about: DataSet) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a selection, one per share."""
     selection = state.record["selection"]
-    found = []
     for i, share in enumerate(state.cell.shares):
         kept = selection["kept"][i] if selection["status"] == OK else None
         features = None if kept is None else kept["features"]
-        found.append(
-            _common(state, share)
-            | {
-                "status": selection["status"],
-                "note": selection["note"],
-                "measure": selection.get("measure", ""),
-                "work": json.dumps(selection.get("work", {})),
-                "every_feature": kept is not None and features is None,
-                "features": features,
-                "names": None if features is None else [_plain(about.name_of(f)) for f in features],
-            }
-        )
-    return found
+        yield _common(state, share) | {
+            "status": selection["status"],
+            "note": selection["note"],
+            "measure": selection.get("measure", ""),
+            "work": json.dumps(selection.get("work", {})),
+            "every_feature": kept is not None and features is None,
+            "features": features,
+            "names": None if features is None else [_plain(about.name_of(f)) for f in features],
+        }
 
 
-def _score_rows(state: Any, about: DataSet, classifier: str) -> list[dict[str, Any]]:
-    """Return the rows of a cell and a classifier, one per share."""
+def _score_rows(state: Any, about: DataSet, classifier: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a cell and a classifier, one per share."""
     cell, selection = state.cell, state.record["selection"]
     score = state.record["scores"].get(judge_key(classifier))
     if selection["status"] != OK or score is None:
         score = {"status": selection["status"], "note": selection["note"]}
-    found = []
     for i, share in enumerate(cell.shares):
         one = score["over"][i] if score["status"] == OK else score
         row = _common(state, share) | {
             "family": cell.method.family or cell.method.label,
             "order": cell.method.order,
             "classifier": classifier,
-            "status": one["status"],
-            "note": one["note"],
-            **{metric: one.get(metric) for metric in METRICS},
+            **{name: one.get(name) for name in ("status", "note", *METRICS, *TIMES)},
             "features": about.n_features,
             "train_rows": len(state.fold.train),
             "test_rows": len(state.fold.test),
-            "fit_seconds": one.get("fit_seconds"),
-            "predict_seconds": one.get("predict_seconds"),
             "seed": cell.seed,
             "right": base64.b64decode(one["right"]) if "right" in one else None,
         }
         if row["predict_seconds"] is not None:
             row["predict_microseconds_a_row"] = 1e6 * row["predict_seconds"] / row["test_rows"]
         if selection["status"] == OK:
+            row |= {cost: selection[cost] for cost in COSTS}
             row["kept"] = selection["kept"][i]["count"]
-            row |= {cost: selection[cost] for cost in COSTS if cost != "kept"}
-        found.append(row)
-    return found
+        yield row
 
 
 def _plain(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis.evaluate.curves import KINDS, Curves, open_curves
-from tamis.evaluate.interim import Line
+from tamis.evaluate.result_tables import Line
 from tamis.evaluate.results import Results, open_results
 from tamis.evaluate.summary import warnings_of
 from tamis.report.page import (

@@ -1,16 +1,21 @@
-"""The page about a folder that tamis wrote, whatever it holds."""
+"""The page about a folder that tamis wrote, whatever it holds; and what a selection was fed."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from tamis.core.errors import SourceError
+from tamis.core.errors import SourceError, TamisError
 from tamis.core.files import kind_of
+from tamis.engine.persistent.saved_selection import is_persistent, read_saved
 from tamis.engine.runs import open_run
-from tamis.report.history import history_of
-from tamis.report.page import Page
+from tamis.report.page import Column, Page, Section, Table
 from tamis.report.run_page import page_of_run
+
+#: Lines of the table; what came before is in the log.
+MOST = 200
 
 
 def page_of_folder(folder: str | os.PathLike[str]) -> Page:
@@ -18,7 +23,7 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
     path = os.fspath(folder)
     kind = kind_of(path)
     if kind == "run":
-        page, fed = page_of_run(open_run(path), path.rstrip("/\\")), history_of(path)
+        page, fed = page_of_run(open_run(path), path.rstrip("/\\")), _history_of(path)
         *sections, again = page.sections
         return page if fed is None else replace(page, sections=[*sections, fed, again])
     # The readers of these need scikit-learn; a page about a run need not wait for it.
@@ -35,3 +40,40 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
     raise SourceError(
         f"{path} was not written by tamis; give a folder made by tamis select, learn or compare"
     )
+
+
+def _history_of(folder: str) -> Section | None:
+    """Return every feed, drop and refused file of a run; None for a run that was never fed."""
+    if not is_persistent(Path(folder)):
+        return None
+    try:
+        lines = read_saved(folder).history
+    except TamisError:
+        return None  # the run itself is whole; tamis status says what is wrong with its state
+    steps: dict[Any, dict[str, Any]] = {}
+    for line in lines:  # a long feed has many commits, and the last one tells all
+        same = line["action"], line.get("source"), line.get("fingerprint")
+        steps[same if "done" in line else line["commit"]] = line
+    if len(steps) < 2:
+        return None
+    columns = [
+        Column("when (UTC)"), Column("what"), Column("of"), Column("columns taken", "count"),
+        Column("features seen", "count"), Column("note"),
+    ]  # fmt: skip
+    rows = [_row(line) for line in steps.values()]
+    note = "The decisions of each are printed by tamis log."
+    if len(rows) > MOST:
+        note = f"The last {MOST:,} of {len(rows):,}. {note}"
+    return Table("What was fed", columns, rows[-MOST:], note=note)
+
+
+def _row(line: dict[str, Any]) -> list[Any]:
+    counted = [f"{line[word]:,} {word}" for word in ("skipped", "replaced") if line.get(word)]
+    return [
+        line["time"][:19].replace("T", " "),
+        {"refuse": "refused"}.get(line["action"], line["action"]),
+        str(line.get("source") or line.get("feature") or ""),
+        line.get("taken"),
+        line["features"],
+        str(line.get("why") or ", ".join(counted)),
+    ]

@@ -12,9 +12,11 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from tamis.report.html_page import as_html
 from tamis.report.page import Page
@@ -39,22 +41,15 @@ class LivePage:
     """
 
     def __init__(self, title: str) -> None:
-        self._token = secrets.token_urlsafe(16)
-        self._page = Page(title, "The run has begun; news will come.", [])
+        self.page = Page(title, "The run has begun; news will come.", [])
         self._listeners: list[queue.SimpleQueue[bytes | None]] = []
         self._lock, self._ended = threading.Lock(), False
         self._last, self._cost = 0.0, 0.0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
-        )
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        """The address of the page."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/{self._token}/"
+        #: The address of the page.
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/{secrets.token_urlsafe(16)}/"
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
     def offer(self, make: Callable[[], Page]) -> None:
         """Show a new page if a browser is connected and the last page is old enough."""
@@ -70,7 +65,7 @@ class LivePage:
         """Show a page now."""
         news = _news_of(page)
         with self._lock:
-            self._page = page
+            self.page = page
             for listener in self._listeners:
                 listener.put(news)
 
@@ -92,39 +87,24 @@ class LivePage:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def document(self) -> bytes:
-        """Return the current page."""
-        return as_html(self._page, live="events").encode("utf-8", "backslashreplace")
-
-    def listen(self) -> queue.SimpleQueue[bytes | None]:
-        """Return the current page and a queue of updates.
+    @contextmanager
+    def listening(self) -> Iterator[queue.SimpleQueue[bytes | None]]:
+        """Yield a queue of the current page and its updates; None is the end.
 
         A browser connects some time after it got the document, or again after it lost the
         connection: updates in between, and the end, must not be missed.
         """
         mine: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         with self._lock:
-            mine.put(_news_of(self._page))
+            mine.put(_news_of(self.page))
             if self._ended:
                 mine.put(None)
             self._listeners.append(mine)
-        return mine
-
-    def forget(self, listener: queue.SimpleQueue[bytes | None]) -> None:
-        """Forget a page that was closed."""
-        with self._lock:
-            self._listeners.remove(listener)
-
-    def knows(self, path: str, host: str | None) -> str | None:
-        """Return what is requested if path and host are right, else None.
-
-        The host is checked because another site could let its name point to this machine.
-        """
-        port = self._server.server_address[1]
-        if host not in (f"127.0.0.1:{port}", f"localhost:{port}"):
-            return None
-        prefix = f"/{self._token}/"
-        return path.removeprefix(prefix) if path.startswith(prefix) else None
+        try:
+            yield mine
+        finally:
+            with self._lock:
+                self._listeners.remove(mine)
 
 
 def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
@@ -133,41 +113,40 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             """Send the page, the updates, or an error."""
-            requested = live.knows(self.path, self.headers.get("Host"))
-            if requested == "":
-                self._answer("text/html; charset=utf-8", live.document())
-            elif requested == "events":
-                self._news()
+            address = urlsplit(live.url)
+            # The host is checked because another site could let its name point to this machine.
+            here = self.headers.get("Host") in (address.netloc, f"localhost:{address.port}")
+            if here and self.path == address.path:
+                body = as_html(live.page, live="events").encode("utf-8", "backslashreplace")
+                self._head("text/html; charset=utf-8", length=len(body))
+                self.wfile.write(body)
+            elif here and self.path == f"{address.path}events":
+                with live.listening() as news, suppress(OSError):  # the page was closed
+                    self._head("text/event-stream")
+                    self._send(news)
             else:
                 self.send_error(404)
 
-        def _answer(self, kind: str, body: bytes) -> None:
-            self._head(kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def _head(self, kind: str) -> None:
+        def _head(self, kind: str, length: int | None = None) -> None:
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Cache-Control", "no-store")
             self.send_header("Referrer-Policy", "no-referrer")
             self.send_header("X-Content-Type-Options", "nosniff")
+            if length is not None:
+                self.send_header("Content-Length", str(length))
+            self.end_headers()
 
-        def _news(self) -> None:
-            mine = live.listen()
-            try:
-                self._head("text/event-stream")
-                self.end_headers()
-                self.wfile.write(b": hello\n\n")
-                while (news := _next(mine)) is not None:
-                    self.wfile.write(news)
-                    self.wfile.flush()
-                self.wfile.write(b"event: end\ndata: {}\n\n")
-            except OSError:  # the page was closed
-                pass
-            finally:
-                live.forget(mine)
+        def _send(self, news: queue.SimpleQueue[bytes | None]) -> None:
+            event: bytes | None = b": hello\n\n"
+            while event is not None:
+                self.wfile.write(event)
+                self.wfile.flush()
+                try:
+                    event = news.get(timeout=STILL_HERE)
+                except queue.Empty:
+                    event = b": still here\n\n"
+            self.wfile.write(b"event: end\ndata: {}\n\n")
 
         def log_message(self, format: str, *args: Any) -> None:
             """Log nothing: the terminal belongs to the run."""
@@ -177,10 +156,3 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
 
 def _news_of(page: Page) -> bytes:
     return b"event: page\ndata: " + json.dumps(page.as_json()).encode() + b"\n\n"
-
-
-def _next(news: queue.SimpleQueue[bytes | None]) -> bytes | None:
-    try:
-        return news.get(timeout=STILL_HERE)
-    except queue.Empty:
-        return b": still here\n\n"
