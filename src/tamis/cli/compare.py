@@ -12,7 +12,7 @@ import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
 from tamis.cli.options import Size, quiet_option, source_options
-from tamis.cli.output import followed, live_option, one_line, progress, typed_command
+from tamis.cli.output import echo, followed, live_option, progress, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import counted
 
@@ -170,8 +170,7 @@ def command(
     if as_json:
         click.echo(json.dumps(results.summary(), ensure_ascii=False))
     elif not quiet:
-        for line in _page(results, out):
-            click.echo(one_line(line))
+        echo(*_page(results, out))
 
 
 def _values(text: str) -> tuple[str, list[float]]:

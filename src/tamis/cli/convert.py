@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace an existing store.")
 @quiet_option
 def command(
-    data: str,
-    store: str,
-    reading: dict[str, Any],
-    memory: int,
-    force: bool,
-    quiet: bool,
+    data: str, store: str, reading: dict[str, Any], memory: int, force: bool, quiet: bool
 ) -> None:
     """Convert DATA to a STORE, a folder of NumPy files that is read much faster than text.
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import own_class_option
-from tamis.cli.output import one_line
+from tamis.cli.options import own_class_option, wait_option
+from tamis.cli.output import echo
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
@@ -21,8 +21,8 @@ LISTED = 10
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 @own_class_option
-@click.option("--no-wait", is_flag=True, help="Do not wait if another process is feeding RUN.")
-def command(run: str, features: tuple[str, ...], own_class: Any, no_wait: bool) -> None:
+@wait_option
+def command(run: str, features: tuple[str, ...], selector: Any, wait: bool) -> None:
     """Withdraw each FEATURE from the selection in RUN, because it no longer exists upstream.
 
     Prints which features it had displaced. They are not restored, because their values are not
@@ -38,11 +38,11 @@ def command(run: str, features: tuple[str, ...], own_class: Any, no_wait: bool) 
         raise InputError(no_such_feature(log.names, unknown))
     from tamis.engine.persistent.selection import Selection
 
-    selection = Selection.open(run, own_class)
+    selection = Selection.open(run, selector)
     for feature in features:
-        back = selection.drop(feature, wait=not no_wait)
+        back = selection.drop(feature, wait=wait)
         said = f"{feature} was withdrawn"
         if back:
             named = back[:LISTED] + ([f"{len(back) - LISTED:,} more"] if len(back) > LISTED else [])
             said += f"; it had displaced {join(named)}, which may be fed again"
-        click.echo(one_line(said))
+        echo(said)

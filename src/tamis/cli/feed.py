@@ -14,8 +14,9 @@ from tamis.cli.options import (
     own_class_option,
     quiet_option,
     source_options,
+    wait_option,
 )
-from tamis.cli.output import followed, live_option, messages, one_line, progress, showing
+from tamis.cli.output import echo, followed, live_option, messages, progress, showing
 from tamis.core.sentences import counted
 
 
@@ -23,7 +24,7 @@ from tamis.core.sentences import counted
 @click.argument("run", type=click.Path())
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @feeding_options
-@click.option("--no-wait", is_flag=True, help="Do not wait if another process is feeding RUN.")
+@wait_option
 @own_class_option
 @groups_option
 @source_options
@@ -33,14 +34,11 @@ from tamis.core.sentences import counted
 def command(
     run: str,
     files: tuple[str, ...],
-    feeding: dict[str, Any],
-    no_wait: bool,
-    own_class: Any,
-    groups: str | None,
-    reading: dict[str, Any],
-    execution: dict[str, Any],
+    selector: Any,
+    wait: bool,
     quiet: bool,
     live: bool,
+    **given: Any,
 ) -> None:
     """Feed the columns of each FILE to the selection in RUN, which resumes where it stopped.
 
@@ -65,24 +63,23 @@ def command(
     from tamis.kernels.threads import threads
     from tamis.report.run_page import page_of_run
 
-    selection = Selection.open(run, own_class)
-    table = None if groups is None else read_groups(groups)
+    selection = Selection.open(run, given["selector"])
+    options = {**given["feeding"], **given["execution"], **given["reading"], "wait": given["wait"]}
+    if given["groups"] is not None:
+        options["groups"] = read_groups(given["groups"])
     with contextlib.ExitStack() as stack:
-        if "n_jobs" in execution:
-            stack.enter_context(threads(execution.pop("n_jobs")))
+        if "n_jobs" in options:
+            stack.enter_context(threads(options.pop("n_jobs")))
         report = stack.enter_context(progress(quiet))
         page = stack.enter_context(followed(live, f"tamis: {run}"))
         if page is not None:
             report = showing(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
-            fed = selection.feed(
-                file, groups=table, wait=not no_wait, progress=report, say=messages(quiet),
-                **feeding, **execution, **reading,
-            )  # fmt: skip
+            fed = selection.feed(file, progress=report, say=messages(quiet), **options)
             if not quiet:
-                click.echo(one_line(str(fed)))
+                echo(str(fed))
         if page is not None:
             page.show(page_of_run(selection.run, run))
     if not quiet:
         kept = counted(len(selection.kept_names), "feature is", "features are")
-        click.echo(one_line(f"{kept} kept; see {run}/selected.csv"))
+        echo(f"{kept} kept; see {run}/selected.csv")

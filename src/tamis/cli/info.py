@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import json_option, source_options
-from tamis.cli.output import one_line
+from tamis.cli.output import echo, echo_json
 from tamis.core.files import kind_of
 
 
@@ -32,13 +32,10 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
     kind = kind_of(data)
     facts = readers[kind](data) if kind else _of_source(data, reading, verify)
     if as_json:
-        import json
-
-        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        echo_json(facts)
         return
     width = max(map(len, facts))
-    for key, value in facts.items():
-        click.echo(f"{key:<{width}}  {one_line(_text(value))}")
+    echo(*(f"{key:<{width}}  {_text(value)}" for key, value in facts.items()))
 
 
 def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import time
@@ -13,10 +12,11 @@ import click
 from tamis._registry import LEARNERS
 from tamis.cli.options import json_option, quiet_option, source_options
 from tamis.cli.output import (
+    echo,
+    echo_json,
     followed,
     live_option,
     messages,
-    one_line,
     progress,
     short,
     typed_command,
@@ -165,10 +165,9 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
         if page is not None and done.folder is not None:
             page.show(page_of_model(done.folder))
     if as_json:
-        click.echo(json.dumps(_facts(done), indent=1, ensure_ascii=False))
+        echo_json(_facts(done))
     elif not quiet:
-        for line in _summary(done):
-            click.echo(one_line(line))
+        echo(*_summary(done))
 
 
 class _Watched:

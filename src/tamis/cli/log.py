@@ -6,7 +6,7 @@ import json
 
 import click
 
-from tamis.cli.output import one_line
+from tamis.cli.output import echo
 from tamis.engine.persistent.saved_selection import read_saved
 
 
@@ -31,9 +31,9 @@ def command(run: str, since: str | None, as_json: bool) -> None:
     found = read_saved(run).decisions(since)
     if not found and not as_json:
         when = "yet" if since is None else f"since {since}"
-        click.echo(one_line(f"no feature has met the rule {when}"), err=True)
+        echo(f"no feature has met the rule {when}", err=True)
     for entry in found:
         if as_json:
             click.echo(json.dumps(entry, ensure_ascii=False))
         else:
-            click.echo(one_line(f"{entry['time'][:19]}  {entry['sentence']}"))
+            echo(f"{entry['time'][:19]}  {entry['sentence']}")

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from tamis._version import __version__
-from tamis.cli.output import one_line
+from tamis.cli.output import echo
 from tamis.core.errors import TamisError
 
 #: Sub-commands in the order a user meets them, each with the module that defines it as `command`.
@@ -94,7 +94,9 @@ def run() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        _stop(_usage(error), 2)
+        sentence, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+        where = "" if context is None else f"; see {context.command_path} --help"
+        _stop(f"{sentence}{where}", 2)
     except TamisError as error:
         _stop(str(error), 2)
     except (KeyboardInterrupt, click.Abort) as stop:
@@ -140,17 +142,10 @@ class _NoPandas:
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning on one line, without the place in the code."""
-    click.echo(f"tamis: {one_line(str(message))}", err=True)
+    echo(f"tamis: {message}", err=True)
 
 
 def _stop(sentence: str, code: int) -> NoReturn:
     """Print one sentence on one line, and exit."""
-    click.echo(f"tamis: {one_line(sentence)}", err=True)
+    echo(f"tamis: {sentence}", err=True)
     sys.exit(code)
-
-
-def _usage(error: click.ClickException) -> str:
-    """Return what is wrong with the options, and where to read about them."""
-    sentence = error.format_message().rstrip(".")
-    context = getattr(error, "ctx", None)
-    return sentence if context is None else f"{sentence}; see {context.command_path} --help"

@@ -136,9 +136,14 @@ class OwnClass(click.ParamType):  # type: ignore[type-arg]
 
 
 own_class_option = click.option(
-    "--method", "own_class", type=OwnClass(), metavar="PACKAGE.MODULE:CLASS",
+    "--method", "selector", type=OwnClass(), metavar="PACKAGE.MODULE:CLASS",
     help="The class that RUN was selected with, if it is your own. It is never imported because a "
     "folder names it.",
+)  # fmt: skip
+
+wait_option = click.option(
+    "--no-wait", "wait", flag_value=False, default=True,
+    help="Do not wait if another process is feeding RUN.",
 )  # fmt: skip
 
 #: Adds what new columns may do to those that were fed before, as `feeding`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -9,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,9 +38,20 @@ def typed_command() -> str:
     return shlex.join(["tamis", *(masked(word, whole=True) for word in sys.argv[1:])])
 
 
+def echo(*lines: str, err: bool = False) -> None:
+    """Print lines to standard output or to standard error."""
+    for line in lines:
+        click.echo(one_line(line), err=err)
+
+
+def echo_json(facts: dict[str, Any]) -> None:
+    """Print facts for a program."""
+    click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+
+
 def messages(quiet: bool) -> Callable[[str], None]:
     """Return a function that prints a sentence to standard error, unless `quiet`."""
-    return lambda sentence: None if quiet else click.echo(one_line(sentence), err=True)
+    return lambda sentence: None if quiet else echo(sentence, err=True)
 
 
 # --- progress ---------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,12 +13,12 @@ import click
 
 from tamis.cli.learn import tested
 from tamis.cli.options import json_option, quiet_option, source_options
-from tamis.cli.output import one_line, progress
+from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import ParameterError
 from tamis.core.files import atomic_file
 
 if TYPE_CHECKING:
-    from tamis.engine.learning.predict import Predictions, Tally
+    from tamis.engine.learning.predict import Predictions
 
 
 @click.command("predict")
@@ -70,18 +69,14 @@ def command(
     if as_json:
         facts = {"rows": tally.rows, "labelled": tally.labelled, "accuracy": tally.accuracy,
                  "bad_lines": tally.bad.counts, "predictions": out}  # fmt: skip
-        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+        echo_json(facts)
     elif not quiet:
-        for line in [*tested(tally), *_where(out, tally)]:
-            click.echo(one_line(line), err=out == "-")
-
-
-def _where(out: str | None, tally: Tally) -> list[str]:
-    """Where the predictions are."""
-    if out is None:
-        not_written = "they were not written; give --out FILE, or --out - to print them"
-        return [not_written] if tally.accuracy is None else []
-    return [] if out == "-" else [f"wrote {out}"]
+        lines = tested(tally)
+        if out is None and tally.accuracy is None:
+            lines.append("they were not written; give --out FILE, or --out - to print them")
+        elif out not in (None, "-"):
+            lines.append(f"wrote {out}")
+        echo(*lines, err=out == "-")
 
 
 @contextmanager

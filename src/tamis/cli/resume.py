@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import COMMIT_EVERY, execution_options, own_class_option, quiet_option
-from tamis.cli.output import messages, one_line, progress
+from tamis.cli.output import echo, messages, progress
 from tamis.cli.select import summary
 
 
@@ -20,19 +20,12 @@ from tamis.cli.select import summary
 )  # fmt: skip
 @execution_options("n_jobs", "width", "cluster")
 @click.option(
-    "--checkpoint", default=COMMIT_EVERY, show_default=True, metavar="SECONDS",
+    "--checkpoint", "every", default=COMMIT_EVERY, show_default=True, metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True), help="Save the decisions every so many seconds.",
 )  # fmt: skip
 @own_class_option
 @quiet_option
-def command(
-    run: str,
-    data: str | None,
-    execution: dict[str, Any],
-    checkpoint: float,
-    own_class: Any,
-    quiet: bool,
-) -> None:
+def command(run: str, quiet: bool, execution: dict[str, Any], **given: Any) -> None:
     """Resume the selection in RUN that was killed or stopped, after its last commit.
 
     RUN was begun by tamis select with --checkpoint or --cluster. The final log is that of a run
@@ -46,10 +39,6 @@ def command(
     from tamis.engine.persistent.resuming import resume
 
     with progress(quiet) as report:
-        done = resume(
-            run, data, every=checkpoint, progress=report, say=messages(quiet),
-            selector=own_class, **execution,
-        )  # fmt: skip
+        done = resume(run, progress=report, say=messages(quiet), **given, **execution)
     if not quiet:
-        for line in summary(done, run):
-            click.echo(one_line(line))
+        echo(*summary(done, run))

@@ -23,7 +23,7 @@ from tamis.cli.options import (
     quiet_option,
     source_options,
 )
-from tamis.cli.output import followed, live_option, messages, one_line, progress, typed_command
+from tamis.cli.output import echo, followed, live_option, messages, progress, typed_command
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.files import check_folder
 from tamis.core.method_names import parameters, split_method
@@ -142,8 +142,7 @@ def command(**given: Any) -> None:
     options = SimpleNamespace(**given)
     run = _select(options, time.perf_counter())
     if not options.quiet:
-        for line in summary(run, options.out):
-            click.echo(one_line(line))
+        echo(*summary(run, options.out))
 
 
 def _select(options: Any, begun: float) -> Run:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from tamis.cli.options import json_option
-from tamis.cli.output import one_line
+from tamis.cli.output import echo, echo_json
 from tamis.engine.persistent.saved_selection import read_saved
 
 
@@ -29,10 +28,9 @@ def command(run: str, as_json: bool) -> None:
 
         facts = Selection.open(run).status()  # which repairs what a crash left behind
     if as_json:
-        click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
-        return
-    for key, value in _lines(facts):
-        click.echo(one_line(f"{key:<11} {value}"))
+        echo_json(facts)
+    else:
+        echo(*(f"{key:<11} {value}" for key, value in _lines(facts)))
 
 
 #: Facts that have lines of their own.

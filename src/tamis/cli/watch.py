@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import feeding_options, own_class_option, quiet_option, source_options
-from tamis.cli.output import one_line
+from tamis.cli.output import echo
 
 
 @click.command("watch")
@@ -23,14 +23,7 @@ from tamis.cli.output import one_line
 @source_options
 @quiet_option
 def command(
-    run: str,
-    incoming: str,
-    once: bool,
-    settle: float,
-    feeding: dict[str, Any],
-    own_class: Any,
-    reading: dict[str, Any],
-    quiet: bool,
+    run: str, incoming: str, selector: Any, once: bool, settle: float, quiet: bool, **given: Any
 ) -> None:
     """Feed files to the selection in RUN as they appear in the folder INCOMING, each exactly once.
 
@@ -50,11 +43,10 @@ def command(
 
     def say(sentence: str) -> None:
         if not quiet:
-            click.echo(one_line(sentence))
+            echo(sentence)
 
-    watcher = Watcher(
-        Selection.open(run, own_class), incoming, settle=settle, say=say, **feeding, **reading,
-    )  # fmt: skip
+    options = {**given["feeding"], **given["reading"]}
+    watcher = Watcher(Selection.open(run, selector), incoming, settle=settle, say=say, **options)
     if once:
         watcher.once()
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tamis.cli.output import one_line
+from tamis.cli.output import echo
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.engine.runs import open_run
@@ -26,6 +26,6 @@ def command(run: str, features: tuple[str, ...]) -> None:
     unknown = opened.log.unknown(features)
     for feature in features:
         if feature not in unknown:
-            click.echo(one_line(opened.why(feature)))
+            echo(opened.why(feature))
     if unknown:  # last, after the answers for the others
         raise InputError(no_such_feature(opened.log.names, unknown))

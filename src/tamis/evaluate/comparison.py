@@ -7,11 +7,11 @@ worker processes, and collects everything in a `Results`.
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -166,7 +166,14 @@ def compare(
             )
             for fold in folds for method in chosen
         ]  # fmt: skip
-    with _work_folder(out) as work:
+    # A folder for arrays that workers map; those that killed runs left are removed, too.
+    place: AbstractContextManager[Any] = (
+        TemporaryDirectory(prefix="tamis-compare-")
+        if out is None
+        else scratch_folder(make_folder(out))
+    )
+    with place as folder:
+        work = Path(folder)
         cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
@@ -251,17 +258,6 @@ def _lay_out(tasks: list[Task], sets: list[DataSet], work: Path) -> None:
             path = work / f"{state.fold.digest}.{part}.npy"
             if not path.exists():
                 np.save(path, rows)
-
-
-@contextmanager
-def _work_folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """Provide a folder for arrays that workers map; remove it, and those of killed runs."""
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="tamis-compare-") as folder:
-            yield Path(folder)
-        return
-    with scratch_folder(make_folder(out)) as work:
-        yield work
 
 
 def _about(one: DataSet, folds: list[Fold]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -97,7 +97,6 @@ class Results:
     selections: pa.Table
     params: dict[str, Any]
     computed: int = 0
-    _columns: dict[str, npt.NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @property
     def data(self) -> list[str]:
@@ -121,9 +120,11 @@ class Results:
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """Return a column of `rows` as an array."""
-        if name not in self._columns:
-            self._columns[name] = self.rows[name].to_numpy(zero_copy_only=False)
         return self._columns[name]
+
+    @cached_property
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {k: self.rows[k].to_numpy(zero_copy_only=False) for k in self.rows.column_names}
 
     def fold_values(
         self, metric: str, data: str, method: str, classifier: str, share: float = 1.0

@@ -301,10 +301,7 @@ def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
     Numbers in a warning differ from fold to fold, so it is reported once per method and data set.
     """
     found: dict[tuple[str, str], list[str]] = {}
-    for rows, who in (
-        (results.selections, ["method"]),
-        (results.rows, ["method", "classifier"]),
-    ):
+    for rows, who in ((results.selections, ["method"]), (results.rows, ["method", "classifier"])):
         for row in rows.select(["data", *who, "status", "note"]).to_pylist():
             if row["status"] == OK and row["note"]:
                 source = ", ".join(row[name] for name in who)

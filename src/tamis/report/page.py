@@ -7,7 +7,7 @@ that no information is in a plot alone.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 #: The kind of a table's cells: text, counts with thousands separators, or numbers in four digits.
 Kind = Literal["text", "count", "number", "feature"]
@@ -31,7 +31,6 @@ def _rows(*columns: list[Any]) -> list[list[Any]]:
 class Section:
     """A part of a page, with a heading and a sentence on what it shows."""
 
-    kind: ClassVar[str]
     title: str
     note: str = field(default="", kw_only=True)
 
@@ -41,14 +40,13 @@ class Section:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values, for the script of the page and for programs."""
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": type(self).__name__.lower(), **asdict(self)}
 
 
 @dataclass(frozen=True)
 class Facts(Section):
     """A few labelled values, the most important ones."""
 
-    kind: ClassVar[str] = "facts"
     items: list[tuple[str, str]]
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
@@ -60,7 +58,6 @@ class Facts(Section):
 class Table(Section):
     """Rows that can be sorted and searched."""
 
-    kind: ClassVar[str] = "table"
     columns: list[Column]
     rows: list[list[Any]]
     #: The column whose names open the explorer when clicked, if any.
@@ -77,7 +74,6 @@ class Table(Section):
 class Lines(Section):
     """Curves over one axis."""
 
-    kind: ClassVar[str] = "lines"
     x_label: str
     x: list[float]
     series: dict[str, list[float | None]]
@@ -97,7 +93,6 @@ class Lines(Section):
 class Bars(Section):
     """Stacked bars: one per label, one colour per series."""
 
-    kind: ClassVar[str] = "bars"
     labels: list[str]
     series: dict[str, list[float]]
     colours: list[str] = field(default_factory=list)
@@ -114,7 +109,6 @@ class Bars(Section):
 class Flow(Section):
     """What happened to the features: stages from left to right, with counts."""
 
-    kind: ClassVar[str] = "flow"
     #: Name, count, stage (0, 1, 2, ...), colour name.
     nodes: list[tuple[str, int, int, str]]
     #: From node, to node, count.
@@ -130,7 +124,6 @@ class Flow(Section):
 class Explorer(Section):
     """Features with the sentence about each and links to the features that decided."""
 
-    kind: ClassVar[str] = "explorer"
     names: list[str]
     verdicts: list[str]
     relevance: list[float]
@@ -159,7 +152,6 @@ class Explorer(Section):
 class Ranks(Section):
     """A critical-difference diagram: average ranks, and which do not differ significantly."""
 
-    kind: ClassVar[str] = "ranks"
     names: list[str]
     ranks: list[float]
     critical_difference: float | None
@@ -177,7 +169,6 @@ class Ranks(Section):
 class Scatter(Section):
     """A scatter plot with a third number as size; the best trade-offs are connected."""
 
-    kind: ClassVar[str] = "scatter"
     x_label: str
     y_label: str
     size_label: str
@@ -198,7 +189,6 @@ class Scatter(Section):
 class Code(Section):
     """Something to copy: a command, versions."""
 
-    kind: ClassVar[str] = "code"
     text: str
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
