@@ -16,10 +16,9 @@ from sample_pages import ODD, a_run, an_odd_run
 import tamis
 from tamis import evaluate
 from tamis.engine.learning.model import save_model
-from tamis.report.folder_page import page_of_folder
+from tamis.report.folder_page import page_of_folder, write_page
 from tamis.report.live_server import LivePage
 from tamis.report.page import Flow, Page, Ranks, Scatter
-from tamis.report.page_writer import write_page
 from tamis.report.run_page import page_of_run
 
 SIZES = [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")]

@@ -16,8 +16,7 @@ from scipy import stats
 
 import tamis
 from tamis.evaluate import compare, open_results
-from tamis.evaluate.cache import CellCache, finished, missing
-from tamis.evaluate.cells import Caps, Cell, judge_key
+from tamis.evaluate.cells import Caps, Cell, CellCache, finished, judge_key, missing
 from tamis.evaluate.compared_methods import make, named_method, parse_methods
 from tamis.evaluate.results import ROWS, SELECTIONS
 from waiting import PATIENCE, wait_until

@@ -11,8 +11,8 @@ from sample_pages import a_run, an_odd_run
 from tamis.core.errors import OutputError
 from tamis.engine.runs import open_run, save_run
 from tamis.engine.selecting import select
+from tamis.report.folder_page import write_page
 from tamis.report.markdown_page import MOST, as_markdown, cell, code
-from tamis.report.page_writer import write_page
 from tamis.report.run_page import page_of_run
 
 

@@ -85,22 +85,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @quiet_option
 @live_option
-def command(
-    more_data: tuple[str, ...],
-    data: tuple[str, ...],
-    methods: str,
-    classifiers: str,
-    out: str,
-    cell_memory: int | None,
-    over_time: int | None,
-    orders: int | None,
-    thresholds: str | None,
-    as_json: bool,
-    quiet: bool,
-    live: bool,
-    reading: dict[str, Any],
-    **options: Any,
-) -> None:
+def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
     """Compare methods on DATA: accuracy, number kept, time, memory, stability, rank tests.
 
     Features are selected inside each training fold, and all methods get the same folds. Every
@@ -128,53 +113,51 @@ def command(
     from tamis.evaluate.curves import threshold_variants
     from tamis.report.comparison_page import interim_page, page_of
 
-    paths = [*data, *more_data]
-    if not paths:
+    given["data"] = [*given["data"], *given.pop("more_data")]
+    if not given["data"]:
         raise ParameterError("give data to compare on, as in --data a.svm b.svm")
-    name, values = _values(thresholds) if thresholds else ("", [])
+    points, orders = given.pop("over_time"), given.pop("orders")
+    name, values = _values(given.pop("thresholds"))
     if values:
-        threshold_variants(methods, name, values)  # raises before hours of work
-    asked = typed_command()
+        threshold_variants(given["methods"], name, values)  # raises before hours of work
+    if (memory := given.pop("cell_memory")) is not None:
+        given["cell_megabytes"] = memory / 1024**2
+    given["command"] = typed_command()
     with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
 
         def watch(so_far: Callable[[], list[Line]]) -> None:
             if page is not None:
-                page.offer(lambda: interim_page(so_far(), asked))
+                page.offer(lambda: interim_page(so_far(), given["command"]))
 
-        settings = {
-            **options,
-            "out": out,
-            "cell_megabytes": None if cell_memory is None else cell_memory / 1024**2,
-            "reading": reading,
-            "progress": report,
-            "watch": watch,
-            "command": asked,
-        }
+        # The options that are left are those of `compare`.
+        given |= {"progress": report, "watch": watch}
         try:
-            results = evaluate.compare(paths, methods, classifiers, **settings)
-            del settings["control"]
+            results = evaluate.compare(**given)
+            del given["control"]
             for curve, wanted, more in (
-                (evaluate.over_time, over_time, {"points": over_time}),
+                (evaluate.over_time, points, {"points": points}),
                 (evaluate.over_orders, orders, {"orders": orders}),
                 (evaluate.over_thresholds, values, {"values": values, "name": name}),
             ):
                 if wanted:
-                    curve(paths, methods, classifiers, **more, **settings)
+                    curve(**more, **given)
         except KeyboardInterrupt:
-            cells = options["cache"] or Path(out) / "cells"
+            cells = given["cache"] or Path(given["out"]) / "cells"
             raise KeyboardInterrupt(
                 f"stopped; finished cells are in {cells}, and the same command resumes from there"
             ) from None
         if page is not None:
-            page.show(page_of(results, out))
+            page.show(page_of(results, given["out"]))
     if as_json:
         click.echo(json.dumps(results.summary(), ensure_ascii=False))
     elif not quiet:
-        echo(*_page(results, out))
+        echo(*_page(results, given["out"]))
 
 
-def _values(text: str) -> tuple[str, list[float]]:
+def _values(text: str | None) -> tuple[str, list[float]]:
     """Read ``alpha=0.001,0.01``."""
+    if not text:
+        return "", []
     name, equals, rest = text.partition("=")
     try:
         values = [float(word) for word in rest.split(",")]

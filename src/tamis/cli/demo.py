@@ -29,7 +29,7 @@ def command(out: str, columns: int) -> None:
       tamis demo --columns 100000 --out small
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.engine.runs import save_run
-    from tamis.report.page_writer import write_page
+    from tamis.report.folder_page import write_page
     from tamis.report.run_page import page_of_run
 
     folder = make_folder(out)

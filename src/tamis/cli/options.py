@@ -56,49 +56,41 @@ class Size(click.ParamType):  # type: ignore[type-arg]
         return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
+#: The last words of the help of an option that may be repeated.
+REPEATED = "May be repeated."
+
+
 # --- reading ----------------------------------------------------------------------------------
 
-#: Adds the options for reading DATA, by the keyword argument of the reader, as `reading`.
+#: Options for reading DATA by the keyword argument of the reader: metavar, help.
+_READING = {
+    "target": ("COLUMN", "The column to predict, if columns have names."),
+    "key": ("COLUMN", "The column that identifies the rows; it is not a feature."),
+    "ignore": ("COLUMN", f"A column to leave out. {REPEATED}"),
+    "categorical": ("COLUMN", f"A column whose numbers are category codes. {REPEATED}"),
+    "na": ("TEXT", f"A string that means a missing value in a CSV file, e.g. '?'. {REPEATED}"),
+    "delimiter": ("CHARACTER", "The separator of a CSV file. Default: a comma; a tab in NAME.tsv."),
+    "tokens": ("COLUMN", "A column with a list of tokens per row; every token is a feature."),
+    "long": (
+        "ROW,FEATURE,VALUE",
+        "The three columns of a table in long format: one line per nonzero value.",
+    ),
+    "y": ("FILE", "An .npy file with the target."),
+    "layer": ("NAME", "The layer of an AnnData file; or raw."),
+    "query": ("SELECT", "An SQL query, for a database."),
+}
+
+#: Adds the options for reading DATA, as `reading`.
 source_options = _as_one(
     "reading",
     click.Option(
         ["--format"], type=click.Choice(sorted(FORMATS)),
         help="Format of DATA, if its extension does not tell.",
     ),
-    click.Option(
-        ["--target"], metavar="COLUMN", help="The column to predict, if columns have names.",
+    *(
+        click.Option([f"--{name}"], metavar=metavar, help=help, multiple=REPEATED in help)
+        for name, (metavar, help) in _READING.items()
     ),
-    click.Option(
-        ["--key"], metavar="COLUMN",
-        help="The column that identifies the rows; it is not a feature.",
-    ),
-    click.Option(
-        ["--ignore"], metavar="COLUMN", multiple=True,
-        help="A column to leave out. May be repeated.",
-    ),
-    click.Option(
-        ["--categorical"], metavar="COLUMN", multiple=True,
-        help="A column whose numbers are category codes. May be repeated.",
-    ),
-    click.Option(
-        ["--na"], metavar="TEXT", multiple=True,
-        help="A string that means a missing value in a CSV file, e.g. '?'. May be repeated.",
-    ),
-    click.Option(
-        ["--delimiter"], metavar="CHARACTER",
-        help="The separator of a CSV file. Default: a comma; a tab in NAME.tsv.",
-    ),
-    click.Option(
-        ["--tokens"], metavar="COLUMN",
-        help="A column with a list of tokens per row; every token is a feature.",
-    ),
-    click.Option(
-        ["--long"], metavar="ROW,FEATURE,VALUE",
-        help="The three columns of a table in long format: one line per nonzero value.",
-    ),
-    click.Option(["--y"], metavar="FILE", help="An .npy file with the target."),
-    click.Option(["--layer"], metavar="NAME", help="The layer of an AnnData file; or raw."),
-    click.Option(["--query"], metavar="SELECT", help="An SQL query, for a database."),
     click.Option(
         ["--zero-based/--one-based"], default=None,
         help="Whether svmlight indices begin at 0 or 1. Default: 0 if there is an index 0, else 1.",

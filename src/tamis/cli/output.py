@@ -79,7 +79,7 @@ def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Progress
             with _bar(note) as report:
                 yield report
         else:
-            yield _PlainLines(note)
+            yield _plain_lines(note)
 
 
 @contextmanager
@@ -112,30 +112,27 @@ def _bar(note: Note | None) -> Iterator[Progress]:
         yield report
 
 
-class _PlainLines:
-    """Print a line every few seconds of a long stage, and when it ends."""
+def _plain_lines(note: Note | None) -> Progress:
+    """Return a callback that prints a line every few seconds of a long stage, and at its end."""
+    stages: dict[str, tuple[float, float]] = {}  # when it began, and when the last line was printed
 
-    def __init__(self, note: Note | None = None) -> None:
-        self._note = note
-        self._begun: dict[str, float] = {}
-        self._said: dict[str, float] = {}
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
+    def report(what: str, done: int, total: int | None) -> None:
         now = time.monotonic()
-        begun = self._begun.setdefault(what, now)
-        last = self._said.setdefault(what, begun)
+        begun, last = stages.setdefault(what, (now, now))
         finished = total is not None and done >= total
         if now - last < PLAIN_EVERY and not (finished and now - begun >= PLAIN_EVERY):
             return
-        self._said[what] = now
+        stages[what] = begun, now
         rate = done / max(now - begun, 1e-9)
         line = f"{what}: {short(done)}"
         if total:
             left = (total - done) / max(rate, 1e-9)
             line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
-        told = (self._note() if self._note is not None else "") or f"{short(rate)}/s"
+        told = (note() if note is not None else "") or f"{short(rate)}/s"
         with suppress(OSError):  # nobody reads it, which is no reason to stop
             print(f"{line}, {told}", file=sys.stderr, flush=True)
+
+    return report
 
 
 def short(number: float) -> str:

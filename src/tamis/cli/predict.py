@@ -31,16 +31,7 @@ if TYPE_CHECKING:
 @source_options
 @json_option
 @quiet_option
-def command(
-    model: str,
-    data: tuple[str, ...],
-    out: str | None,
-    scores: bool,
-    skip_bad_lines: bool,
-    reading: dict[str, Any],
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """Predict the class of each row of DATA with a MODEL folder.
 
     Says how many are right if DATA has labels that are classes. Svmlight indices begin where those
@@ -56,13 +47,17 @@ def command(
     from tamis.engine.learning.model import open_model
     from tamis.engine.learning.predict import Tally, predict_stream
 
+    out, as_json = given["out"], given["as_json"]
     if as_json and out == "-":
         raise ParameterError("--json and --out - both go to standard output; give one of the two")
     opened, tally = open_model(model), Tally()
-    with progress(quiet or as_json) as report, _table(out, opened.classes_, scores) as write:
+    with (
+        progress(quiet or as_json) as report,
+        _table(out, opened.classes_, given["scores"]) as write,
+    ):
         found = predict_stream(
-            opened, list(data), tally=tally, skip_bad_lines=skip_bad_lines, progress=report,
-            **reading,
+            opened, list(data), tally=tally, skip_bad_lines=given["skip_bad_lines"],
+            progress=report, **given["reading"],
         )  # fmt: skip
         for part in found:
             write(part)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from tamis.report.folder_page import page_of_folder
-from tamis.report.page_writer import FORMS, write_page
+from tamis.report.folder_page import FORMS, page_of_folder, write_page
 
 
 @click.command("report")

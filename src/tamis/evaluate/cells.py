@@ -2,14 +2,17 @@
 
 A cell is identified by all that decides its result: the data, the rows of the fold, the class, code
 and parameters of the method, the seed, the versions. Selection and classification are separate
-steps: a classifier that is added later is trained on the selection that exists.
+steps: a classifier that is added later is trained on the selection that exists. A finished cell is
+one file, named by a hash of its identity.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
+import os
 import time
 import warnings
 from collections.abc import Iterable
@@ -17,6 +20,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +29,7 @@ import scipy.sparse as sp
 
 from tamis._version import __version__
 from tamis.core.errors import InputError, MissingDependencyError, TamisError
+from tamis.core.files import atomic_file, make_folder
 from tamis.core.process_memory import peak_megabytes, start_peak
 from tamis.evaluate.classifiers import make_classifier, settings_of
 from tamis.evaluate.compared_methods import (
@@ -120,6 +125,72 @@ def failure(error: BaseException) -> dict[str, Any]:
     return record
 
 
+# --- finished cells on disk -----------------------------------------------------------------------
+
+
+class CellCache:
+    """A folder of finished cells.
+
+    A file holds the identity of the cell, its selection, and the scores of every classifier. It is
+    written atomically, so that a kill leaves no partial file.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = make_folder(folder)
+
+    def path(self, cell: Cell) -> Path:
+        """Return the file of a cell."""
+        return self.folder / cell.key[:2] / f"{cell.key}.json"
+
+    def load(self, cell: Cell) -> dict[str, Any]:
+        """Return ``selection`` and ``scores`` of a cell, as far as they are finished.
+
+        A file that cannot be read (after a full disk) is ignored, and written again.
+        """
+        empty: dict[str, Any] = {"selection": None, "scores": {}}
+        try:
+            record = json.loads(self.path(cell).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return empty
+        same = isinstance(record, dict) and record.get("identity") == cell.identity
+        return {k: record[k] for k in empty} if same else empty
+
+    def save(self, cell: Cell, record: dict[str, Any]) -> None:
+        """Save what is known about a cell."""
+        path = self.path(cell)
+        text = json.dumps({"identity": cell.identity, **record}, ensure_ascii=False)
+        make_folder(path.parent)
+        with atomic_file(path, hint="finished cells are kept") as file:
+            file.write(text.encode())
+
+
+def finished(step: dict[str, Any] | None, caps: Caps) -> bool:
+    """Return True if a step needs no more work under these caps.
+
+    A step that was stopped by a cap is finished unless the cap is larger now.
+    """
+    if step is None or step.get("passing"):
+        return False
+    if step["status"] == TIME_CAP:
+        return caps.seconds is not None and caps.seconds <= step["cap"]
+    if step["status"] == MEMORY_CAP:
+        return caps.megabytes is not None and caps.megabytes <= step.get("cap", 0.0)
+    return True
+
+
+def missing(
+    record: dict[str, Any], classifiers: tuple[str, ...], caps: Caps
+) -> tuple[bool, list[str]]:
+    """Return whether the selection is missing, and which classifiers are."""
+    selection = record["selection"]
+    if not finished(selection, caps):
+        return True, list(classifiers)
+    if selection["status"] != OK:
+        return False, []
+    scores = record["scores"]
+    return False, [c for c in classifiers if not finished(scores.get(judge_key(c)), caps)]
+
+
 # --- what a worker does ---------------------------------------------------------------------------
 
 
@@ -179,11 +250,11 @@ def judge(
         of_scores = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
         scores = np.asarray(getattr(model, of_scores)(test))
     found = quality(truth, predicted, scores, model.classes_)
-    note = (
-        "nothing was kept, so the most frequent class is predicted" if train.shape[1] == 0 else ""
-    )
+    note = _note(caught)
+    if train.shape[1] == 0:
+        note = "nothing was kept, so the most frequent class is predicted"
     return {
-        **outcome(OK, note or _note(caught)),
+        **outcome(OK, note),
         **{k: None if math.isnan(v) else v for k, v in asdict(found).items()},
         "fit_seconds": fitted - begun,
         "predict_seconds": finished - fitted,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -99,9 +100,8 @@ def parse_methods(given: Any) -> list[ComparedMethod]:
     found = [_method(one, label) for label, one in pairs]
     if not found:
         raise ParameterError("give one method at least")
-    labels = [method.label for method in found]
-    for label in labels:
-        if labels.count(label) > 1:
+    for label, count in Counter(method.label for method in found).items():
+        if count > 1:
             raise ParameterError(f"the method {label} is given twice; give each one once")
     return found
 

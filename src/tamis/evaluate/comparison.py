@@ -21,8 +21,7 @@ from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
 from tamis.core.params import Nothing, Number, OneOf, check
 from tamis.engine.selecting import versions
-from tamis.evaluate.cache import CellCache, missing
-from tamis.evaluate.cells import Caps, Cell, judge_key
+from tamis.evaluate.cells import Caps, Cell, CellCache, judge_key, missing
 from tamis.evaluate.classifiers import check_classifiers
 from tamis.evaluate.compared_methods import parse_methods, words
 from tamis.evaluate.datasets import DataSet, read_datasets

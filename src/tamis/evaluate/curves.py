@@ -72,14 +72,12 @@ class Curves:
 
     def line(self, data: str, method: str, classifier: str, y: str = "accuracy") -> Any:
         """Return one curve: x and y as arrays, sorted by x."""
-        rows = [
+        rows = sorted(
             (row["x"], row[y])
             for row in self.points.to_pylist()
             if (row["data"], row["method"], row["classifier"]) == (data, method, classifier)
-        ]
-        rows.sort()
-        x, values = zip(*rows, strict=True) if rows else ((), ())
-        return np.array(x, dtype=float), np.array(values, dtype=float)
+        )
+        return tuple(np.array(rows, dtype=float).reshape(-1, 2).T)
 
     def to_markdown(self) -> str:
         """Return the points as a table."""

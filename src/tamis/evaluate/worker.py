@@ -13,8 +13,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,59 +24,42 @@ from tamis.evaluate.cells import failure, judge, select_features, warm_up
 from tamis.evaluate.compared_methods import ComparedMethod
 from tamis.evaluate.datasets import map_data
 
+_data = lru_cache(maxsize=2)(map_data)
 
-class Worker:
-    """Run tasks one after the other; keep the data of the last few."""
 
-    def __init__(self, answers: TextIO) -> None:
-        self._answers = answers
-        self._warm: set[str] = set()
-
-    def _send(self, **message: Any) -> None:
-        self._answers.write(json.dumps(message) + "\n")
-        self._answers.flush()
-
-    def do(self, task: dict[str, Any]) -> None:
-        """Select (unless that was done before), then run every classifier."""
-        self._send(begin="ready")
-        X, codes = _data(task["folder"])
-        train, test = (np.load(f"{task['fold']}.{part}.npy") for part in ("train", "test"))
-        y, truth = codes[train], codes[test]
-        rows, seed = X[train], task["seed"]
-        columns = rows.tocsc() if sp.issparse(rows) else rows
-        kept = task["kept"]
-        if kept is None:
-            kept = self._select(task, columns, y)
-        for classifier in task["classifiers"] if kept is not None else ():
-            self._send(begin=classifier)
-            scores = []
-            try:
-                for one in kept:
-                    features = one["features"]
-                    features = None if features is None else np.array(features, dtype=np.int64)
-                    scores.append(judge(classifier, seed, features, columns, X[test], y, truth))
-                record = {**scores[-1], "over": scores}
-            except Exception as error:
-                record = failure(error)
-            self._send(end=classifier, record=record)
-        self._send(end="task", record={})
-
-    def _select(self, task: dict[str, Any], columns: Any, y: Any) -> Any:
+def run_task(task: dict[str, Any], send: Callable[..., None], warm: set[str]) -> None:
+    """Select (unless that was done before), then run every classifier; send each finished step."""
+    send(begin="ready")
+    X, codes = _data(task["folder"])
+    train, test = (np.load(f"{task['fold']}.{part}.npy") for part in ("train", "test"))
+    y, truth = codes[train], codes[test]
+    rows, kept = X[train], task["kept"]
+    columns = rows.tocsc() if sp.issparse(rows) else rows
+    if kept is None:
         method = ComparedMethod(**task["method"])
         name = json.dumps([task["method"], task["folder"]])
-        if name not in self._warm:
-            self._warm.add(name)
+        if name not in warm:
+            warm.add(name)
             warm_up(method, columns, y)
-        self._send(begin="selection")
+        send(begin="selection")
         try:
             record = select_features(method, task["seed"], columns, y, task["shares"])
         except Exception as error:
             record = failure(error)
-        self._send(end="selection", record=record)
-        return record.get("kept")
-
-
-_data = lru_cache(maxsize=2)(map_data)
+        send(end="selection", record=record)
+        kept = record.get("kept")
+    for classifier in task["classifiers"] if kept is not None else ():
+        send(begin=classifier)
+        scores = []
+        try:
+            for one in kept:
+                features = None if one["features"] is None else np.array(one["features"], np.int64)
+                scores.append(judge(classifier, task["seed"], features, columns, X[test], y, truth))
+            record = {**scores[-1], "over": scores}
+        except Exception as error:
+            record = failure(error)
+        send(end=classifier, record=record)
+    send(end="task", record={})
 
 
 def _end_with(parent: int) -> None:
@@ -92,13 +76,18 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    worker = Worker(answers)
+    warm: set[str] = set()  # methods whose kernels are compiled
+
+    def send(**message: Any) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
     for line in sys.stdin:
         message = json.loads(line)
         if "path" in message:
             sys.path[:] = message["path"]
         else:
-            worker.do(message)
+            run_task(message, send, warm)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
-"""The page about a folder that tamis wrote, whatever it holds; and what a selection was fed."""
+"""The page about a folder that tamis wrote, whatever it holds, and the file it is written to."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tamis.core.errors import SourceError, TamisError
-from tamis.core.files import kind_of
+from tamis.core.files import atomic_file, kind_of
 from tamis.engine.persistent.saved_selection import is_persistent, read_saved
 from tamis.engine.runs import open_run
+from tamis.report.html_page import as_html
+from tamis.report.markdown_page import as_markdown
 from tamis.report.page import Column, Page, Section, Table
 from tamis.report.run_page import page_of_run
 
@@ -77,3 +81,18 @@ def _row(line: dict[str, Any]) -> list[Any]:
         line["features"],
         str(line.get("why") or ", ".join(counted)),
     ]
+
+
+#: Formats of a report, by name, which is also the extension.
+FORMS: dict[str, Callable[[Page], str]] = {
+    "html": as_html,
+    "md": as_markdown,
+    "json": lambda page: json.dumps(page.as_json(), indent=1, ensure_ascii=False) + "\n",
+}
+
+
+def write_page(page: Page, path: str | os.PathLike[str], form: str = "html") -> Path:
+    """Write a page to a file, completely or not at all."""
+    with atomic_file(path) as file:
+        file.write(FORMS[form](page).encode("utf-8", "backslashreplace"))
+    return Path(path)
