@@ -10,7 +10,7 @@ import tamis
 from tamis.core.errors import OutputError, ParameterError, SourceError
 from tamis.evaluate import compare, open_results
 from tamis.evaluate.cells import select_features
-from tamis.evaluate.compared_methods import make, named_method, parse_methods, settle_level
+from tamis.evaluate.compared_methods import make, named_method, parse_methods, settle_measure
 
 
 def test_methods_as_text():
@@ -51,7 +51,7 @@ def test_a_level_applies_to_the_measure_that_the_data_needs():
         (rng.integers(0, 2, (60, 3)), tamis.MutualInformation(threshold=0)),
     ):
         selector = make(method, 0)
-        settle_level(selector, method, X, y)
+        settle_measure(selector, method, X, y)
         assert selector.measure == measure
 
 

@@ -32,14 +32,7 @@ from tamis.core.errors import InputError, MissingDependencyError, TamisError
 from tamis.core.files import atomic_file, make_folder
 from tamis.core.process_memory import peak_megabytes, start_peak
 from tamis.evaluate.classifiers import make_classifier, settings_of
-from tamis.evaluate.compared_methods import (
-    ComparedMethod,
-    canonical,
-    encoded,
-    make,
-    settle_level,
-    settle_measure,
-)
+from tamis.evaluate.compared_methods import ComparedMethod, encoded, make, settle_measure
 from tamis.evaluate.metrics import quality
 from tamis.sources.arrays.in_memory import MemorySource
 
@@ -102,7 +95,8 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """The name of the cell: a hash of its identity."""
-        return hashlib.blake2b(canonical(self.identity).encode(), digest_size=16).hexdigest()
+        text = json.dumps(self.identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def judge_key(classifier: str) -> str:
@@ -208,7 +202,8 @@ def select_features(
     numbers = np.arange(X.shape[1])[order]
     X = encoded(method, X, y)
     selector = make(method, seed)
-    settle_level(selector, method, X, y)
+    if method.level:
+        settle_measure(selector, method, X, y)
     shares = list(shares)
     held = start_peak()
     with warnings.catch_warnings(record=True) as caught:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -149,12 +148,6 @@ def encoded(method: ComparedMethod, X: Any, y: Any) -> Any:
     return X if encoder is None else transformer_of(encoder).fit(X, y).transform(X)
 
 
-def settle_level(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
-    """Set the requested level on the measure that "auto" picks for these columns."""
-    if method.level:
-        settle_measure(selector, method, X, y)
-
-
 def settle_measure(selector: Any, method: ComparedMethod, X: Any, y: Any) -> None:
     """Replace "auto" by the measure that it picks for these columns."""
     rule = rule_of(type(selector))
@@ -224,8 +217,3 @@ def _code_of(where: str) -> str:
         except (OSError, TypeError) as error:
             raise InputError(f"the source of {where} cannot be read ({error})") from error
     return digest.hexdigest()
-
-
-def canonical(thing: Any) -> str:
-    """Return JSON in canonical form, for hashing."""
-    return json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

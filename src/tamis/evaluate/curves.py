@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -142,13 +142,9 @@ def over_time(
     """
     check("over_time", "points", points, Number(1, integer=True))
     shares = [i / points for i in range(1, points + 1)]
-    results = _compare(data, methods, classifiers, "over time", shares=shares, **options)
-    found = [
-        _point(results, d, m, m, c, share, share)
-        for d in results.data for m in results.methods for c in results.classifiers
-        for share in shares
-    ]  # fmt: skip
-    return _curves("time", results, [point for point in found if point["folds"]], options)
+    chosen = parse_methods(methods)
+    places = [[Place(m.label, m.label, share, share) for share in shares] for m in chosen]
+    return _curves("time", data, chosen, classifiers, places, shares=shares, **options)
 
 
 def over_orders(
@@ -161,12 +157,8 @@ def over_orders(
     check("over_orders", "orders", orders, Number(1, integer=True))
     families = parse_methods(methods)
     variants = [v for m in families for v in (m, *(m.shuffled(k) for k in range(1, orders + 1)))]
-    results = _compare(data, variants, classifiers, "over orders", **options)
-    found = [
-        _point(results, d, v.label, v.family or v.label, c, v.order or 0)
-        for d in results.data for v in variants for c in results.classifiers
-    ]  # fmt: skip
-    return _curves("orders", results, found, options)
+    places = [[Place(v.label, v.family or v.label, v.order or 0)] for v in variants]
+    return _curves("orders", data, variants, classifiers, places, **options)
 
 
 def over_thresholds(
@@ -183,14 +175,9 @@ def over_thresholds(
     Methods are given by name here; those without this parameter are left out.
     """
     variants = threshold_variants(methods, name, values)
-    results = _compare(
-        data, [method for _, _, method in variants], classifiers, "over thresholds", **options
-    )
-    found = [
-        _point(results, d, method.label, word, c, value)
-        for d in results.data for word, value, method in variants for c in results.classifiers
-    ]  # fmt: skip
-    return _curves("thresholds", results, found, options)
+    places = [[Place(method.label, word, value)] for word, value, method in variants]
+    chosen = [method for _, _, method in variants]
+    return _curves("thresholds", data, chosen, classifiers, places, **options)
 
 
 def threshold_variants(
@@ -216,37 +203,49 @@ def threshold_variants(
     return variants
 
 
-def _compare(data: Any, methods: Any, classifiers: Any, what: str, **options: Any) -> Results:
-    """Run a comparison whose cells are saved, if requested, but whose tables are not."""
-    progress: Progress = options.pop("progress", silent)
-    options["progress"] = lambda _, done, total: progress(what, done, total)
-    out = options.pop("out", None)
-    if out is not None:
-        options.setdefault("cache", Path(out) / "cells")
-    return compare(data, methods, classifiers, **options)
+class Place(NamedTuple):
+    """Where points are: the method that was compared, its name on the plot, x, and the share."""
+
+    label: str
+    method: str
+    x: float
+    share: float = 1.0
 
 
 def _curves(
-    kind: Kind, results: Results, found: list[dict[str, Any]], options: dict[str, Any]
+    kind: Kind, data: Any, methods: Any, classifiers: Any, places: list[list[Place]], **options: Any
 ) -> Curves:
-    curves = Curves(kind, pa.Table.from_pylist(found, POINTS), results.params)
-    if options.get("out") is not None:
-        curves.save(options["out"])
+    """Run a comparison whose cells are saved, if requested, but whose tables are not."""
+    progress: Progress = options.pop("progress", silent)
+    options["progress"] = lambda _, done, total: progress(f"over {kind}", done, total)
+    out = options.pop("out", None)
+    if out is not None:
+        options.setdefault("cache", Path(out) / "cells")
+    results = compare(data, methods, classifiers, **options)
+    found = [
+        _point(results, one, judge, place)
+        for one in results.data
+        for line in places
+        for judge in results.classifiers
+        for place in line
+    ]
+    points = pa.Table.from_pylist([point for point in found if point["folds"]], POINTS)
+    curves = Curves(kind, points, results.params)
+    if out is not None:
+        curves.save(out)
     return curves
 
 
-def _point(
-    results: Results, data: str, label: str, method: str, judge: str, x: float, share: float = 1.0
-) -> dict[str, Any]:
+def _point(results: Results, data: str, judge: str, place: Place) -> dict[str, Any]:
     """Return one point: means over the folds with a result."""
 
     def values(metric: str) -> Any:
-        return results.fold_values(metric, data, label, judge, share)
+        return results.fold_values(metric, data, place.label, judge, place.share)
 
     accuracy = values("accuracy")
     good = ~np.isnan(accuracy)
     point = {
-        "data": data, "method": method, "classifier": judge, "x": float(x),
+        "data": data, "method": place.method, "classifier": judge, "x": float(place.x),
         "folds": len(accuracy), "unfinished": int((~good).sum()),
     }  # fmt: skip
     if good.all() and len(good):

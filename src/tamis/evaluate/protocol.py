@@ -35,14 +35,12 @@ class CrossValidation:
         return f"{self.repeats}x{self.folds}"
 
 
-def parse_cv(text: str | int | CrossValidation) -> CrossValidation:
+def parse_cv(text: str | int) -> CrossValidation:
     """Read ``5x10`` (five times ten folds) or ``10`` (ten folds, once).
 
     >>> parse_cv("5x10"), str(parse_cv(3))
     (CrossValidation(repeats=5, folds=10), '1x3')
     """
-    if isinstance(text, CrossValidation):
-        return text
     match = re.fullmatch(r"(?:(\d+)\s*[x×]\s*)?(\d+)", str(text).strip())
     if match is None or int(match[1] or 1) < 1 or int(match[2]) < 2:
         raise ParameterError(
