@@ -15,7 +15,7 @@ from tamis.core.sentences import counted
 from tamis.evaluate import ranks
 from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
-from tamis.evaluate.paired import bayesian_signed_rank, compare_pair, paired_t
+from tamis.evaluate.paired import bayesian_signed_rank, compare_pair
 from tamis.evaluate.results import COSTS, Results
 
 Floats = npt.NDArray[np.float64]
@@ -112,10 +112,7 @@ def _outcome(results: Results, data: str, method: str, judge: str, metric: str) 
         return "tie" if all(failed) else "loss" if failed[0] else "win"
     if len(ours) == 1:
         rows = [_right(results, data, who, judge) for who in (results.control, method)]
-        p = paired_t(*rows)
-        if math.isnan(p) or p > 0.05:
-            return "tie"
-        return "win" if rows[0].mean() > rows[1].mean() else "loss"
+        return compare_pair(*rows, test="t")
     about = next(one for one in results.params["data"] if one["name"] == data)
     share = about["test_rows"] / about["train_rows"]
     return compare_pair(ours, theirs, test=results.params["paired"], share=share)
