@@ -31,15 +31,7 @@ from tamis.core.sentences import counted
 @execution_options("n_jobs", "width")
 @quiet_option
 @live_option
-def command(
-    run: str,
-    files: tuple[str, ...],
-    selector: Any,
-    wait: bool,
-    quiet: bool,
-    live: bool,
-    **given: Any,
-) -> None:
+def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: Any) -> None:
     """Feed the columns of each FILE to the selection in RUN, which resumes where it stopped.
 
     RUN is a folder that tamis select or tamis.Selection.create made. FILE holds new columns of the
