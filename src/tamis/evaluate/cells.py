@@ -215,9 +215,11 @@ def select_features(
             kept = _kept_over(selector, X, y, shares)
         seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu
     peak = peak_megabytes()
+    lists = [np.sort(numbers[k]).tolist() for k in kept]
     return {
         **outcome(OK, _note(caught)),
-        "kept": [_listed(np.sort(numbers[k]), X.shape[1]) for k in kept],
+        # If all are kept, without a list.
+        "kept": [{"count": len(k), "features": None if len(k) == X.shape[1] else k} for k in lists],
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
         "peak_megabytes": peak,
@@ -291,11 +293,6 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     live.finish()
     selector.selector_ = live
     return [np.sort(seen[stop]) for stop in stops]
-
-
-def _listed(kept: Ints, n_features: int) -> dict[str, Any]:
-    """Return kept features for the record; if all are kept, without a list."""
-    return {"count": len(kept), "features": None if len(kept) == n_features else kept.tolist()}
 
 
 def warm_up(method: ComparedMethod, X: Any, y: Ints, classes: int = 20, columns: int = 16) -> None:

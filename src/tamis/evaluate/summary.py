@@ -183,18 +183,12 @@ def _grid(results: Results, values: Floats, form: str, *, mean: bool = False) ->
     reasons: dict[tuple[str, str], set[str]] = {}
     for row in results.problems():
         reasons.setdefault((row["data"], row["method"]), set()).add(row["status"])
-    rows = [
-        [
-            cell(name),
-            *(
-                ", ".join(sorted(reasons.get((name, method), "-")))
-                if math.isnan(v)
-                else form.format(v)
-                for method, v in zip(results.methods, line, strict=True)
-            ),
-        ]
-        for name, line in zip(results.data, values, strict=True)
-    ]
+    rows = []
+    for name, line in zip(results.data, values, strict=True):
+        rows.append([cell(name)])
+        for method, v in zip(results.methods, line, strict=True):
+            why_not = ", ".join(sorted(reasons.get((name, method), "-")))
+            rows[-1].append(why_not if math.isnan(v) else form.format(v))
     if mean and len(values) > 1:
         overall = values.mean(axis=0)
         rows.append(["mean", *("" if math.isnan(v) else form.format(v) for v in overall)])
