@@ -232,18 +232,15 @@ class CorrelationPanel(RowListPanel):
     def signed(self, columns: CentredColumns, lo: int, hi: int) -> Floats:
         """Return the correlation of prepared columns lo..hi-1 with every kept column."""
         out = np.zeros((hi - lo, len(self._alive)))
-        c, lists = columns, self._lists()
-
-        def work(a: int, b: int) -> None:
-            pair_correlation(
-                c.indptr, c.rows, c.values, c.means, c.squares, lo + a, lo + b, *lists,
-                self.n_rows, lo, out,
-            )  # fmt: skip
-
+        c, kept = columns, (*self._lists(), self.n_rows)
+        new = (c.indptr, c.rows, c.values, c.means, c.squares)
         if hi - lo == 1:
-            work(0, 1)
+            pair_correlation(*new, lo, hi, *kept, lo, out)
         else:
-            over_columns(work, c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1))
+            over_columns(
+                lambda a, b: pair_correlation(*new, lo + a, lo + b, *kept, lo, out),
+                c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
+            )
         return out.take(self._live, axis=1)
 
     def against(self, columns: CentredColumns, one: int, picks: Ints) -> Floats:

@@ -169,18 +169,18 @@ class InformationPanel(RowListPanel):
         table, unit = table_of(self.n_rows)
         out = np.zeros((hi - lo, len(self._alive)), dtype=np.int64)
         c, entropy = columns, self._slots["entropy"]
-
-        def work(a: int, b: int) -> None:
-            pair_information(
-                c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies,
-                lo + a, lo + b, self._heads, self._nodes, self._slot_cells, self._cells["counts"],
-                entropy, self._alive, table, self.n_rows, lo, out,
-            )  # fmt: skip
-
+        new = (c.indptr, c.rows, c.codes, c.level_pointers, c.level_counts, c.entropies)
+        kept = (
+            self._heads, self._nodes, self._slot_cells, self._cells["counts"], entropy,
+            self._alive, table, self.n_rows,
+        )  # fmt: skip
         if hi - lo == 1:
-            work(0, 1)
+            pair_information(*new, lo, hi, *kept, lo, out)
         else:
-            over_columns(work, c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1))
+            over_columns(
+                lambda a, b: pair_information(*new, lo + a, lo + b, *kept, lo, out),
+                c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
+            )
         self.pairs += out.shape[0] * len(self._live)
         return self.measure.pair_values(
             out.take(self._live, axis=1), entropy[self._live], c.entropies[lo:hi, None],
