@@ -36,6 +36,17 @@ def longest(indptr):
 
 
 @inline
+def _score(first, last, indices, values, marks, weight, slots):
+    """Return the score of a row, and write the slot of each of its entries, 0 if it has none."""
+    score = 0.0
+    for t in range(first, last):
+        slot = int(max(-marks[indices[t]], _NOBODY))
+        slots[t - first] = slot
+        score += weight[slot] * values[t]
+    return score
+
+
+@inline
 def _loss(score, y, entries, counts):
     """Return the hinge loss of a row, and count it; rows without loss make no step."""
     counts[ROWS] += 1
@@ -140,11 +151,7 @@ def learn_first_order(
     outside, slots = np.empty_like(inside), np.empty_like(inside)
     for r in range(len(codes)):
         first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
-        score = 0.0
-        for t in range(first, last):
-            slot = int(max(-marks[indices[t]], _NOBODY))
-            slots[t - first] = slot
-            score += weight[slot] * values[t]
+        score = _score(first, last, indices, values, marks, weight, slots)
         if _loss(score * scale[FACTOR], y, last - first, counts) <= 0.0:
             continue
         if lam > 0:
@@ -184,11 +191,7 @@ def learn_second_order(
     variance, per_gamma = np.empty(len(inside)), 1.0 / gamma
     for r in range(len(codes)):
         first, last, y = indptr[r], indptr[r + 1], 1.0 if codes[r] == 1 else -1.0
-        score = 0.0
-        for t in range(first, last):
-            slot = int(max(-marks[indices[t]], _NOBODY))
-            slots[t - first] = slot
-            score += weight[slot] * values[t]
+        score = _score(first, last, indices, values, marks, weight, slots)
         loss = _loss(score, y, last - first, counts)
         if loss <= 0.0:
             continue
