@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from tamis.cli import main
 from tamis.core.errors import ParameterError
-from tamis.core.method_names import parameters
+from tamis.core.params import parameters
 
 
 def everything(folder):

@@ -14,6 +14,7 @@ KILLED = """
 import os, signal, sys
 from tamis.cli import main
 from tamis.core import files
+from tamis.sources.stores import store_files
 
 when, *sys.argv[1:] = sys.argv[1:]
 rename, exchange = os.rename, files.exchange
@@ -22,7 +23,7 @@ def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if when == "while writing":
-    files.Partial.publish = die
+    files.publish = store_files.publish = die
 if when == "before the exchange":
     files.exchange = die
 if when == "after the exchange":

@@ -194,7 +194,7 @@ def test_a_log_is_restored_from_its_arrays_and_continued():
 def test_thirty_million_irrelevant_features_take_six_bytes_each():
     n, width = 30_000_000, 1_000_000
     log = DecisionLog(REASONS)
-    log.reserve(n)
+    log.expected = n
     strengths = np.linspace(0.0, 0.01, width, dtype=np.float32)
     for _ in range(n // width):
         log.append_bulk(strengths, 0.05, "weak")

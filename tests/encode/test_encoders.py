@@ -14,9 +14,8 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.kinds import GAP
 from tamis.core.target import Target
 from tamis.encode import (
     BY_NAME,

@@ -186,7 +186,7 @@ def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("step", ["selected_csv", "write_log", "write_events", "run_json"])
+@pytest.mark.parametrize("step", ["write_log", "write_events", "readable_files"])
 @pytest.mark.parametrize(("fail", "kind"), [(no_space, OutputError), (interrupt, BaseException)])
 @pytest.mark.parametrize("there", [True, False])
 def test_a_failed_write_changes_nothing(tmp_path, monkeypatch, step, fail, kind, there):

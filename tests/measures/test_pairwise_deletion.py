@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.kinds import GAP
 from tamis.core.target import Target
 from tamis.kernels import gaps
 from tamis.kernels.information import entropy_table

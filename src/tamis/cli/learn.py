@@ -23,7 +23,7 @@ from tamis.cli.output import (
 )
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
-from tamis.core.method_names import parameters
+from tamis.core.params import parameters
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:

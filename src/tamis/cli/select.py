@@ -26,7 +26,7 @@ from tamis.cli.options import (
 from tamis.cli.output import echo, followed, live_option, messages, progress, typed_command
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.files import check_folder
-from tamis.core.method_names import parameters, split_method
+from tamis.core.params import parameters, split_method
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:

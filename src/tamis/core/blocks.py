@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,14 @@ from tamis.core.names import Names
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["unknown", "discrete", "continuous"]
+
+#: Columns with more levels than this, on average, are numbers rather than categories.
+MANY_LEVELS = 20
+#: And so are columns with fewer rows than this per level.
+ROWS_A_LEVEL = 5
+
+#: A missing value on its way to a measure that leaves them out: whole, and beyond any code.
+GAP = 2.0**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +53,6 @@ class Compressed:
             self.indices[first:last],
             self.data[first:last],
         )
-
-    def without_zeros(self) -> Compressed:
-        """Return the same vectors without stored zeros; itself if there are none."""
-        if np.count_nonzero(self.data) == len(self.data):
-            return self
-        filled = self.data != 0
-        kept_before = np.concatenate([[0], np.cumsum(filled)])
-        return Compressed(kept_before[self.indptr], self.indices[filled], self.data[filled])
 
     def widened(self) -> Compressed:
         """Return the same vectors in the types of kernels: int64 indptr, int32 indices, float64."""
@@ -92,6 +92,8 @@ class ColumnBlock:
         The group of all columns, or one group per column, for selectors that use groups.
     is_text : ndarray of bool or None
         Which columns are coded text with three or more categories, whose codes have no order.
+    width : int
+        Number of columns; it follows from `values`.
     """
 
     first: int
@@ -101,11 +103,15 @@ class ColumnBlock:
     kind: Kind = "unknown"
     group: Any = None
     is_text: npt.NDArray[np.bool_] | None = None
+    width: int = field(init=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, np.ndarray) and self.values.shape[0] != self.n_rows:
+        v = self.values
+        width = len(v.indptr) - 1 if isinstance(v, Compressed) else v.shape[1]
+        object.__setattr__(self, "width", width)
+        if not isinstance(v, Compressed) and v.shape[0] != self.n_rows:
             raise InputError(
-                f"a block of {self.values.shape[0]} rows was given where {self.n_rows} are expected"
+                f"a block of {v.shape[0]} rows was given where {self.n_rows} are expected"
             )
         if self.names is not None and len(self.names) != self.width:
             raise InputError(f"{len(self.names)} names were given for {self.width} columns")
@@ -129,11 +135,6 @@ class ColumnBlock:
                 f"expected a table of rows and columns, got an array of {dense.ndim} dimensions"
             )
         return cls(first, dense.shape[0], np.asfortranarray(dense), names)
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return len(self.values) if isinstance(self.values, Compressed) else self.values.shape[1]
 
     @property
     def is_sparse(self) -> bool:
@@ -169,10 +170,13 @@ class ColumnBlock:
 
     def without_zeros(self) -> ColumnBlock:
         """Return the same block without stored zeros, as measures expect; itself if it has none."""
-        if not isinstance(self.values, Compressed):
+        v = self.values
+        if not isinstance(v, Compressed) or np.count_nonzero(v.data) == len(v.data):
             return self
-        values = self.values.without_zeros()
-        return self if values is self.values else replace(self, values=values)
+        filled = v.data != 0
+        kept_before = np.concatenate([[0], np.cumsum(filled)])
+        left = Compressed(kept_before[v.indptr], v.indices[filled], v.data[filled])
+        return replace(self, values=left)
 
     @property
     def entries(self) -> Floats:
@@ -277,3 +281,8 @@ def compressed_columns(matrix: Any) -> Compressed:
         csc.sum_duplicates()
         csc.eliminate_zeros()
     return Compressed(csc.indptr, csc.indices, csc.data)
+
+
+def most_levels(n_rows: int) -> float:
+    """Return the number of levels above which columns are numbers rather than categories."""
+    return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)

@@ -10,24 +10,36 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.errors import InputError, need
+from tamis.core.errors import InputError, SourceError, need
 from tamis.core.growable import Growable, PiecewiseFloats
-from tamis.core.log_arrays import arrays_of, extend
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
 from tamis.core.overview import growth
 from tamis.core.sentences import fill, join, show
-from tamis.core.verdicts import EVENT, Decision, Reason, Verdict
+from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
 
-__all__ = ["Decision", "DecisionLog", "Reason", "Verdict"]
+__all__ = ["Decision", "DecisionLog", "Mark", "Reason", "Verdict"]
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 #: Kept features listed in a notebook.
 LISTED = 12
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A position in a log: features, events, features that decided, and evidence by name."""
+
+    features: int = 0
+    events: int = 0
+    because: int = 0
+    evidence: Mapping[str, int] = field(default_factory=dict)
 
 
 class DecisionLog:
@@ -65,28 +77,32 @@ class DecisionLog:
         template_fields: Mapping[str, str] | None = None,
     ) -> None:
         self.reasons = dict(reasons)
-        self.names = names if names is not None else NameBook()
+        self.names = NameBook() if names is None else names
         self.template_fields = dict(template_fields or {})
-        self._index_reasons()
+        #: Number of features at the end, if it is known; memory for them is then allocated at once.
+        self.expected = 0
+        self._codes = {key: code for code, key in enumerate(self.reasons)}
+        #: The verdict of each reason, and which reasons have no level to show.
+        self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
+        self._silent = np.array(["{level" not in r.sentence for r in self.reasons.values()], bool)
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
         self._levels = PiecewiseFloats()
         self._values = PiecewiseFloats()
         self._events = Growable(EVENT)
         self._because = Growable(np.int64)
-        self._evidence: dict[str, tuple[Growable, Growable]] = {}
-
-    def _index_reasons(self) -> None:
-        self._keys = list(self.reasons)
-        self._codes = {key: code for code, key in enumerate(self._keys)}
-        self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
+        self._evidence: dict[str, Growable] = {}
 
     # --- writing ---------------------------------------------------------------------------
 
     def declare(self, reasons: Mapping[str, Reason]) -> None:
         """Add reasons after those already declared."""
-        self.reasons = self.reasons | {k: r for k, r in reasons.items() if k not in self.reasons}
-        self._index_reasons()
+        for key, reason in reasons.items():
+            if key not in self.reasons:
+                self._codes[key] = len(self.reasons)
+                self._verdicts = np.append(self._verdicts, np.uint8(reason.verdict))
+                self._silent = np.append(self._silent, "{level" not in reason.sentence)
+                self.reasons[key] = reason
 
     def append_bulk(
         self,
@@ -102,11 +118,10 @@ class DecisionLog:
         """
         # One number for the whole block if all levels are the same, as they mostly are.
         self._levels.append(len(self), len(relevance), level)
-        self._relevance.extend(relevance)
+        self._relevance.extend(relevance, expected=self.expected)
         if isinstance(reason, str):
-            self._reason.extend_with(self._codes[reason], len(relevance))
-        else:
-            self._reason.extend(reason)
+            reason = np.full(len(relevance), self._codes[reason], dtype=np.uint8)
+        self._reason.extend(reason, expected=self.expected)
         self.names.append(len(relevance), names)
 
     def append_values(self, first: int, value: npt.NDArray[Any]) -> None:
@@ -117,11 +132,6 @@ class DecisionLog:
         """
         if not np.isnan(value).all():
             self._values.append(first, len(value), value)
-
-    def reserve(self, n_features: int) -> None:
-        """Allocate memory for `n_features` features."""
-        self._relevance.reserve(n_features - len(self))
-        self._reason.reserve(n_features - len(self))
 
     def append_many(
         self,
@@ -141,51 +151,39 @@ class DecisionLog:
         events["at"] = events["feature"] = features
         events["reason"] = self._codes[reason]
         events["relevance"], events["value"], events["level"] = relevance, value, level
-        events["because_end"] = len(self._because)
+        events["because_end"] = len(self._because.view)
         if because is not None:
             events["because_end"] += 1 + np.arange(len(features))
             self._because.extend(because)
         self._events.extend(events)
         self._reason.view[features] = self._codes[reason]
 
-    def append_withdrawal(self, decision: Decision) -> None:
-        """Record that a feature was withdrawn after the last arrival."""
-        self._event(len(self) - 1, decision)
+    def append(self, decision: Decision, *, at: int | None = None) -> bool:
+        """Record a decision, its evictions first; return True if it keeps its feature.
 
-    def append(self, decision: Decision) -> None:
-        """Record a decision and its evictions, evictions first."""
-        for eviction in decision.evicts:
-            self._event(decision.feature, eviction)
-        self._event(decision.feature, decision)
-
-    def _event(self, at: int, d: Decision) -> None:
-        code = self._codes[d.reason]
-        for other in d.because:
-            self._because.append(other)
-        for key, number in d.evidence.items():
-            if key not in self._evidence:
-                self._evidence[key] = (Growable(np.int64), Growable(np.float64))
-            indices, numbers = self._evidence[key]
-            indices.append(len(self._events))
-            numbers.append(number)
-        self._events.append(
-            (at, d.feature, code, d.relevance, d.value, d.level, len(self._because))
-        )
-        self._reason.view[d.feature] = code
-
-    def keeps(self, decision: Decision) -> bool:
-        """Return True if a decision keeps its feature."""
-        return self.reasons[decision.reason].verdict == Verdict.KEPT
+        `at` is the arrival that settled it, if it is not the feature itself.
+        """
+        for d in (*decision.evicts, decision):
+            code = self._codes[d.reason]
+            self._because.extend(d.because)
+            for key, number in d.evidence.items():
+                numbers = self._evidence.setdefault(key, Growable(EVIDENCE))
+                numbers.extend([(len(self._events.view), number)])
+            settled = decision.feature if at is None else at
+            end = len(self._because.view)
+            self._events.extend([(settled, d.feature, code, d.relevance, d.value, d.level, end)])
+            self._reason.view[d.feature] = code
+        return bool(self._verdicts[code] == Verdict.KEPT)
 
     # --- reading ---------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._reason)
+        return len(self._reason.view)
 
     @property
     def n_events(self) -> int:
         """Number of recorded decisions, evictions included; bulk entries are not events."""
-        return len(self._events)
+        return len(self._events.view)
 
     @property
     def event_features(self) -> npt.NDArray[np.int64]:
@@ -201,7 +199,7 @@ class DecisionLog:
 
     def counts(self) -> dict[str, int]:
         """Return the number of features per verdict."""
-        found = np.bincount(self.verdicts, minlength=len(Verdict))
+        found = np.bincount(self._verdicts[self._reason.view], minlength=len(Verdict))
         return {v.name.lower(): int(found[v]) for v in Verdict}
 
     def replay(self) -> list[int]:
@@ -221,7 +219,7 @@ class DecisionLog:
 
     def events(self, lo: int = 0, hi: int | None = None) -> Iterator[Decision]:
         """Yield recorded decisions lo to hi - 1 in order; an eviction precedes its cause."""
-        for i in range(lo, len(self._events) if hi is None else hi):
+        for i in range(lo, self.n_events if hi is None else hi):
             yield self.decision(i)
 
     def number(self, feature: int | str) -> int:
@@ -237,29 +235,21 @@ class DecisionLog:
 
     def reason_of(self, feature: int) -> str:
         """Return the key of the reason for the final verdict on a feature."""
-        return self._keys[int(self._reason.view[feature])]
+        return list(self.reasons)[int(self._reason.view[feature])]
 
     def why(self, feature: int | str) -> str:
         """Explain in one sentence, with the numbers, what happened to a feature."""
         number = self.number(feature)
         events = np.flatnonzero(self._events.view["feature"] == number)
-        if len(events) == 0:
-            return self.explain(
-                Decision(
-                    number,
-                    self._keys[self._reason.view[number]],
-                    float(self._relevance.view[number]),
-                    float(self._values.between(number, number + 1)[0]),
-                    float(self._bulk_levels(number, number + 1)[0]),
-                )
-            )
-        return self.explain(self.decision(int(events[-1])))
+        if len(events):
+            return self.explain(self.decision(int(events[-1])))
+        row = self.columns(number, number + 1)
+        relevance, value, level = (float(row[key][0]) for key in ("relevance", "value", "level"))
+        return self.explain(Decision(number, self.reason_of(number), relevance, value, level))
 
     def relevance_of(self, feature: int) -> float:
         """Return the strength of a feature towards the target, as exactly as the log holds it."""
-        events = self._events.view
-        at = np.flatnonzero(events["feature"] == feature)
-        return float(events["relevance"][at[-1]] if len(at) else self._relevance.view[feature])
+        return float(self.relevances_of(np.array([feature]))[0])
 
     def relevances_of(self, features: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return `relevance_of` for many features, given in increasing order."""
@@ -271,32 +261,18 @@ class DecisionLog:
         values[where] = events["relevance"][mine]
         return values
 
-    def _bulk_levels(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
-        """Return the levels of features lo to hi - 1.
-
-        They are float32, like the relevance: a sentence must not say that 0.80000001 is not above
-        0.8.
-        """
-        levels = self._levels.between(lo, hi)
-        # A constant column has no level, for example, even if the rest of its block shares one.
-        silent = [
-            code for code, r in enumerate(self.reasons.values()) if "{level" not in r.sentence
-        ]
-        levels[np.isin(self._reason.view[lo:hi], silent)] = np.nan
-        return levels
-
     def decision(self, i: int) -> Decision:
         """Return recorded decision number i."""
         record = self._events.view[i]
         start = int(self._events.view["because_end"][i - 1]) if i else 0
         evidence = {}
-        for key, (indices, numbers) in self._evidence.items():
-            at = int(np.searchsorted(indices.view, i))
-            if at < len(indices) and indices.view[at] == i:
-                evidence[key] = float(numbers.view[at])
+        for key, numbers in self._evidence.items():
+            at = int(np.searchsorted(numbers.view["event"], i))
+            if at < len(numbers.view) and numbers.view["event"][at] == i:
+                evidence[key] = float(numbers.view["number"][at])
         return Decision(
             int(record["feature"]),
-            self._keys[record["reason"]],
+            list(self.reasons)[record["reason"]],
             float(record["relevance"]),
             float(record["value"]),
             float(record["level"]),
@@ -332,16 +308,19 @@ class DecisionLog:
         verdict (for an evicted feature, the newcomer), ``value`` and ``level`` what was compared.
         """
         hi = len(self) if hi is None else min(hi, len(self))
-        n = hi - lo
         reason = self._reason.view[lo:hi]
+        # Levels are float32, like the relevance: a sentence must not say that 0.80000001 is not
+        # above 0.8. A constant column has no level, even if the rest of its block shares one.
+        level = self._levels.between(lo, hi)
+        level[self._silent[reason]] = np.nan
         table: dict[str, npt.NDArray[Any]] = {
             "feature": np.arange(lo, hi),
             "verdict": self._verdicts[reason],
             "reason": reason.copy(),
             "relevance": self._relevance.view[lo:hi].astype(np.float64),
             "value": self._values.between(lo, hi).astype(np.float64),
-            "level": self._bulk_levels(lo, hi).astype(np.float64),
-            "because": np.full(n, -1, dtype=np.int64),
+            "level": level.astype(np.float64),
+            "because": np.full(hi - lo, -1, dtype=np.int64),
             "at": np.arange(lo, hi),
         }
         events = self._events.view
@@ -350,17 +329,16 @@ class DecisionLog:
         where = events["feature"][mine] - lo
         for key in ("relevance", "value", "level", "at"):
             table[key][where] = events[key][mine]
-        ends = events["because_end"]
-        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-        first = np.full(len(events), -1, dtype=np.int64)
-        has = ends > starts[: len(ends)]
-        first[has] = self._because.view[starts[: len(ends)][has]]
-        table["because"][where] = first[mine]
+        ends = events["because_end"][mine]
+        starts = np.concatenate([[0], events["because_end"]])[mine]
+        decided, has = np.full(len(mine), -1, dtype=np.int64), ends > starts
+        decided[has] = self._because.view[starts[has]]
+        table["because"][where] = decided
         return table
 
     def _named_columns(self) -> dict[str, Any]:
         """Return `columns()` with names and verdicts as text, for a data frame."""
-        table, names, reasons = self.columns(), self.names, self._keys
+        table, names, reasons = self.columns(), self.names, list(self.reasons)
         verdicts = [verdict.name.lower() for verdict in Verdict]
         return {
             "feature": table["feature"],
@@ -421,21 +399,93 @@ class DecisionLog:
 
     # --- plain arrays, for files -----------------------------------------------------------
 
+    @property
+    def mark(self) -> Mark:
+        """The present end of the log."""
+        evidence = {key: len(numbers.view) for key, numbers in self._evidence.items()}
+        return Mark(len(self), len(self._events.view), len(self._because.view), evidence)
+
+    def since(self, begin: Mark, end: Mark | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Return what was added between two marks as plain arrays, except names.
+
+        Verdicts on older features follow from the events.
+        """
+        end = self.mark if end is None else end
+        lo, hi = begin.features, end.features
+        arrays = {
+            "reason": self._reason.view[lo:hi],
+            "relevance": self._relevance.view[lo:hi],
+            "level": self._levels.between(lo, hi),
+            "because": self._because.view[begin.because : end.because],
+        }
+        value = self._values.between(lo, hi)
+        if not np.isnan(value).all():
+            arrays["value"] = value
+        events = self._events.view[begin.events : end.events]
+        arrays |= {f"event_{key}": events[key] for key in EVENT.names or ()}
+        for key, numbers in self._evidence.items():
+            some = numbers.view[begin.evidence.get(key, 0) : end.evidence.get(key, 0)]
+            if len(some):
+                arrays[f"evidence:{key}:at"] = some["event"]
+                arrays[f"evidence:{key}"] = some["number"]
+        return arrays
+
+    def extend(self, arrays: Arrays) -> None:
+        """Append the result of `since`; names are appended separately.
+
+        The arrays may come from an untrusted file: indices out of range raise an error.
+        """
+        first, width = len(self), len(arrays["reason"])
+        ends = np.concatenate([[len(self._because.view)], arrays["event_because_end"]])
+        limits = {
+            "reason": len(self.reasons),
+            "event_reason": len(self.reasons),
+            "event_feature": first + width,
+            "because": first + width,
+        }
+        if (
+            np.any(np.diff(ends) < 0)
+            or ends[-1] != ends[0] + len(arrays["because"])
+            or any(np.any((arrays[key] < 0) | (arrays[key] >= top)) for key, top in limits.items())
+            or any(len(arrays[key]) != width for key in ("relevance", "level"))
+        ):
+            raise SourceError("the log holds numbers that point nowhere")
+        self._levels.append(first, width, np.asarray(arrays["level"]))
+        if "value" in arrays:
+            self.append_values(first, np.asarray(arrays["value"]))
+        self._relevance.extend(arrays["relevance"])
+        self._reason.extend(arrays["reason"])
+        self._because.extend(arrays["because"])
+        events = np.zeros(len(ends) - 1, dtype=EVENT)
+        for key in EVENT.names or ():
+            events[key] = arrays[f"event_{key}"]
+        self._events.extend(events)
+        # A later event of the same feature overwrites an earlier one: assignment keeps the last.
+        self._reason.view[events["feature"]] = events["reason"]
+        for key in arrays:
+            if key.startswith("evidence:") and not key.endswith(":at"):
+                numbers = np.zeros(len(arrays[key]), dtype=EVIDENCE)
+                numbers["event"], numbers["number"] = arrays[f"{key}:at"], arrays[key]
+                name = key.removeprefix("evidence:")
+                self._evidence.setdefault(name, Growable(EVIDENCE)).extend(numbers)
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything except names, reasons and template fields, as plain arrays."""
-        return arrays_of(self)
+        arrays = self.since(Mark())
+        arrays["level"][self._silent[arrays["reason"]]] = np.nan
+        return arrays
 
     @classmethod
     def from_state(
         cls,
-        state: Mapping[str, npt.NDArray[Any]],
+        state: Arrays,
         reasons: Mapping[str, Reason],
         names: NameBook,
         template_fields: Mapping[str, str],
     ) -> DecisionLog:
         """Rebuild a log from `state()`."""
         log = cls(reasons, names, template_fields)
-        extend(log, state)
+        log.extend(state)
         return log
 
 

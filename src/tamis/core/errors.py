@@ -19,7 +19,7 @@ class TamisError(Exception):
     """
 
     def __init__(self, *said: object) -> None:
-        super().__init__(*(masked(part) if isinstance(part, str) else part for part in said))
+        super().__init__(*map(masked, said))
 
 
 class InputError(TamisError, ValueError):

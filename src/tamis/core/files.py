@@ -28,8 +28,7 @@ import sys
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO
 
 from tamis.core.errors import OutputError, TamisError
 
@@ -66,12 +65,12 @@ def atomic_file(
         with target.open("wb") as file:
             yield file
         return
-    with Partial(target, hint=hint) as partial:
-        with partial.path.open("wb") as file:
+    with partial(target, hint=hint) as work:
+        with work.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial.path, target)
+        os.replace(work, target)
         _sync(target.parent)
 
 
@@ -84,24 +83,28 @@ def atomic_folder(
     `kind` is a key of `MARKERS`. With `force`, a folder of the same kind, or an empty one, is
     replaced.
     """
-    with Partial(Path(os.path.realpath(path)), folder=True) as partial:
-        _refuse_taken(path, kind, force)
-        yield partial.path
-        partial.publish(force=force)
+    with partial(path, kind, force=force) as work:
+        yield work
+        publish(work, path, force=force)
 
 
-@contextlib.contextmanager
-def scratch_folder(parent: str | os.PathLike[str]) -> Iterator[Path]:
+def check_folder(path: str | os.PathLike[str], kind: str, *, force: bool = False) -> None:
+    """Raise a one-sentence error if `atomic_folder` would; call it before long work."""
+    with partial(path, kind, force=force):
+        pass
+
+
+def scratch_folder(parent: str | os.PathLike[str]) -> contextlib.AbstractContextManager[Path]:
     """Make a hidden folder that is removed when the block ends, or by `recover` after a kill."""
-    with Partial(Path(os.path.realpath(parent)) / "tamis", folder=True) as partial:
-        yield partial.path
+    return partial(Path(parent, "tamis"), "folder")
 
 
 def scratch_for(owner: object, parent: str | os.PathLike[str]) -> Path:
     """Make a hidden folder that is removed with `owner`, or by `recover` after a kill."""
-    partial = Partial(Path(os.path.realpath(parent)) / "tamis", folder=True)
-    weakref.finalize(owner, partial.__enter__().__exit__, None, None, None)
-    return partial.path
+    scratch = scratch_folder(parent)
+    path = scratch.__enter__()
+    weakref.finalize(owner, scratch.__exit__, None, None, None)
+    return path
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -113,24 +116,6 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def check_folder(path: str | os.PathLike[str], kind: str, *, force: bool = False) -> None:
-    """Raise a one-sentence error if `atomic_folder` would; call it before long work."""
-    with Partial(Path(os.path.realpath(path)), folder=True):
-        _refuse_taken(path, kind, force)
-
-
-def _refuse_taken(path: str | os.PathLike[str], kind: str, force: bool) -> None:
-    target = Path(os.path.realpath(path))
-    if not os.path.lexists(target):
-        return
-    if not force:
-        raise OutputError(
-            f"{path} already exists; choose another name, or use --force (force=True)"
-        )
-    if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
-        raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
-
-
 def kind_of(folder: str | os.PathLike[str]) -> str:
     """Return "run", "model" or "comparison" for a folder that holds one, else ""."""
     recover_missing(folder)
@@ -140,118 +125,123 @@ def kind_of(folder: str | os.PathLike[str]) -> str:
     return ""
 
 
-def _is_empty(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
+@contextlib.contextmanager
+def partial(
+    path: str | os.PathLike[str],
+    kind: str = "file",
+    *,
+    force: bool = False,
+    hint: str = "nothing was written",
+) -> Iterator[Path]:
+    """Make a file or folder beside its destination, to be moved there; what is left is removed.
 
-
-class Partial:
-    """A file or folder that is being written beside its destination; a context manager.
-
-    On entry, `path` is made (a folder) or may be made (a file). On exit, what is still there is
-    removed. Errors of the disk become one sentence.
+    `kind` is "file", "folder" or a key of `MARKERS`; a destination that `atomic_folder` would not
+    replace is refused. Errors of the disk become one sentence.
     """
-
-    def __init__(
-        self, target: Path, *, folder: bool = False, hint: str = "nothing was written"
-    ) -> None:
-        self.target, self.folder, self.hint = target, folder, hint
-        self.path = target
-
-    def __enter__(self) -> Self:
-        if not self.target.parent.is_dir():
-            raise OutputError(f"the folder {self.target.parent} does not exist; make it first")
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise OutputError(f"the folder {target.parent} does not exist; make it first")
+    work, lock = target, None
+    try:
         try:
-            recover(self.target.parent)
-            self._lock: int | None = None
-            while self._lock is None:
-                self.path = self.target.with_name(f".{self.target.name}.partial-{_new_mark()}")
-                if self.folder:
-                    self.path.mkdir()
+            recover(target.parent)
+            while lock is None:  # None: another process took it for a dead one's
+                mark = f"{'-'.join(_here())}-{os.getpid()}-{secrets.token_hex(4)}"
+                work = target.with_name(f".{target.name}.partial-{mark}")
+                if kind == "file":
+                    work.touch(exist_ok=False)
                 else:
-                    self.path.touch(exist_ok=False)
-                self._lock = _lock(self.path)  # None: another process took it for a dead one's
+                    work.mkdir()
+                lock = _lock(work)
         except OSError as error:
-            raise OutputError(f"{self.target} cannot be written ({reason(error)})") from error
-        except BaseException:  # Ctrl-C before `with` would remove it
-            self.discard()
+            raise OutputError(f"{target} cannot be written ({reason(error)})") from error
+        if kind in MARKERS and os.path.lexists(target):
+            _refuse_taken(path, kind, force)
+        try:
+            yield work
+        except Exception as error:
+            if _is_about_writing(error, work):
+                said = f"{target} cannot be written ({reason(error)}); {hint}"
+                raise OutputError(said) from error
             raise
-        return self
+    finally:  # also after Ctrl-C at any moment since the name was chosen
+        if kind != "file" and work != target:
+            shutil.rmtree(work, ignore_errors=True)
+        elif work != target:
+            with contextlib.suppress(OSError):
+                work.unlink()
+        if lock is not None and lock >= 0:
+            os.close(lock)
 
-    def discard(self) -> None:
-        """Remove what was made, where nothing is going to be written."""
-        if self.path != self.target:
-            _remove(self.path)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        _remove(self.path)
-        if self._lock is not None and self._lock >= 0:
-            os.close(self._lock)
-        if error is not None and self._is_about_writing(error):
-            raise OutputError(
-                f"{self.target} cannot be written ({reason(error)}); {self.hint}"
-            ) from error
+def _refuse_taken(path: str | os.PathLike[str], kind: str, force: bool) -> None:
+    if not force:
+        raise OutputError(
+            f"{path} already exists; choose another name, or use --force (force=True)"
+        )
+    if not os.path.isfile(os.path.join(path, MARKERS[kind])) and not _is_empty(Path(path)):
+        raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
 
-    def publish(self, *, force: bool) -> None:
-        """Force the folder to the disk and move it to its destination."""
-        for place, _, names in os.walk(self.path):
-            for name in names:
-                _sync(os.path.join(place, name))
-            _sync(place)
-        if not os.path.lexists(self.target) or _is_empty(self.target):
-            os.rename(self.path, self.target)
-        elif not force:
-            raise OutputError(f"{self.target} was made by another process; choose another name")
-        elif not exchange(self.path, self.target):
-            _replace(self.path, self.target)
-        _sync(self.target.parent)
 
-    def _is_about_writing(self, error: BaseException) -> bool:
-        if isinstance(error, TamisError):
-            return False
-        if isinstance(error, OSError):
-            within = str(error.filename or "").startswith(str(self.path))
-            return error.errno is None or error.errno in _DISK or within
-        arrow = sys.modules.get("pyarrow")
-        return arrow is not None and isinstance(error, arrow.ArrowException)
+def _is_about_writing(error: Exception, work: Path) -> bool:
+    if isinstance(error, TamisError):
+        return False
+    if isinstance(error, OSError):
+        within = str(error.filename or "").startswith(str(work))
+        return error.errno is None or error.errno in _DISK or within
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(error, arrow.ArrowException)
 
 
 # --- replacing ------------------------------------------------------------------------------
 
 
+def publish(work: Path, path: str | os.PathLike[str], *, force: bool) -> None:
+    """Force a folder that `partial` made to the disk and move it to its destination."""
+    target = Path(os.path.realpath(path))
+    for place, _, names in os.walk(work):
+        for name in names:
+            _sync(os.path.join(place, name))
+        _sync(place)
+    if not os.path.lexists(target) or _is_empty(target):
+        os.rename(work, target)
+    elif not force:
+        raise OutputError(f"{target} was made by another process; choose another name")
+    elif not exchange(work, target):
+        _replace(work, target)
+    _sync(target.parent)
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
+
+
 def exchange(one: Path, other: Path) -> bool:
     """Exchange two names in one step; return False where the system cannot."""
-    call, folder = _exchange_call()
-    if call is None:
-        return False
     import ctypes
 
-    done = call(*folder, os.fsencode(one), *folder, os.fsencode(other), 2)
-    if done == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in _UNSUPPORTED:
-        return False
-    raise OSError(number, os.strerror(number), str(other))
-
-
-@functools.cache
-def _exchange_call() -> tuple[Any, tuple[Any, ...]]:
-    """Return the function of the C library, and what precedes each of its two names."""
-    import ctypes
-
+    names = os.fsencode(one), os.fsencode(other)
     here = ctypes.c_int(-100)  # AT_FDCWD: names that do not begin with / are of this folder
-    known = {"linux": ("renameat2", (here,)), "darwin": ("renamex_np", ())}
-    with contextlib.suppress(KeyError, AttributeError, OSError):
-        name, folder = known[sys.platform]
-        return getattr(ctypes.CDLL(None, use_errno=True), name), folder
-    return None, ()
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "linux":
+            done = library.renameat2(here, names[0], here, names[1], 2)
+        elif sys.platform == "darwin":
+            done = library.renamex_np(*names, 2)
+        else:
+            return False
+    except (AttributeError, OSError):  # an older C library
+        return False
+    number = ctypes.get_errno()
+    if done != 0 and number not in _UNSUPPORTED:
+        raise OSError(number, os.strerror(number), str(other))
+    return bool(done == 0)
 
 
 def _replace(work: Path, target: Path) -> None:
     """Replace a folder in two renames; what to do after Ctrl-C is read from the disk."""
-    old = target.with_name(f".{target.name}.old-{_new_mark()}")
+    mark = work.name.rpartition(".partial-")[2]
+    old = target.with_name(f".{target.name}.old-{mark}")
     lock = _lock(target)
     try:
         os.rename(target, old)
@@ -267,12 +257,25 @@ def _replace(work: Path, target: Path) -> None:
 def recover(parent: str | os.PathLike[str]) -> None:
     """Restore or remove what writers that were killed left in a folder."""
     with contextlib.suppress(OSError):
-        found = [(name, match) for name in os.listdir(parent) if (match := _LEFT.fullmatch(name))]
-        for name, match in sorted(found):  # ".old" before ".partial"
-            path = Path(parent, name)
-            with _held_if_dead(path, *match.group(3, 4, 5)) as is_dead:
-                if is_dead:
-                    _restore_or_remove(path, Path(parent, match[1]), match[2])
+        for name in sorted(os.listdir(parent)):  # ".old" before ".partial"
+            left = _LEFT.fullmatch(name)
+            if left is None:
+                continue
+            path, target = Path(parent, name), Path(parent, left[1])
+            host, boot = left[3] == _here()[0], left[4] == _here()[1]
+            lock = _lock(path) if boot else None
+            try:
+                if lock == -1:
+                    dead = host and not _runs(int(left[5]))
+                else:  # it can be locked, or is of this machine before it was started again
+                    dead = lock is not None if boot else host
+                if dead and left[2] == "old" and not os.path.lexists(target):
+                    os.rename(path, target)
+                elif dead:
+                    _remove(path)
+            finally:
+                if lock is not None and lock >= 0:
+                    os.close(lock)
 
 
 def recover_missing(path: str | os.PathLike[str]) -> None:
@@ -282,15 +285,8 @@ def recover_missing(path: str | os.PathLike[str]) -> None:
         recover(target.parent)
 
 
-def _restore_or_remove(path: Path, target: Path, what: str) -> None:
-    if what == "old" and not os.path.lexists(target):
-        os.rename(path, target)
-    else:
-        _remove(path)
-
-
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
+    if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
         with contextlib.suppress(OSError):
@@ -310,11 +306,6 @@ def _here() -> tuple[str, str]:
     return host, hashlib.blake2b((boot or host).encode(), digest_size=3).hexdigest()
 
 
-def _new_mark() -> str:
-    host, boot = _here()
-    return f"{host}-{boot}-{os.getpid()}-{secrets.token_hex(4)}"
-
-
 def _lock(path: Path) -> int | None:
     """Lock a file or folder until the process ends or the handle that is returned is closed.
 
@@ -324,38 +315,21 @@ def _lock(path: Path) -> int | None:
         import fcntl
     except ImportError:  # Windows
         return -1
+    handle = failed = None
     try:
         handle = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(handle), os.stat(path)):
             return handle
     except FileNotFoundError:
         pass
     except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            os.close(handle)
-            return -1
-    os.close(handle)
-    return None
-
-
-@contextlib.contextmanager
-def _held_if_dead(path: Path, host: str, boot: str, pid: str) -> Iterator[bool]:
-    """Hold what a writer left and tell whether that writer is dead; unknown counts as alive."""
-    here = _here()
-    if boot != here[1]:
-        yield host == here[0]  # this machine, before it was started again
-        return
-    handle = _lock(path)
-    try:
-        asked = handle == -1 and host == here[0] and not _runs(int(pid))
-        yield asked or (handle is not None and handle >= 0)
-    finally:
-        if handle is not None and handle >= 0:
-            os.close(handle)
+        if handle is None:
+            raise
+        failed = None if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else -1
+    if handle is not None:
+        os.close(handle)
+    return failed
 
 
 def _runs(pid: int) -> bool:
@@ -363,10 +337,8 @@ def _runs(pid: int) -> bool:
         return True
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,55 +17,36 @@ JOINED = 4096
 class Growable:
     """A one-dimensional array with spare capacity at the end.
 
+    `view` is the filled part; writing into it writes into the array.
+
     >>> g = Growable(np.int64)
-    >>> g.extend(np.arange(3)); g.append(7); g.view.tolist()
+    >>> g.extend(np.arange(3)); g.extend([7]); g.view.tolist()
     [0, 1, 2, 7]
     """
 
-    def __init__(self, dtype: npt.DTypeLike, start: npt.NDArray[Any] | None = None) -> None:
-        self._array = np.zeros(0, dtype=dtype) if start is None else np.array(start, dtype=dtype)
-        self._length = len(self._array)
+    def __init__(self, dtype: npt.DTypeLike, start: Sequence[Any] = ()) -> None:
+        self._array: npt.NDArray[Any] = np.array(list(start), dtype=dtype)
+        self.view = self._array
 
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def view(self) -> npt.NDArray[Any]:
-        """The filled part; writing into it writes into the array."""
-        return self._array[: self._length]
-
-    def append(self, value: Any) -> None:
-        """Append one value."""
-        self.reserve(1)
-        self._array[self._length] = value
-        self._length += 1
-
-    def extend(self, values: npt.NDArray[Any]) -> None:
-        """Append many values."""
-        self.reserve(len(values))
-        self._array[self._length : self._length + len(values)] = values
-        self._length += len(values)
-
-    def extend_with(self, value: Any, count: int) -> None:
-        """Append the same value `count` times."""
-        self.reserve(count)
-        self._array[self._length : self._length + count] = value
-        self._length += count
-
-    def reserve(self, more: int) -> None:
-        """Allocate memory for `more` values, and some spare capacity if the array must move."""
-        needed = self._length + more
-        if needed > len(self._array):
+    def extend(self, values: Sequence[Any] | npt.NDArray[Any], *, expected: int = 0) -> None:
+        """Append many values; `expected` is the number of values at the end, if it is known."""
+        start, stop = len(self.view), len(self.view) + len(values)
+        if stop > len(self._array):
             # Grow by half, not to twice the size: of thirty million entries few should be spare.
-            bigger = np.empty(max(needed, len(self._array) * 3 // 2, 16), dtype=self._array.dtype)
-            bigger[: self._length] = self.view
+            room = expected if expected >= stop else max(stop, len(self._array) * 3 // 2, 16)
+            bigger = np.empty(room, dtype=self._array.dtype)
+            bigger[:start] = self.view
             self._array = bigger
+        self.view = self._array[:stop]
+        self.view[start:] = values
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the filled part only; the spare capacity may be gigabytes."""
-        return {"_array": self.view.copy(), "_length": self._length}
+        filled = self.view.copy()
+        return {"_array": filled, "view": filled}
 
 
+@dataclass(eq=False)
 class PiecewiseFloats:
     """One float32 per position, stored by pieces: one number per piece, or one per position.
 
@@ -75,11 +58,7 @@ class PiecewiseFloats:
     [0.5, 0.5, nan, 1.0, 2.0]
     """
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, int, float | npt.NDArray[np.float32]]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._parts)
+    _parts: list[tuple[int, int, float | npt.NDArray[np.float32]]] = field(default_factory=list)
 
     @property
     def nbytes(self) -> int:
@@ -98,8 +77,9 @@ class PiecewiseFloats:
                 self._parts[-1] = (start, last, before)
                 return
             if last - start <= JOINED:
-                self._parts[-1] = (start, last, self.between(start, last))
-                self._parts[-1][2][first - start :] = numbers  # type: ignore[index]
+                joined = self.between(start, last)
+                joined[first - start :] = numbers
+                self._parts[-1] = (start, last, joined)
                 return
         self._parts.append((first, last, numbers))
 

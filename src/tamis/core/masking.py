@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MASK = "***"
 
@@ -21,27 +23,23 @@ _NAMED = re.compile(
 )
 
 
-def masked(text: str, *, whole: bool = False) -> str:
-    """Mask the passwords of addresses in a text; `whole` if the text may be one address.
+def masked(facts: T, *, whole: bool = False) -> T:
+    """Mask the passwords of addresses in a text, or in every text of nested dicts and lists.
+
+    `whole` if the text may be one address.
 
     >>> masked("redis://:hush@host:6379/0?stream=clicks")
     'redis://:***@host:6379/0?stream=clicks'
-    >>> masked("s3://bucket/x.parquet?token=hush"), masked("redis://host:6379/0")
-    ('s3://bucket/x.parquet?token=***', 'redis://host:6379/0')
+    >>> masked(["s3://bucket/x.parquet?token=hush", "redis://host:6379/0", 3])
+    ['s3://bucket/x.parquet?token=***', 'redis://host:6379/0', 3]
     """
-    if "=" not in text and "@" not in text:
-        return text
-    is_address = whole and re.match(r"[a-zA-Z][\w+.-]*://", text)
-    pattern = _WHOLE if is_address else _INSIDE
-    return _NAMED.sub(rf"\g<1>{MASK}", pattern.sub(rf"\g<1>{MASK}@", text))
-
-
-def without_secrets(facts: Any) -> Any:
-    """Mask every text in nested dicts and lists."""
-    if isinstance(facts, str):
-        return masked(facts)
+    found: Any = facts
     if isinstance(facts, Mapping):
-        return {key: without_secrets(value) for key, value in facts.items()}
-    if isinstance(facts, list | tuple):
-        return [without_secrets(value) for value in facts]
-    return facts
+        found = {key: masked(value) for key, value in facts.items()}
+    elif isinstance(facts, list | tuple):
+        found = [masked(value) for value in facts]
+    elif isinstance(facts, str) and ("=" in facts or "@" in facts):
+        is_address = whole and re.match(r"[a-zA-Z][\w+.-]*://", facts)
+        pattern = _WHOLE if is_address else _INSIDE
+        found = _NAMED.sub(rf"\g<1>{MASK}", pattern.sub(rf"\g<1>{MASK}@", facts))
+    return found  # type: ignore[no-any-return]

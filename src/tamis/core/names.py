@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
+
+from tamis.core.errors import SourceError
+from tamis.core.growable import Growable
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +25,7 @@ class Names(Sequence[str]):
     ('height', 2, None)
     """
 
-    blob: bytes
+    blob: bytes | bytearray
     offsets: npt.NDArray[np.int64]
 
     @classmethod
@@ -92,53 +95,90 @@ class Names(Sequence[str]):
         return None
 
 
-#: Names that follow each other are joined up to this many: features may arrive one at a time.
-JOINED = 4096
-
-
+@dataclass(eq=False)
 class NameBook:
     """The names of all features seen so far, in arrival order.
 
     Features that arrived without a name are named by number: `prefix` followed by the arrival
-    number plus `base` (a svmlight file that counts from 1 has an empty prefix and base 1).
+    number plus `base` (a svmlight file that counts from 1 has an empty prefix and base 1). The
+    names of the others are packed as in `Names`; features that follow each other with a name are
+    one run.
     """
 
-    def __init__(self, prefix: str = "x", base: int = 0) -> None:
-        self.prefix = prefix
-        self.base = base
-        self.count = 0
-        self._starts: list[int] = []
-        self._named: list[Names] = []
+    prefix: str = "x"
+    base: int = 0
+    count: int = field(default=0, init=False)
+    #: True if no feature arrived with a name.
+    numbered: bool = field(default=True, init=False)
+    _text: bytearray = field(default_factory=bytearray, init=False)
+    _offsets: Growable = field(default_factory=lambda: Growable(np.int64, [0]), init=False)
+    #: First feature, last feature + 1, and number of names before, of each run.
+    _runs: list[tuple[int, int, int]] = field(default_factory=list, init=False)
 
     def append(self, width: int, names: Names | None) -> None:
         """Append the names of the next `width` features."""
         if names is not None and len(names):
-            last = len(self._named[-1]) if self._named else 0
-            if last and self._starts[-1] + last == self.count and last + len(names) <= JOINED:
-                self._named[-1] = Names.joined([self._named[-1], names])
+            start, stop, before = self._runs[-1] if self._runs else (0, -1, 0)
+            if stop == self.count:
+                self._runs.pop()
             else:
-                self._starts.append(self.count)
-                self._named.append(names)
+                start, before = self.count, len(self._offsets.view) - 1
+            self._runs.append((start, self.count + len(names), before))
+            self._offsets.extend(names.offsets[1:] + (len(self._text) - names.offsets[0]))
+            self._text += names.blob
+            self.numbered = False
         self.count += width
 
-    def pieces(self) -> list[tuple[int, Names]]:
-        """Return the pieces of names, each with its first feature."""
-        return list(zip(self._starts, self._named, strict=True))
-
-    def pieces_between(self, lo: int, hi: int) -> Iterator[tuple[int, Names]]:
-        """Yield the same for features lo to hi - 1; the pieces are cut at both ends."""
-        at = max(bisect_right(self._starts, lo) - 1, 0)
-        for start, names in zip(self._starts[at:], self._named[at:], strict=True):
-            a, b = max(start, lo), min(start + len(names), hi)
-            if start >= hi:
-                break
-            if a < b:
-                yield a, names.part(a - start, b - start)
-
     @property
-    def numbered(self) -> bool:
-        """True if no feature arrived with a name."""
-        return not self._named
+    def named(self) -> Names:
+        """The names that features arrived with; it must not be kept while more arrive."""
+        return Names(self._text, self._offsets.view)
+
+    def between(self, lo: int, hi: int) -> dict[str, npt.NDArray[Any]]:
+        """Return the names that features lo to hi - 1 arrived with, as plain arrays.
+
+        These are the first feature and the size of each run, the length of each name, and the bytes
+        of all.
+        """
+        starts, stops, before = np.array(self._runs, dtype=np.int64).reshape(-1, 3).T
+        first, last = np.maximum(starts, lo), np.minimum(stops, hi)
+        inside = first < last
+        sizes = (last - first)[inside]
+        at = int((before + first - starts)[inside][0]) if len(sizes) else 0
+        offsets = self._offsets.view[at : at + int(sizes.sum()) + 1]
+        return {
+            "name_starts": first[inside],
+            "name_sizes": sizes,
+            "name_lengths": np.diff(offsets),
+            "name_bytes": np.frombuffer(self._text[offsets[0] : offsets[-1]], np.uint8),
+        }
+
+    def extend(self, arrays: Mapping[str, npt.NDArray[Any]], width: int) -> None:
+        """Append what `between` returned as the names of the next `width` features.
+
+        The arrays may come from an untrusted file.
+        """
+        starts, sizes, lengths = (
+            arrays[f"name_{key}"].astype(np.int64, casting="same_kind")
+            for key in ("starts", "sizes", "lengths")
+        )
+        text, last = arrays["name_bytes"].tobytes(), self.count + width
+        ends = np.concatenate([[self.count], starts + sizes])
+        if (
+            np.any(lengths < 0)
+            or lengths.sum() != len(text)
+            or np.any(sizes < 0)
+            or sizes.sum() != len(lengths)
+            or np.any(starts < ends[:-1])
+            or ends[-1] > last
+        ):
+            raise SourceError("the names of the log do not fit together")
+        before = len(self._offsets.view) - 1 + np.cumsum(sizes) - sizes
+        self._runs += zip(starts.tolist(), ends[1:].tolist(), before.tolist(), strict=True)
+        self._offsets.extend(len(self._text) + np.cumsum(lengths))
+        self._text += text
+        self.numbered = not self._runs
+        self.count = last
 
     def __len__(self) -> int:
         return self.count
@@ -146,19 +186,20 @@ class NameBook:
     def __getitem__(self, feature: int) -> str:
         if not 0 <= feature < self.count:
             raise IndexError(feature)
-        i = bisect_right(self._starts, feature) - 1
-        if i >= 0 and feature - self._starts[i] < len(self._named[i]):
-            return self._named[i][feature - self._starts[i]]
+        i = bisect_right(self._runs, feature, key=lambda run: run[0]) - 1
+        if i >= 0 and feature < self._runs[i][1]:
+            start, _, before = self._runs[i]
+            lo, hi = self._offsets.view[before + feature - start :][:2]
+            return self._text[lo:hi].decode("utf-8", "surrogatepass")
         return f"{self.prefix}{feature + self.base}"
 
     def find(self, name: str) -> int | None:
         """Return the newest feature called `name`, or None."""
-        numbered = self.find_numbered(name)
-        for start, names in zip(reversed(self._starts), reversed(self._named), strict=True):
-            i = names.find(name)
-            if i is not None:
-                return start + i if numbered is None else max(start + i, numbered)
-        return numbered
+        numbered, at = self.find_numbered(name), self.named.find(name)
+        if at is None:
+            return numbered
+        start, _, before = self._runs[bisect_right(self._runs, at, key=lambda run: run[2]) - 1]
+        return max(start + at - before, -1 if numbered is None else numbered)
 
     def find_numbered(self, name: str) -> int | None:
         """Return the unnamed feature that is called `name` by its number, or None."""

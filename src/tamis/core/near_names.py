@@ -31,13 +31,11 @@ def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
     numbered = None if digits is None else f"{names.prefix}{digits[0]}"
     if numbered is not None and names.find_numbered(numbered) is not None:
         return [numbered]
-    pieces = [piece for _, piece in names.pieces()]
-    for piece in reversed(pieces):
-        at = Names(piece.blob.lower(), piece.offsets).find(_lower(wanted))
-        if at is not None:
-            return [piece[at]]
-    candidates = [name for piece in pieces for name in _closest(piece, wanted)]
-    return difflib.get_close_matches(wanted, dict.fromkeys(candidates), most, 0.7)
+    known = names.named
+    at = Names(known.blob.lower(), known.offsets).find(_lower(wanted))
+    if at is not None:
+        return [known[at]]
+    return difflib.get_close_matches(wanted, dict.fromkeys(_closest(known, wanted)), most, 0.7)
 
 
 def _lower(name: str) -> str:
@@ -74,17 +72,15 @@ def no_such_feature(names: NameBook, unknown: Sequence[object]) -> str:
     >>> no_such_feature(book, ["Age", "zzz"])
     "no feature is called 'Age' or 'zzz' among the 2 seen; did you mean 'age' for 'Age'?"
     """
-    said = f"no feature is called {_either([repr(u) for u in unknown])} among the {len(names)} seen"
+    said = (
+        f"no feature is called {join([repr(u) for u in unknown], 'or')} among the {len(names)} seen"
+    )
     meant = []
     for name in unknown:
         found = near(names, name) if isinstance(name, str) else []
         if found:
             which = f" for {name!r}" if len(unknown) > 1 else ""
-            meant.append(_either([repr(f) for f in found]) + which)
+            meant.append(join([repr(f) for f in found], "or") + which)
     if meant:
         return f"{said}; did you mean {join(meant)}?"
     return said + (f"; the first is called {names[0]!r}" if len(names) else "")
-
-
-def _either(words: list[str]) -> str:
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -6,24 +6,17 @@ scikit-learn: rules, learners. Estimators use the same names, ranges and default
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
+from tamis._registry import METHODS
 from tamis.core.errors import ParameterError
-
-
-class Range(Protocol):
-    """A set of allowed values that can describe itself."""
-
-    def allows(self, value: Any) -> bool:
-        """Return True if `value` is inside."""
-
-    def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -35,16 +28,6 @@ class Number:
     open_low: bool = False
     open_high: bool = False
     integer: bool = False
-
-    def allows(self, value: Any) -> bool:
-        """Return True if `value` is a number inside the bounds."""
-        wanted = Integral if self.integer else Real
-        if isinstance(value, bool) or not isinstance(value, wanted) or math.isnan(value):
-            return False
-        number = float(value)
-        above = number > self.low if self.open_low else number >= self.low
-        below = number < self.high if self.open_high else number <= self.high
-        return above and below
 
     def __str__(self) -> str:
         noun = "a whole number" if self.integer else "a number"
@@ -62,24 +45,12 @@ class OneOf:
 
     choices: tuple[str, ...]
 
-    def allows(self, value: Any) -> bool:
-        """Return True if `value` is one of the choices."""
-        return isinstance(value, str) and value in self.choices
-
     def __str__(self) -> str:
         return "one of " + ", ".join(repr(choice) for choice in self.choices)
 
 
-@dataclass(frozen=True)
-class Nothing:
-    """None is allowed."""
-
-    def allows(self, value: Any) -> bool:
-        """Return True if `value` is None."""
-        return value is None
-
-    def __str__(self) -> str:
-        return "None"
+#: What a parameter may be; None stands for itself.
+Range = Number | OneOf | None
 
 
 def check(owner: str, name: str, value: Any, allowed: Range | Iterable[Range]) -> None:
@@ -90,10 +61,21 @@ def check(owner: str, name: str, value: Any, allowed: Range | Iterable[Range]) -
       ...
     tamis.core.errors.ParameterError: FisherZ: alpha=2.0 is not a number above 0 and below 1
     """
-    ranges = (allowed,) if not isinstance(allowed, Iterable) else tuple(allowed)
-    if any(r.allows(value) for r in ranges):
-        return
-    raise ParameterError(f"{owner}: {name}={value!r} is not {' or '.join(str(r) for r in ranges)}")
+    ranges = allowed if isinstance(allowed, Iterable) else (allowed,)
+    for r in ranges:
+        if isinstance(r, OneOf):
+            inside = isinstance(value, str) and value in r.choices
+        elif isinstance(r, Number):
+            is_number = isinstance(value, Integral if r.integer else Real)
+            number = float(value) if is_number and not isinstance(value, bool) else math.nan
+            above = number > r.low if r.open_low else number >= r.low  # never for NaN
+            inside = above and (number < r.high if r.open_high else number <= r.high)
+        else:
+            inside = value is None
+        if inside:
+            return
+    expected = " or ".join(str(r) for r in ranges)
+    raise ParameterError(f"{owner}: {name}={value!r} is not {expected}")
 
 
 def full_signature(cls: type[Any]) -> inspect.Signature:
@@ -232,3 +214,38 @@ class Parameters:
             if repr(value) != repr(defaults[name].default)
         ]
         return f"{self.public_name}({', '.join(changed)})"
+
+
+# --- methods as text: saola, saola:alpha=0.05, my_lab.top_k:TopK:size=5 ------------------------
+
+
+def split_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Split ``method:name=value:name=value``; the method is a name or ``package.module:Class``.
+
+    >>> split_method("saola:bound=max"), split_method("my_lab.top_k:TopK:size=5")
+    (('saola', {'bound': 'max'}), ('my_lab.top_k:TopK', {'size': 5}))
+    """
+    first, *rest = text.split(":")
+    if rest and "=" not in rest[0] and first not in METHODS:
+        first, rest = f"{first}:{rest[0]}", rest[1:]
+    return first, parameters(rest, f"{text!r}:")
+
+
+def parameters(pairs: Sequence[str], where: str = "--param") -> dict[str, Any]:
+    """Return ``["bound=max", "gamma=0.1"]`` as keyword arguments: Python literals, or texts.
+
+    >>> parameters(["bound=max", "gamma=0.1"])
+    {'bound': 'max', 'gamma': 0.1}
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ParameterError(
+                f"{where} {pair!r} is not of the form name=value, as in alpha=0.05"
+            )
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            found[name] = value
+    return found

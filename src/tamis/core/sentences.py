@@ -30,13 +30,13 @@ def _digits(number: float, digits: int) -> str:
     return f"{number:.0f}" if 10**digits <= abs(number) < 1e9 else f"{number:.{digits}g}"
 
 
-def join(names: Sequence[str]) -> str:
+def join(names: Sequence[str], word: str = "and") -> str:
     """List names as in a sentence.
 
-    >>> join(["a", "b", "c"])
-    'a, b and c'
+    >>> join(["a", "b", "c"]), join(["a", "b"], "or")
+    ('a, b and c', 'a or b')
     """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -33,6 +33,10 @@ class Target:
     codes: npt.NDArray[np.uint16] | None
     classes: npt.NDArray[Any] | None
     values: npt.NDArray[np.float64]
+    #: True for a classification target.
+    is_classes: bool
+    #: Number of classes; 0 for regression.
+    n_classes: int
 
     @classmethod
     def of(cls, y: Any) -> Target:
@@ -49,9 +53,9 @@ class Target:
         # NumPy turns a missing value in a list of texts into the text "nan": check before it does.
         is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
         refuse_missing(np.asarray(y, dtype=object) if is_text else array)
-        if _is_continuous(array):
-            values = array.astype(np.float64)
-            return cls(len(array), None, None, values)
+        # Floats with a fractional part are numbers; whole numbers and texts are classes.
+        if array.dtype.kind == "f" and np.any(array != np.floor(array)):
+            return cls(len(array), None, None, array.astype(np.float64), False, 0)
         try:
             classes, codes = np.unique(array, return_inverse=True)
         except TypeError as error:
@@ -65,20 +69,9 @@ class Target:
                 "number to predict, give it as floats, or group it into classes"
             )
         numeric = classes.dtype.kind in "biuf"
-        values = (classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1))[
-            codes
-        ]
-        return cls(len(array), codes.astype(np.uint16), classes, values)
-
-    @property
-    def is_classes(self) -> bool:
-        """True for a classification target."""
-        return self.codes is not None
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes; 0 for regression."""
-        return 0 if self.classes is None else len(self.classes)
+        numbers = classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1)
+        short = codes.astype(np.uint16)
+        return cls(len(array), short, classes, numbers[codes], True, len(classes))
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -139,8 +132,3 @@ def _is_missing(value: Any) -> bool:
     """Return True for None and for what does not equal itself: NaN, NaT and NA."""
     same = value is not None and value == value
     return not (isinstance(same, bool | np.bool_) and same)
-
-
-def _is_continuous(array: npt.NDArray[Any]) -> bool:
-    """Return True for floats with a fractional part; whole numbers and texts are classes."""
-    return array.dtype.kind == "f" and bool(np.any(array != np.floor(array)))

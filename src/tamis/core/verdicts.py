@@ -76,3 +76,6 @@ EVENT = np.dtype(
         ("because_end", np.int64),
     ]
 )
+
+#: A further number of a recorded decision, and which one.
+EVIDENCE = np.dtype([("event", np.int64), ("number", np.float64)])

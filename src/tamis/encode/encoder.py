@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.errors import InputError
-from tamis.core.kinds import most_levels
 from tamis.core.params import OneOf, Parameters, Range
 from tamis.core.target import Target
 from tamis.encode.missing import Missing, with_entries

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import GAP, ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
-from tamis.core.kinds import GAP
-from tamis.core.params import Nothing, Number, OneOf, check
+from tamis.core.params import Number, OneOf, check
 
 _POLICIES = OneOf(("error", "category", "delete"))
 
@@ -45,7 +44,7 @@ class Missing:
         check("missing", "policy", self.policy, _POLICIES)
         if isinstance(self.values, float) and math.isnan(self.values):
             object.__setattr__(self, "values", None)  # NaN is missing anyway, and equals nothing
-        check("missing", "values", self.values, (Number(), Nothing()))
+        check("missing", "values", self.values, (Number(), None))
 
     @classmethod
     def of(cls, missing: Missing | str) -> Missing:

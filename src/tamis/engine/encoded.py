@@ -8,15 +8,14 @@ was done is in the record of the run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import GAP, MANY_LEVELS, ColumnBlock
 from tamis.core.errors import ParameterError
-from tamis.core.kinds import GAP, MANY_LEVELS
 from tamis.core.target import Target
 from tamis.encode import BY_NAME, Encoder, Missing, resolve
 from tamis.encode.encoder import Cuts, NameOf
@@ -103,7 +102,9 @@ class Encoding:
         """Return columns as a selector is to see them."""
         cuts = self.encoder.find(block, target, name_of)
         hashes = None if block.names is None else hashes_of(block)
-        return EncodedBlock(**vars(self.encoder.apply(block, cuts)), cuts=cuts, hashes=hashes)
+        encoded = self.encoder.apply(block, cuts)
+        parts = {f.name: getattr(encoded, f.name) for f in fields(ColumnBlock) if f.init}
+        return EncodedBlock(**parts, cuts=cuts, hashes=hashes)
 
     def record(
         self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None

@@ -16,7 +16,7 @@ from tamis.core.errors import InputError, ParameterError, SourceError, warn
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import join
 from tamis.engine.log_tables import numbered_names
-from tamis.engine.seen_columns import SeenColumns
+from tamis.engine.seen_columns import SeenColumns, name_hashes
 from tamis.methods import ColumnSelector
 from tamis.sources.base import ColumnSource, ColumnWrapper
 
@@ -55,7 +55,8 @@ class GroupTable:
         With `exact`, a name that is none of theirs is refused too.
         """
         known = SeenColumns()
-        known.add(0, self.names, np.zeros(len(self.names), np.uint64))
+        every = np.arange(len(self.names))
+        known.add(every, name_hashes(self.names), np.zeros(len(every), np.uint64))
         found, _ = known.find(names)
         without = np.flatnonzero(found < 0)
         if len(without):
@@ -63,7 +64,7 @@ class GroupTable:
                 f"{self.where} gives no group to {_listed(names, without)} of {data}; add a line "
                 "for each"
             )
-        unknown = np.setdiff1d(np.arange(len(self.names)), found)
+        unknown = np.setdiff1d(every, found)
         if exact and len(unknown):
             raise InputError(
                 f"{self.where} names {_listed(self.names, unknown)}, which {data} does not have as "

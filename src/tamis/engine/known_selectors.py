@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.core.method_names import split_method
+from tamis.core.params import split_method
 from tamis.encode import resolve as resolve_encoder
 from tamis.measures.auto import BY_NAME, from_name, named
 from tamis.measures.measure import Measure

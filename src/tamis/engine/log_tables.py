@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.decisions import DecisionLog, Reason, Verdict
-from tamis.core.log_arrays import Mark, arrays_since
+from tamis.core.decisions import DecisionLog, Mark, Reason, Verdict
 from tamis.core.names import NameBook, Names
 
 #: Features called by number get a name in the log up to this many; beyond, the name is the number
@@ -30,6 +29,8 @@ def write_log(
 ) -> None:
     """Write one row a feature: what became of it. From feature `first` on, `also` some before."""
     named = not log.names.numbered or len(log) <= NAMED_UP_TO
+    verdicts = pa.array([v.name.lower() for v in Verdict])
+    reasons = pa.array(list(log.reasons))
     schema = pa.schema(
         [
             ("feature", pa.int64()),
@@ -46,70 +47,65 @@ def write_log(
     # Feature numbers rise by one, so their differences pack to nothing; the rest repeats itself.
     packed = dict.fromkeys(("feature", "at"), "DELTA_BINARY_PACKED")
     repeats = ["verdict", "reason", "relevance", "level"]
+    older = np.asarray(also, dtype=np.int64)
+    chunks = np.unique(older // CHUNK * CHUNK).tolist()
     with pq.ParquetWriter(
         file, schema, compression="zstd", use_dictionary=repeats, column_encoding=packed
     ) as writer:
-        older = np.asarray(also, dtype=np.int64)
-        for lo in np.unique(older // CHUNK * CHUNK).tolist():
-            inside = older[(older >= lo) & (older < lo + CHUNK)] - lo
-            writer.write_table(_table(log, lo, lo + CHUNK, schema).take(inside))
-        for lo in range(first, max(len(log), first + 1), CHUNK):
-            writer.write_table(_table(log, lo, lo + CHUNK, schema))
-
-
-def _table(log: DecisionLog, lo: int, hi: int, schema: Any) -> Any:
-    """Return features lo to hi - 1 as a table, with names for verdicts and reasons."""
-    table = log.columns(lo, hi)
-    verdicts = pa.array([v.name.lower() for v in Verdict])
-    reasons = pa.array(list(log.reasons))
-    verdict = pa.array(table["verdict"].astype(np.int8))
-    columns: dict[str, Any] = {
-        **table,
-        "verdict": pa.DictionaryArray.from_arrays(verdict, verdicts),
-        "reason": pa.DictionaryArray.from_arrays(pa.array(table["reason"]), reasons),
-        "because": pa.array(table["because"], mask=table["because"] < 0),
-        "value": pa.array(table["value"], mask=np.isnan(table["value"])),
-        "level": pa.array(table["level"], mask=np.isnan(table["level"])),
-    }
-    if "name" in schema.names:
-        columns["name"] = _names(log.names, lo, lo + len(table["feature"]))
-    return pa.table({key: columns[key] for key in schema.names}, schema=schema)
+        for lo in [*chunks, *range(first, max(len(log), first + 1), CHUNK)]:
+            columns: dict[str, Any] = log.columns(lo, lo + CHUNK)
+            if named:
+                columns["name"] = _names(log.names, lo, lo + len(columns["feature"]))
+            verdict = pa.array(columns["verdict"].astype(np.int8))
+            columns["verdict"] = pa.DictionaryArray.from_arrays(verdict, verdicts)
+            reason = pa.array(columns["reason"])
+            columns["reason"] = pa.DictionaryArray.from_arrays(reason, reasons)
+            columns["because"] = pa.array(columns["because"], mask=columns["because"] < 0)
+            for key in ("value", "level"):
+                columns[key] = pa.array(columns[key], mask=np.isnan(columns[key]))
+            table = pa.table({key: columns[key] for key in schema.names}, schema=schema)
+            if lo < first:
+                table = table.take(older[(older >= lo) & (older < lo + CHUNK)] - lo)
+            writer.write_table(table)
 
 
 def _names(names: NameBook, lo: int, hi: int) -> Any:
-    """The names of features lo to hi - 1, without a step in Python for each."""
-    found, at = [], lo
-    for start, piece in names.pieces_between(lo, hi):
-        found += [_numbered(names, at, start), arrow_names(piece)]
-        at = start + len(piece)
-    return pa.chunked_array([*found, _numbered(names, at, hi)], pa.large_string())
+    """Return the names of features lo to hi - 1, without a step in Python for each if many."""
+    known = names.between(lo, hi)
+    if len(known["name_sizes"]):
+        offsets = np.concatenate([[0], np.cumsum(known["name_lengths"])]).astype(np.int64)
+        texts = arrow_names(Names(known["name_bytes"].tobytes(), offsets))
+    prefix = names.prefix.encode("utf-8", "backslashreplace").decode("utf-8")
+    runs = zip(known["name_starts"].tolist(), known["name_sizes"].tolist(), strict=True)
+    found, at, done = [], lo, 0
+    for start, size in [*runs, (hi, 0)]:
+        if start - at <= FEW:
+            numbered = [f"{prefix}{i + names.base}" for i in range(at, start)]
+            found.append(pa.array(numbered, pa.large_string()))
+        else:
+            import pyarrow.compute as pc
 
-
-def _numbered(names: NameBook, lo: int, hi: int) -> Any:
-    if hi - lo <= FEW:
-        prefix, base = _plain(names.prefix), names.base
-        return pa.array([f"{prefix}{i + base}" for i in range(lo, hi)], pa.large_string())
-    import pyarrow.compute as pc
-
-    numbers = pc.cast(pa.array(np.arange(lo, hi) + names.base), pa.large_string())
-    return pc.binary_join_element_wise(
-        pa.scalar(_plain(names.prefix), pa.large_string()),
-        numbers,
-        pa.scalar("", pa.large_string()),
-    )
+            numbers = pc.cast(pa.array(np.arange(at, start) + names.base), pa.large_string())
+            around = [pa.scalar(text, pa.large_string()) for text in (prefix, "")]
+            found.append(pc.binary_join_element_wise(around[0], numbers, around[1]))
+        if size:
+            found.append(texts[done : done + size])
+        at, done = start + size, done + size
+    return pa.chunked_array(found, pa.large_string())
 
 
 def numbered_names(names: NameBook, lo: int, hi: int) -> Names:
     """Return the names of features lo to hi - 1 that came without one."""
-    return _packed(pa.chunked_array([_numbered(names, lo, hi)]))
+    return _packed(_names(NameBook(names.prefix, names.base), lo, hi))
 
 
 def arrow_names(names: Names) -> Any:
-    """Packed names as Arrow has them: the same two arrays, if every reader takes their letters."""
+    """Return packed names as Arrow has them: the same bytes, if all readers take their letters."""
     try:
         names.blob.decode("utf-8")
     except UnicodeDecodeError:
-        return pa.array([_plain(name) for name in names], pa.large_string())
+        plain = [name.encode("utf-8", "backslashreplace").decode("utf-8") for name in names]
+        return pa.array(plain, pa.large_string())
     buffers = [None, pa.py_buffer(np.ascontiguousarray(names.offsets)), pa.py_buffer(names.blob)]
     return pa.Array.from_buffers(pa.large_string(), len(names), buffers)
 
@@ -125,14 +121,9 @@ def _packed(column: Any) -> Names:
     return Names(blob, offsets - offsets[0])
 
 
-def _plain(name: str) -> str:
-    """A name in characters that every reader of Parquet takes."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def write_events(log: DecisionLog, file: IO[bytes]) -> None:
     """Write one row a decision, in order."""
-    state = arrays_since(log, Mark())
+    state = log.since(Mark())
     ends = state["event_because_end"]
     offsets = np.concatenate([[0], ends]).astype(np.int64)
     columns = {
@@ -212,7 +203,11 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
     # Where there is an event it has the exact number.
     state["value"] = _numbers(table["value"]).astype(np.float32)
     state["value"][state["event_feature"]] = np.nan
-    _take_bulk_numbers(state, events)
+    if "bulk_relevance" in events.column_names:  # not in an older run
+        # Put back what the log held of features before the rule met them; the table shows the end.
+        for key in ("relevance", "level", "value"):
+            state[key] = state[key].astype(np.float32)
+            state[key][state["event_feature"]] = _numbers(events[f"bulk_{key}"])
     return DecisionLog.from_state(state, reasons, names, record["words"])
 
 
@@ -237,14 +232,3 @@ def _is_there(array: Any) -> npt.NDArray[np.bool_]:
         return np.ones(len(array), dtype=np.bool_)
     every = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
     return every[array.offset : array.offset + len(array)].astype(np.bool_)
-
-
-def _take_bulk_numbers(state: dict[str, Any], events: Any) -> None:
-    """Put back what the log held of features before the rule met them; the table shows the end."""
-    features = state["event_feature"]
-    if "bulk_relevance" not in events.column_names:  # an older run
-        return
-    for key in ("relevance", "level", "value"):
-        numbers = state[key].astype(np.float32)
-        numbers[features] = _numbers(events[f"bulk_{key}"])
-        state[key] = numbers

@@ -170,7 +170,7 @@ def advance(
 
     if whole:
         if total is not None:
-            selector.log_.reserve(total)
+            selector.log_.expected = total
         selector.on_settled = tell
     try:
         with contextlib.closing(scored):

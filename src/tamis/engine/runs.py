@@ -25,8 +25,8 @@ import pyarrow as pa
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
-from tamis.core.masking import without_secrets
-from tamis.core.sentences import counted
+from tamis.core.masking import masked
+from tamis.core.sentences import counted, join
 from tamis.engine.log_tables import describe_log, read_log, write_events, write_log
 
 FORMAT_VERSION = 1
@@ -130,9 +130,8 @@ def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
     """
     parts = []
     if facts["cuts"]:
-        numbers = [f"{cut:.6g}" for cut in facts["cuts"]]
-        listed = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
-        parts.append(f"its values were cut at {listed}")
+        cuts = join([f"{cut:.6g}" for cut in facts["cuts"]])
+        parts.append(f"its values were cut at {cuts}")
     if facts["gaps"]:
         owner = "its" if facts["gaps"] == 1 else "their"
         became = {
@@ -159,29 +158,25 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
                 write_log(run.log, file)
             with (work / "events.parquet").open("wb") as file:
                 write_events(run.log, file)
-            (work / "selected.csv").write_bytes(selected_csv(run))
-            (work / "run.json").write_bytes(run_json(run))
+            for name, text in readable_files(run).items():
+                (work / name).write_bytes(text)
     return Path(folder)
 
 
-def run_json(run: Run, **more: Any) -> bytes:
-    """Return parameters, data, versions and cost of a run as JSON."""
+def readable_files(run: Run, **more: Any) -> dict[str, bytes]:
+    """Return selected.csv and run.json of a run, in the order in which they are written."""
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, SELECTED)
+    writer.writeheader()
+    writer.writerows(run.kept_rows())
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: getattr(run, key) for key in RUN_FIELDS}
     record["verdicts"] = run.log.counts()
     record |= describe_log(run.log) | more
-    text = json.dumps(without_secrets(record), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(masked(record), indent=1, ensure_ascii=False) + "\n"
     # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
-    return text.encode("utf-8", "backslashreplace")
-
-
-def selected_csv(run: Run) -> bytes:
-    """Return feature, name, relevance and arrival of each kept feature as CSV."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, SELECTED)
-    writer.writeheader()
-    writer.writerows(run.kept_rows())
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    files = {"selected.csv": table.getvalue(), "run.json": text}
+    return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:

@@ -12,7 +12,7 @@ from typing import Any
 from tamis._version import __version__
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.params import Nothing, Number, check
+from tamis.core.params import Number, check
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
@@ -104,8 +104,8 @@ def select(
     >>> run.kept_names
     ['x7']
     """
-    check("select", "width", width, (Number(1, integer=True), Nothing()))
-    check("select", "n_jobs", n_jobs, (Number(1, integer=True), Nothing()))
+    check("select", "width", width, (Number(1, integer=True), None))
+    check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
     source = open_source(data)
     target = _target(source, y)

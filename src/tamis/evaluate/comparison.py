@@ -19,7 +19,7 @@ import numpy as np
 from tamis.core.errors import ParameterError
 from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
-from tamis.core.params import Nothing, Number, OneOf, check
+from tamis.core.params import Number, OneOf, check
 from tamis.engine.selecting import versions
 from tamis.evaluate.cells import Caps, Cell, CellCache, judge_key, missing
 from tamis.evaluate.classifiers import check_classifiers
@@ -206,9 +206,9 @@ def _check(params: dict[str, Any], n_jobs: int | None) -> None:
     check("compare", "random_state", params["random_state"], Number(0, integer=True))
     check("compare", "split", params["split"], OneOf(("official", "never")))
     check("compare", "paired", params["paired"], OneOf(PAIRED_TESTS))
-    check("compare", "n_jobs", n_jobs, (Number(1, integer=True), Nothing()))
+    check("compare", "n_jobs", n_jobs, (Number(1, integer=True), None))
     for cap in ("cell_seconds", "cell_megabytes"):
-        check("compare", cap, params[cap], (Number(0, open_low=True), Nothing()))
+        check("compare", cap, params[cap], (Number(0, open_low=True), None))
     labels = [method["label"] for method in params["methods"]]
     if params["control"] not in labels:
         raise ParameterError(

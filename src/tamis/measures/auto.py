@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from tamis._registry import MEASURES, Lazy
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.errors import ParameterError
-from tamis.core.kinds import most_levels
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.fisher_z import FisherZ

@@ -23,7 +23,7 @@ from scipy.special import chdtri
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import ParameterError
-from tamis.core.params import Nothing, Number, check
+from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.information import pair_information, relevance
 from tamis.kernels.one_to_many import information_with_one
@@ -49,7 +49,7 @@ class InformationMeasure(Measure):
     def __post_init__(self) -> None:
         owner = type(self).__name__
         check(owner, "threshold", self.threshold, Number(0))
-        check(owner, "alpha", self.alpha, (Number(0, 1, open_low=True, open_high=True), Nothing()))
+        check(owner, "alpha", self.alpha, (Number(0, 1, open_low=True, open_high=True), None))
         if self.alpha is not None and self.threshold != 0.0:
             raise ParameterError(f"{owner}: give threshold or alpha, not both")
 

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.kinds import GAP
 from tamis.core.target import Target
 from tamis.kernels import gaps as kernel
 from tamis.kernels.gaps import code_gapped, pairs_gapped, relevance_gapped

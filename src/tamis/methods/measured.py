@@ -16,12 +16,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import warn
-from tamis.core.kinds import most_levels
 from tamis.core.names import Names
-from tamis.core.params import Nothing, Number, param
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
@@ -205,7 +204,7 @@ class MeasuringRule(Rule):
 
     measure: Measure | str = "auto"
     _: KW_ONLY
-    alpha: float | None = param(None, Number(0, 1, open_low=True, open_high=True), Nothing())
+    alpha: float | None = param(None, Number(0, 1, open_low=True, open_high=True), None)
 
     def check_params(self) -> None:
         """Raise one sentence for a parameter outside its range, or a measure that is not known."""
@@ -492,10 +491,10 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         """Log a decision, evict and keep."""
-        self.log_.append(decision)
+        keeps = self.log_.append(decision)
         if decision.evicts:
             self._kept.drop([e.feature for e in decision.evicts])
-        if self.log_.keeps(decision):
+        if keeps:
             self._kept.add(arrival)
         if self.on_settled is not None:
             self.on_settled(arrival.feature + 1)

@@ -141,7 +141,7 @@ class HeldColumns(Wrapper, ColumnSource):
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1."""
-        return ColumnBlock(lo, self.n_rows, self._columns.part(lo, hi).without_zeros())
+        return ColumnBlock(lo, self.n_rows, self._columns.part(lo, hi)).without_zeros()
 
 
 @contextmanager

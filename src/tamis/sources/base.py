@@ -21,7 +21,7 @@ from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.core.params import Nothing, Number, check
+from tamis.core.params import Number, check
 from tamis.core.target import MOST_CLASSES
 
 #: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
@@ -254,7 +254,7 @@ class ColumnSource(Source):
 
         By default all columns, in blocks that fit well in memory.
         """
-        check("columns", "width", width, (Number(1, integer=True), Nothing()))
+        check("columns", "width", width, (Number(1, integer=True), None))
         return self.blocks(ColumnRange(width, start, stop, progress))
 
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
@@ -315,7 +315,7 @@ class RowSource(Source):
         blocks: begin after the one and end with the other. With `bad`, lines that cannot be read
         are counted there and skipped.
         """
-        check("batches", "size", size, (Number(1, integer=True), Nothing()))
+        check("batches", "size", size, (Number(1, integer=True), None))
         return self.read_batches(RowRange(size, after, stop, bad, progress))
 
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:

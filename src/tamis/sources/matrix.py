@@ -117,8 +117,9 @@ class MatrixSource(ColumnSource, RowSource):
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1."""
-        names, values = self.names(), self._columns.part(lo, hi).widened().without_zeros()
-        return ColumnBlock(lo, self.n_rows, values, None if names is None else names.part(lo, hi))
+        names, values = self.names(), self._columns.part(lo, hi).widened()
+        some = None if names is None else names.part(lo, hi)
+        return ColumnBlock(lo, self.n_rows, values, some).without_zeros()
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from tamis.core.errors import SourceError
 from tamis.core.files import atomic_file, reason
-from tamis.core.masking import without_secrets
+from tamis.core.masking import masked
 from tamis.core.sentences import counted
 from tamis.engine.learning.model import classes_from_json, classes_to_json
 from tamis.engine.learning.training import Position, Training
@@ -52,7 +52,7 @@ def write_checkpoint(
     learner = training.learner
     record = {
         "format_version": FORMAT_VERSION,
-        "asked": without_secrets(params),
+        "asked": masked(params),
         "position": asdict(training.position),
         "classes": classes_to_json(learner.classes_),
         "base": training.base,
@@ -195,7 +195,7 @@ def _restore(training: Training, record: dict[str, Any], arrays: dict[str, Any])
 
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise one sentence if a checkpoint belongs to another run."""
-    now = json.loads(json.dumps(without_secrets(now)))
+    now = json.loads(json.dumps(masked(now)))
     if "seed" in then:  # what `random_state` was called in earlier versions
         then["random_state"] = then.pop("seed")
     for key in [*now, *then]:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError, SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
-from tamis.core.masking import without_secrets
+from tamis.core.masking import masked
 from tamis.engine.selecting import versions
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.scorer import Columns, LinearScorer
@@ -244,7 +244,7 @@ def plain(value: Any) -> Any:
 
 def _json(content: Any) -> bytes:
     # Text that is not UTF-8 (a file name in another encoding) becomes an escape of JSON.
-    text = json.dumps(without_secrets(content), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(masked(content), indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.errors import InputError, ParameterError
-from tamis.core.params import Nothing, Number, check
+from tamis.core.params import Number, check
 from tamis.engine.learning.training import Schedule, Training
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows, open_source
@@ -113,7 +113,7 @@ def tune(
     >>> print(tuned)
     eta=0.1, best of 3 settings: 18.28 % errors on the last 372 of 500 rows, each predicted before it was learned
     """  # noqa: E501  (the last line is what is printed)
-    check("tune", "rows", rows, (Number(2, integer=True), Nothing()))
+    check("tune", "rows", rows, (Number(2, integer=True), None))
     plain = learner.new_learner()
     settings = _settings(plain, grid)
     models = [plain.new_learner().set_params(**one) for one in settings]

@@ -129,12 +129,12 @@ class Feeding:
             self.fed.replaced = [state.log.names[f] for f in replaced]
             state.withdraw(replaced, REPLACED)
             state.commit(self._line(self.done, done=False))
-        n_events = state.log.n_events
+        before = state.log.mark
         self._take(take)
         state.commit(self._line(len(take), done=True))
         names, kept = state.log.names, set(state.selector.kept_.tolist())
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
-        left = state.log.event_features[n_events:].tolist()
+        left = state.log.since(before)["event_feature"].tolist()
         self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
         return self.fed
 
@@ -239,7 +239,9 @@ class Feeding:
                 f"{self.name}: the column {names[changed[0]]!r} was fed before with other values; "
                 "rename it, or use --replace (replace=True) to put it in place of the old one"
             )
-        if len(state.seen) < len(book):  # some came without a name, and are called by a number
+        if (
+            len(state.seen.features.view) < book.count
+        ):  # some came without a name, and are called by a number
             pattern = f"^{re.escape(book.prefix)}[0-9]{{1,19}}$"
             for i in pc.indices_nonzero(pc.match_substring_regex(arrow_names(names), pattern)):
                 name = names[i.as_py()]

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tamis._registry import BATCH_METHODS, STREAM_METHODS
-from tamis.core.decisions import DecisionLog
+from tamis.core.decisions import DecisionLog, Mark
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.files import recover_missing
-from tamis.core.log_arrays import Mark, append_names, extend
 from tamis.core.names import NameBook
 from tamis.core.sentences import counted
 from tamis.engine.log_tables import reasons_from
@@ -172,14 +171,14 @@ def read_log(opened: sqlite3.Connection, *, history: bool = True) -> StoredLog:
     log = DecisionLog(reasons_from(head), names, head["words"])
     stored = StoredLog(head, log, [], [], [])
     for number, piece, size in read(opened, "log"):
-        begin, width = Mark.of(log), len(piece["log"]["reason"])
+        begin, width = log.mark, len(piece["log"]["reason"])
         if len(piece["log"].get("value", piece["log"]["reason"])) != width:
             raise SourceError("the numbers of the log do not fit together")
-        extend(log, piece["log"])
-        append_names(log, piece["names"], width)
+        log.extend(piece["log"])
+        log.names.extend(piece["names"], width)
         stored.pieces.append(Piece(number, size, begin, list(piece["forgotten"])))
         stored.seen.append(piece["seen"])
-    if (len(log), log.n_events) != (head["features"], head["events"]):
+    if (log.mark.features, log.mark.events) != (head["features"], head["events"]):
         raise SourceError("a piece of the log is missing")
     for number, line, _ in read(opened, "history") if history else ():
         stored.history.append(line)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Mark, Reason, Verdict
 from tamis.core.errors import InputError, ParameterError, SourceError, warn
 from tamis.core.files import atomic_file
-from tamis.core.log_arrays import Mark, arrays_since, names_between
-from tamis.core.masking import without_secrets
+from tamis.core.masking import masked
 from tamis.core.target import Target
 from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of
 from tamis.engine.known_selectors import as_selector, saved_form, selector_from
@@ -38,8 +38,8 @@ from tamis.engine.persistent.saved_selection import (
     read_log,
 )
 from tamis.engine.persistent.state_file import Record, put, read, reading, writing
-from tamis.engine.runs import RUN_FIELDS, Run, run_json, selected_csv
-from tamis.engine.seen_columns import SeenColumns
+from tamis.engine.runs import RUN_FIELDS, Run, readable_files
+from tamis.engine.seen_columns import SeenColumns, name_hashes
 from tamis.measures.auto import known_by_name
 from tamis.measures.measure import Measure
 from tamis.methods.selector import FeatureStreamSelector
@@ -131,7 +131,8 @@ class SelectionState(SavedSelection):
         """Remember what is needed of columns that the selector was updated with."""
         kept, block = self.selector.kept_, scored.block
         if scored.hashes is not None and scored.names is not None:
-            self.seen.add(scored.first, scored.names, scored.hashes)
+            features = np.arange(scored.first, scored.first + len(scored.names))
+            self.seen.add(features, name_hashes(scored.names), scored.hashes)
         if scored.cuts is not None and self.encoded is not None:
             self.encoded.add(scored.first, scored.cuts, kept)
         if block is None:
@@ -140,8 +141,9 @@ class SelectionState(SavedSelection):
         for feature in kept[lo:hi].tolist():
             j = feature - block.first
             if isinstance(block.values, Compressed):
-                one = block.values.part(j, j + 1).without_zeros()
-                rows, values = one.indices, one.data
+                one = block.values.part(j, j + 1)
+                filled = one.data != 0
+                rows, values = one.indices[filled], one.data[filled]
             else:
                 rows = np.flatnonzero(block.values[:, j])
                 values = block.values[rows, j]
@@ -176,7 +178,8 @@ class SelectionState(SavedSelection):
         log.declare(WITHDRAWALS)
         for feature in features:
             reason = why if feature in kept else f"{why}, not kept"
-            log.append_withdrawal(Decision(feature, reason, log.relevance_of(feature)))
+            decision = Decision(feature, reason, log.relevance_of(feature))
+            log.append(decision, at=len(log) - 1)
         stays = [f for f in kept if f not in features]
         if len(stays) < len(kept):
             self.selector = selector.without(features, self.kept_block(stays))
@@ -199,7 +202,7 @@ class SelectionState(SavedSelection):
             "target_name": self.target_name,
             "encoding": None if self.encoded is None else self.encoded.encoding.settings(),
             "names": {"prefix": names.prefix, "base": names.base},
-            "run": without_secrets({key: getattr(run, key) for key in RUN_FIELDS}),
+            "run": masked({key: getattr(run, key) for key in RUN_FIELDS}),
         }
         self.commit(line or {
             "action": "select", "source": source.get("name", source["format"]), "done": True,
@@ -210,9 +213,10 @@ class SelectionState(SavedSelection):
     def commit(self, line: Record) -> None:
         """Make what happened since the last commit durable."""
         log, selector, number = self.log, self.selector, self.head["commit"] + 1
-        size = {"commit": number, "features": len(log), "events": log.n_events}
+        mark = log.mark
+        size = {"commit": number, "features": mark.features, "events": mark.events}
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = without_secrets(line) | size | {"time": now}
+        line = masked(line) | size | {"time": now}
         facts = dict(self.head["run"])
         kept = set(selector.kept_.tolist()) if len(log) else set()
         facts["work"] = {key: int(count) for key, count in selector.work_.items()}
@@ -238,7 +242,7 @@ class SelectionState(SavedSelection):
             put(opened, "head", 0, head)
         self.head, self.pieces, self.stored, self.forgotten = head, pieces, kept, []
         self.history.append(line)
-        self.mark = Mark.of(log)
+        self.mark = mark
 
     def _put_log(self, opened: Any) -> list[Piece]:
         """Append what is new to the stored log, together with pieces that are not much larger.
@@ -246,30 +250,26 @@ class SelectionState(SavedSelection):
         So there are never many pieces, and a feature is written again only a few times.
         """
         log, pieces, begin, forgotten = self.log, list(self.pieces), self.mark, self.forgotten
-        if Mark.of(log) == begin and not forgotten:
+        end = log.mark
+        if end == begin and not forgotten:
             return pieces
-        size = 64 * (len(log) - begin.features + log.n_events - begin.events)
+        size = 64 * (end.features - begin.features + end.events - begin.events)
         while pieces and pieces[-1].size < 2 * size + 4096 and (
-            len(log) - pieces[-1].begin.features <= LONGEST
+            end.features - pieces[-1].begin.features <= LONGEST
         ):  # fmt: skip
             last = pieces.pop()
             size, begin, forgotten = size + last.size, last.begin, last.forgotten + forgotten
             put(opened, "log", last.number, None)
-        arrays = arrays_since(log, begin)
-        bulk = [key for key in ("reason", "relevance", "level", "value") if key in arrays]
-        first = begin.features
-        for lo in range(first, max(len(log), first + 1), LONGEST):
-            hi = min(lo + LONGEST, len(log))
+        longest = range(begin.features + LONGEST, end.features, LONGEST)
+        marks = [begin, *(replace(begin, features=feature) for feature in longest), end]
+        for lo, hi in pairwise(marks):
             # The first piece has what is forgotten, and the last one the events.
-            part = {key: array[:0] if hi < len(log) else array for key, array in arrays.items()}
-            part |= {key: arrays[key][lo - first : hi - first] for key in bulk}
             number = pieces[-1].number + 1 if pieces else 0
             written = put(opened, "log", number, {
-                "log": part, "names": names_between(log, lo, hi), "seen": self.seen.arrays(lo, hi),
-                "forgotten": forgotten,
+                "log": log.since(lo, hi), "names": log.names.between(lo.features, hi.features),
+                "seen": self.seen.arrays(lo.features, hi.features), "forgotten": forgotten,
             })  # fmt: skip
-            mark = Mark(lo, begin.events, begin.because, begin.evidence)
-            pieces.append(Piece(number, written, mark, forgotten))
+            pieces.append(Piece(number, written, lo, forgotten))
             forgotten = []
         return pieces
 
@@ -277,7 +277,7 @@ class SelectionState(SavedSelection):
         """Write the files that people read; run.json comes last and says which commit they show."""
         run, log, folder = self.run(), self.log, self.folder
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
-            self.exported = len(log), log.n_events
+            self.exported = log.mark.features, log.mark.events
             with atomic_file(folder / "log.parquet", hint=COMMITTED) as file:
                 write_log(log, file)
             with atomic_file(folder / "events.parquet", hint=COMMITTED) as file:
@@ -285,14 +285,14 @@ class SelectionState(SavedSelection):
             (folder / RECENT).unlink(missing_ok=True)
         else:  # rows that are new or changed since
             first, events = self.exported
-            changed = {f for f in log.event_features[events:].tolist() if f < first}
+            recent = log.since(Mark(first, events))["event_feature"]
+            changed = {f for f in recent.tolist() if f < first}
             with atomic_file(folder / RECENT, hint=COMMITTED) as file:
                 write_log(log, file, first=first, also=sorted(changed))
         shows = {"log_shows": self.exported[0], "log_shows_events": self.exported[1]}
-        with atomic_file(folder / "selected.csv", hint=COMMITTED) as file:
-            file.write(selected_csv(run))
-        with atomic_file(folder / "run.json", hint=COMMITTED) as file:
-            file.write(run_json(run, commit=self.head["commit"], **shows))
+        for name, text in readable_files(run, commit=self.head["commit"], **shows).items():
+            with atomic_file(folder / name, hint=COMMITTED) as file:
+                file.write(text)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -326,11 +326,12 @@ class SelectionState(SavedSelection):
             state = cls(
                 selector=selector, target=target, labels=rows["labels"], keys=rows["keys"],
                 key=head["key"], target_name=head["target_name"], encoded=encoded, folder=folder,
-                head=head, history=stored.history, pieces=stored.pieces, mark=Mark.of(log),
+                head=head, history=stored.history, pieces=stored.pieces, mark=log.mark,
             )  # fmt: skip
             for piece, seen in zip(stored.pieces, stored.seen, strict=True):
-                state.seen.forget(piece.forgotten)
-                state.seen.add_arrays(seen)
+                if piece.forgotten:
+                    state.seen.forget(piece.forgotten)
+                state.seen.add(seen["features"], seen["names"], seen["values"])
             if head["features"] == 0:
                 selector.start(target, name_prefix=log.names.prefix, name_base=log.names.base)
                 if hasattr(selector, "measure_"):
@@ -368,7 +369,7 @@ def _checked(column: Record, n_rows: int) -> Column:
 
 def displaced(log: DecisionLog, features: Sequence[int]) -> list[int]:
     """Return the features that are not kept because of one of these, by their last decision."""
-    state = arrays_since(log, Mark(len(log)))  # the events, nothing else
+    state = log.since(Mark(len(log)))  # the events, nothing else
     ends, because = state["event_because_end"], state["because"]
     event_of = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     named = np.unique(event_of[np.isin(because, list(features))])

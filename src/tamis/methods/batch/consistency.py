@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
-from tamis.core.params import Nothing, Number
+from tamis.core.params import Number
 from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
 from tamis.kernels.threads import over_columns
@@ -74,7 +74,7 @@ class ConsistencyRule(CandidateRule):
     """
 
     name: ClassVar[str] = "consistency"
-    ranges: ClassVar = {"max_rate": (Number(0, 1), Nothing())}
+    ranges: ClassVar = {"max_rate": (Number(0, 1), None)}
 
     #: Not a parameter: what is not above its level is not looked at.
     measure = SymmetricUncertainty()

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.decisions import Reason
 from tamis.core.errors import warn
-from tamis.core.params import Nothing, Number, OneOf, param
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Found, Table, TableRule, weight_reasons
@@ -86,7 +86,7 @@ class L1SVMRule(TableRule):
     name: ClassVar[str] = "l1-svm"
 
     C: float = param(0.1, Number(0, open_low=True))
-    n_features: int | None = param(None, Number(1, integer=True), Nothing())
+    n_features: int | None = param(None, Number(1, integer=True), None)
     scale: str = param("std", OneOf(("std", "none")))
     max_iter: int = param(5000, Number(1, integer=True))
     random_state: int = param(0, Number(0, 2**31 - 1, integer=True))

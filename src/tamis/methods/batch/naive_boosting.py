@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Reason, Verdict
-from tamis.core.params import Nothing, Number, param
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.kernels.stumps import ROUNDING, best_stumps, sort_entries
 from tamis.kernels.threads import over_columns
@@ -76,7 +76,7 @@ class NaiveBoostingRule(TableRule):
 
     centred: ClassVar[bool] = False  # thresholds need no products, and equal must stay equal
     n_features: int = param(10, Number(1, integer=True))
-    max_rounds: int | None = param(None, Number(1, integer=True), Nothing())
+    max_rounds: int | None = param(None, Number(1, integer=True), None)
 
     def begin(self, target: Target) -> None:
         """Refuse numbers to predict."""

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError
-from tamis.core.params import Nothing, Number, OneOf, param
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.relief import (
     add_distances,
@@ -95,7 +95,7 @@ class ReliefFRule(ScoredRule):
 
     n_features: int = param(10, Number(1, integer=True))
     n_neighbors: int = param(10, Number(1, integer=True))
-    n_samples: int | None = param(None, Number(1, integer=True), Nothing())
+    n_samples: int | None = param(None, Number(1, integer=True), None)
     random_state: int = param(0, Number(0, integer=True))
     values: str = param("numeric", OneOf(("numeric", "discrete")))
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
-from tamis.core.params import Nothing, Number, OneOf, Parameters
+from tamis.core.params import Number, OneOf, Parameters
 from tamis.kernels import heap
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import Columns, LinearScorer, Weights
@@ -116,8 +116,8 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     ranges: ClassVar = {
         "multiclass": OneOf(("max", "uniform")),
         "passes": Number(1, integer=True),
-        "n_columns": (Number(1, integer=True), Nothing()),
-        "n_bits": (Number(1, 40, integer=True), Nothing()),
+        "n_columns": (Number(1, integer=True), None),
+        "n_bits": (Number(1, 40, integer=True), None),
     }
 
     #: Whether the model has precisions beside weights.

@@ -183,7 +183,7 @@ class GroupStream(MeasuredStream):
         super()._carry_out(decision, arrival)
         for gone in decision.evicts:
             del self._held[gone.feature]
-        if self.log_.keeps(decision):
+        if self.log_.reasons[decision.reason].verdict == Verdict.KEPT:
             # A copy: the column is a part of its block, which must not live as long as it does.
             self._held[arrival.feature] = replace(arrival, column=deepcopy(arrival.column))
 
@@ -212,10 +212,10 @@ class GroupStream(MeasuredStream):
         for arrival in mine:
             decision = self.rule.decide(arrival, earlier)
             decision = replace(decision, reason=BETWEEN_GROUPS[decision.reason])
-            self.log_.append(decision)
+            keeps = self.log_.append(decision)
             if decision.evicts:
                 self._drop_earlier([e.feature for e in decision.evicts])
-            if self.log_.keeps(decision):
+            if keeps:
                 staying.append(arrival)
         return staying
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import ParameterError
-from tamis.core.params import Nothing, Number, OneOf, param
+from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.interaction_gain import GainForm, InteractionPanel, Meeting, interaction_panel
 from tamis.measures.measure import Floats, Measure, Panel
@@ -118,7 +118,7 @@ class SFSFIRule(MeasuredRule):
     _: KW_ONLY
     gamma: float = param(0.01, Number(0, open_low=True))
     gain: str = param("sum", OneOf(("sum", "mean")))
-    correction: str | None = param(None, Nothing(), OneOf(("miller-madow", "significant")))
+    correction: str | None = param(None, None, OneOf(("miller-madow", "significant")))
     variant: str = param("paper", OneOf(("paper", "program")))
 
     # --- the rule --------------------------------------------------------------------------

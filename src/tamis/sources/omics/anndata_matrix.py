@@ -134,8 +134,8 @@ class AnnDataColumns(AnnDataSource, ColumnSource):
             if self._pointers is None:
                 self._pointers = self._matrix.bounds(root)
             vectors = self._matrix.vectors(root, self._pointers, lo, hi)
-        values = vectors.widened().without_zeros()
-        return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi))
+        block = ColumnBlock(lo, self.n_rows, vectors.widened(), self._names.part(lo, hi))
+        return block.without_zeros()
 
 
 class AnnDataRows(AnnDataSource, RowSource):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError
-from tamis.core.files import Partial, check_folder
+from tamis.core.files import check_folder, partial, publish
 from tamis.core.names import Names
 from tamis.sources.stores.store_folder import HEADER, META, StoreFolder, npy_header
 
@@ -163,14 +163,10 @@ class FolderWriter:
         self.path = os.path.realpath(path)
         self.force = force
         self.files: dict[str, GrowingFile] = {}
-        self._partial = Partial(Path(self.path), folder=True)
+        self._partial = partial(self.path, self.STORE.KIND, force=force)
 
     def __enter__(self) -> Self:
-        try:
-            self.folder = str(self._partial.__enter__().path)
-        except BaseException:  # Ctrl-C may come when the folder has just been made
-            self._partial.discard()
-            raise
+        self.folder = str(self._partial.__enter__())
         return self
 
     def __exit__(
@@ -229,4 +225,4 @@ class FolderWriter:
         }
         with open(os.path.join(self.folder, META), "w", encoding="utf-8") as file:
             json.dump(meta, file, indent=1)
-        self._partial.publish(force=self.force)
+        publish(Path(self.folder), self.path, force=self.force)
