@@ -165,15 +165,16 @@ class DecisionLog:
         """
         for d in (*decision.evicts, decision):
             code = self._codes[d.reason]
-            self._because.extend(d.because)
+            for other in d.because:
+                self._because.append(other)
             for key, number in d.evidence.items():
                 numbers = self._evidence.setdefault(key, Growable(EVIDENCE))
-                numbers.extend([(len(self._events.view), number)])
+                numbers.append((len(self._events.view), number))
             settled = decision.feature if at is None else at
             end = len(self._because.view)
-            self._events.extend([(settled, d.feature, code, d.relevance, d.value, d.level, end)])
+            self._events.append((settled, d.feature, code, d.relevance, d.value, d.level, end))
             self._reason.view[d.feature] = code
-        return bool(self._verdicts[code] == Verdict.KEPT)
+        return self.reasons[decision.reason].verdict == Verdict.KEPT
 
     # --- reading ---------------------------------------------------------------------------
 
