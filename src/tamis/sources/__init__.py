@@ -126,11 +126,21 @@ def open_rows(
     **options
         Passed on to the reader of the format.
     """
-    if isinstance(data, str | os.PathLike):
-        return [_rows_of_path(data, format, zero_based, options)]
-    if isinstance(data, Source):
-        from tamis.sources.axis import to_rows
+    from tamis.sources.axis import to_rows
+    from tamis.sources.text_files import is_pipe
 
+    if isinstance(data, str | os.PathLike):
+        pipe = is_pipe(data)
+        if format is None:
+            format = "svmlight" if pipe else format_of(as_path(data))
+        if format == "svmlight":
+            options = {"zero_based": zero_based, "learning": True} | options
+        elif pipe:
+            raise SourceError(f"{data}: only svmlight text can come through a pipe, not {format}")
+        elif zero_based != "auto":
+            options = {"zero_based": zero_based} | options
+        return [to_rows(open_source(data, format, **options))]
+    if isinstance(data, Source):
         return [to_rows(data).learning()]
     if isinstance(data, RowBlock):
         data = iter([data])
@@ -148,27 +158,6 @@ def open_rows(
     from tamis.sources.streams.iterators import RowStream
 
     return [RowStream(data)]
-
-
-def _rows_of_path(
-    path: str | os.PathLike[str],
-    format: str | None,
-    zero_based: bool | Literal["auto"],
-    options: dict[str, Any],
-) -> RowSource:
-    from tamis.sources.axis import to_rows
-    from tamis.sources.text_files import is_pipe
-
-    pipe = is_pipe(path)
-    if format is None:
-        format = "svmlight" if pipe else format_of(as_path(path))
-    if format == "svmlight":
-        options = {"zero_based": zero_based, "learning": True} | options
-    elif pipe:
-        raise SourceError(f"{path}: only svmlight text can come through a pipe, not {format}")
-    elif zero_based != "auto":
-        options = {"zero_based": zero_based} | options
-    return to_rows(open_source(path, format, **options))
 
 
 def format_of(path: str) -> str:

@@ -11,7 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -238,32 +238,39 @@ class _Rows(Wrapper, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows."""
-        if self._source.layout != "sparse":
-            return self._row_ranges(self._dense_rows, size, progress)
-        progress("transposing columns to rows in memory", 0, self.n_columns)
-        matrix = self._matrix
-        progress("transposing columns to rows in memory", self.n_columns, self.n_columns)
-        return self._row_ranges(matrix.part, size, progress)
-
-    def _dense_rows(self, lo: int, hi: int) -> npt.NDArray[np.float64]:
-        return np.ascontiguousarray(self._columns[:, lo:hi].T, dtype=np.float64)
+        sparse, doing = self._source.layout == "sparse", "transposing columns to rows in memory"
+        if sparse:
+            progress(doing, 0, self.n_columns)
+        read = self._part
+        if sparse:
+            progress(doing, self.n_columns, self.n_columns)
+        return self._row_ranges(read, size, progress)
 
     @cached_property
-    def _matrix(self) -> Compressed:
-        """All rows of a sparse source."""
-        return vectors(self._source.load()[0].tocsr())
+    def _part(self) -> Callable[[int, int], Any]:
+        """A function that returns the values of a range of rows, cut out of all columns.
 
-    @cached_property
-    def _columns(self) -> npt.NDArray[Any]:
-        """All columns of a dense source, one after the other: in memory, or a mapped file."""
+        Dense columns are in memory, or in a mapped file.
+        """
         source = self._source
-        fits = 8 * self.n_rows * (self.n_columns or 0) <= self.memory // 2
+        if source.layout == "sparse":
+            return vectors(source.load()[0].tocsr()).part
         if isinstance(source, ColumnStore):
-            return source.mapped()
-        if fits or isinstance(source, MemorySource):
-            values: npt.NDArray[Any] = source.load()[0]
-            return values.T
-        return write_store(scratch_for(self, self.work_folder()) / "now.cols", source).mapped()
+            columns = source.mapped()
+        elif (
+            isinstance(source, MemorySource)
+            or 16 * self.n_rows * (self.n_columns or 0) <= self.memory
+        ):
+            columns = source.load()[0].T
+        else:
+            folder = scratch_for(self, self.work_folder())
+            columns = write_store(folder / "now.cols", source).mapped()
+        return partial(_rows_across, columns)
+
+
+def _rows_across(columns: npt.NDArray[Any], lo: int, hi: int) -> npt.NDArray[np.float64]:
+    """Return rows lo to hi - 1 of columns that are stored one after the other."""
+    return np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
 
 
 def _description(source: Source) -> dict[str, Any]:

@@ -14,14 +14,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
-from tamis.sources.base import (
-    ColumnSource,
-    Progress,
-    RowSource,
-    Source,
-    Wrapper,
-    as_path,
-)
+from tamis.sources.base import ColumnSource, Progress, RowSource, Source, Wrapper, as_path
 from tamis.sources.text_files import TextFile
 
 

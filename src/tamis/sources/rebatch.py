@@ -48,8 +48,7 @@ def join(pieces: list[Piece]) -> Piece:
     if not isinstance(rows[0], Compressed):
         return y, np.concatenate(rows)
     lengths = np.concatenate([np.diff(piece.indptr) for piece in rows])
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     indices = np.concatenate([piece.indices for piece in rows])
     values = np.concatenate([piece.data for piece in rows])
     return y, Compressed(indptr, indices, values)

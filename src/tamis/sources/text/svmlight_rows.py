@@ -43,9 +43,6 @@ from tamis.sources.base import (
 from tamis.sources.rebatch import rebatch
 from tamis.sources.text_files import DamageError, TextFile, in_order, open_text
 
-Text = npt.NDArray[np.uint8]
-Counts = npt.NDArray[np.int64]
-
 #: Bytes of text that a thread parses at a time: for a selector, and for a learner.
 CHUNK, LEARNING_CHUNK = 1 << 20, 4_000_000
 #: Bytes that are scanned at a time: they stay in the processor's cache.
@@ -53,6 +50,10 @@ GLANCE = 1 << 18
 #: Lines that begin in the first so many bytes tell a learner the base of indices; of a pipe, its
 #: labels too.
 LOOK = 4_000_000
+
+#: Bytes of text, and what the kernel has counted in them.
+Text = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int64]
 
 #: Bytes in memory per byte of text while rows are turned into columns, and how much shorter
 #: compressed text may be.
