@@ -255,12 +255,10 @@ class _Rows(Wrapper, RowSource):
         source = self._source
         if source.layout == "sparse":
             return vectors(source.load()[0].tocsr()).part
+        fits = 16 * self.n_rows * (self.n_columns or 0) <= self.memory
         if isinstance(source, ColumnStore):
             columns = source.mapped()
-        elif (
-            isinstance(source, MemorySource)
-            or 16 * self.n_rows * (self.n_columns or 0) <= self.memory
-        ):
+        elif fits or isinstance(source, MemorySource):
             columns = source.load()[0].T
         else:
             folder = scratch_for(self, self.work_folder())
