@@ -22,7 +22,7 @@ from tamis.core.target import Target
 from tamis.encode.binning import EqualWidthEncoder
 from tamis.engine.loop import Scorer
 from tamis.engine.workers import cluster as engine_cluster
-from tamis.engine.workers import ranges
+from tamis.engine.workers import executors, ranges
 from tamis.engine.workers.ranges import BLOCKS, FIRST, Task, in_order, packed, tasks
 from tamis.estimators import ColumnEstimator
 from tamis.kernels.threads import thread_count
@@ -93,7 +93,7 @@ def test_random_cuts_of_random_streams_with_ties_change_nothing(
         store = write_store(tmp_path / f"{seed}.cols", _with_ties(rng))
         cuts = np.unique(np.r_[0, rng.integers(0, 80, 9), 80]).tolist()
         cut = [Task(lo, hi) for lo, hi in pairwise(cuts)]
-        monkeypatch.setattr(engine_cluster, "tasks", lambda *_, cut=cut: iter(cut))
+        monkeypatch.setattr(executors, "tasks", lambda *_, cut=cut: iter(cut))
         here = tamis.select(store, selector)
         there = tamis.select(store, selector, cluster=client)
         assert_same_log(there.log, here.log, f"seed {seed}, cut at {cuts}")

@@ -7,21 +7,17 @@ the few columns that the rule must meet.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import importlib.metadata
-import pickle
 import platform
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
-from tamis.engine.loop import Executor, Scorer
-from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.sources.base import ColumnSource, Progress
+from tamis.engine.workers.ranges import Crew, Task
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
 PATIENCE = 30
@@ -30,49 +26,45 @@ LOOK = 2.0
 
 
 @contextlib.contextmanager
-def on_cluster(cluster: Any) -> Iterator[Executor]:
-    """Yield an executor that scores blocks on a cluster, given its address or a client."""
-    with _client(cluster) as client, contextlib.ExitStack() as stack:
-        check_workers(client)
-
-        def execute(
-            scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
-        ) -> Generator[Any]:
-            # A task, not scattered data: what is lost with a worker is made again. Workers pass it
-            # on to each other packed, as each of them has to open the source itself.
-            told = client.submit(bytes, packed(scorer, source), pure=False)
-            news, ours = News(scorer, lambda what: _broadcast(client, what)), versions()
-            done = in_order(
-                tasks(source, width, progress, start),
-                lambda task: _Answer(client, _examine, task, told, news.latest(), ours),
-                2 * sum(client.nthreads().values()) + 2,
-                lambda task: progress("examining columns", task.last, source.n_columns),
-            )
-            return stack.enter_context(contextlib.closing(one_by_one(_told(done))))
-
-        yield execute
-
-
-@contextlib.contextmanager
-def calling_on(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
-    """Yield a function that calls another for each item on a cluster."""
+def on_cluster(cluster: Any) -> Iterator[Crew]:
+    """Yield the workers of a cluster, given its address or a client."""
     with _client(cluster) as client:
         check_workers(client)
-        window = sum(client.nthreads().values()) + 1
-        yield lambda call, items: _told(
-            in_order(iter(items), lambda item: _Answer(client, call, item), window, lambda _: None)
-        )
+        yield _Workers(client)
+
+
+class _Workers:
+    """The workers of a cluster."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._ours = client, versions()
+        self.size = sum(client.nthreads().values())
+
+    def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
+        """Call a function on a worker."""
+        return _Answer(self._client, call, *what)
+
+    def share(self, what: bytes) -> Any:
+        """Send bytes to one worker, from whom the others have them."""
+        return _broadcast(self._client, what)
+
+    def examine(self, task: Task, told: Any, kept: Any) -> _Answer:
+        """Score the blocks of a task on a worker."""
+        return self.submit(_examine, task, told, kept, self._ours)
 
 
 def _broadcast(client: Any, what: bytes) -> Any:
-    """Something packed, for all workers, as a task like any other."""
+    """Something packed, for all workers, as a task: what is lost with a worker is made again.
+
+    Workers pass it on to each other packed, as each of them has to open the source itself.
+    """
     dask = need("dask", extra="cluster", what_for="a cluster")
     # Dask would warn of what is meant to be: the kept columns may be large.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return client.submit(pickle.loads, what, pure=False)
+        return client.submit(bytes, what, pure=False)
 
 
-def _examine(task: Task, told: bytes, kept: Any, ours: dict[str, str]) -> Any:
+def _examine(task: Task, told: bytes, kept: bytes | None, ours: dict[str, str]) -> Any:
     from distributed import get_worker
 
     who = f"the worker {get_worker().address}"
@@ -87,18 +79,29 @@ class _Answer:
         self._client, self._future = client, client.submit(call, *what, pure=False)
 
     def result(self) -> Any:
+        """Wait for it; raise one sentence when workers are lost for good."""
+        distributed = need("distributed", extra="cluster", what_for="a cluster")
+        try:
+            return self._wait()
+        except distributed.KilledWorker as error:
+            raise ClusterError(
+                "workers died again and again on the same columns, most likely for lack of memory; "
+                "give them more memory, or a smaller width (--width)"
+            ) from error
+        except (distributed.comm.CommClosedError, distributed.client.FutureCancelledError) as error:
+            raise ClusterError(
+                f"the cluster went away ({type(error).__name__}); start it again and run this again"
+            ) from error
+
+    def _wait(self) -> Any:
         """Wait for it, and look now and then whether anybody still works."""
-        # Begun once and looked at: a gather that is given up may cancel the next one, too.
-        coming = asyncio.run_coroutine_threadsafe(
-            self._client.gather(self._future, asynchronous=True), self._client.loop.asyncio_loop
-        )
         idle: float | None = None
         while True:
             try:
-                return coming.result(timeout=LOOK)
+                return self._future.result(timeout=LOOK)
             except TimeoutError:
-                if coming.done():  # just now, or with a timeout of its own
-                    return coming.result()
+                if self._future.done():  # just now, or with a timeout of its own
+                    return self._future.result()
             states = _states(self._client)
             if "running" in states:
                 idle = None
@@ -128,24 +131,6 @@ def _nobody_works(client: Any, states: set[str]) -> str:
         f"the cluster has no worker; start one with `dask worker {client.scheduler.address}` and "
         "run this again"
     )
-
-
-def _told(blocks: Generator[Any]) -> Generator[Any]:
-    """Yield the same, with one sentence when workers are lost for good."""
-    distributed = need("distributed", extra="cluster", what_for="a cluster")
-    try:
-        yield from blocks
-    except distributed.KilledWorker as error:
-        raise ClusterError(
-            "workers died again and again on the same columns, most likely for lack of memory; "
-            "give them more memory, or a smaller width (--width)"
-        ) from error
-    except (distributed.comm.CommClosedError, distributed.client.FutureCancelledError) as error:
-        raise ClusterError(
-            f"the cluster went away ({type(error).__name__}); start it again and run this again"
-        ) from error
-    finally:
-        blocks.close()
 
 
 @contextlib.contextmanager

@@ -7,45 +7,61 @@ To the loop all are the same: a function that returns the scored blocks of a sou
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from tamis.core.errors import ParameterError
-from tamis.engine.loop import Executor
+from tamis.engine.loop import Executor, Scorer
+from tamis.engine.workers.ranges import Crew, News, in_order, one_by_one, packed, tasks
+from tamis.sources.base import ColumnSource, Progress
 
 
 @contextlib.contextmanager
-def executor(cluster: Any) -> Iterator[Executor]:
-    """Give what scores blocks, and end whatever it has begun, also when something goes wrong.
+def crew(cluster: Any) -> Iterator[Crew]:
+    """Give workers, and end whatever they have begun, also when something goes wrong.
 
     `cluster` is ``"local:2"`` for two processes on this machine, or the address or client of a Dask
     cluster.
     """
     if isinstance(cluster, str) and cluster.startswith("local:"):
-        from tamis.engine.workers.processes import processes
+        from tamis.engine.workers.processes import Processes
 
-        with processes(process_count(cluster)) as scoring:
-            yield scoring
+        with contextlib.closing(Processes(process_count(cluster))) as found:
+            yield found
     else:
         from tamis.engine.workers.cluster import on_cluster
 
-        with on_cluster(cluster) as scoring:
-            yield scoring
+        with on_cluster(cluster) as there:
+            yield there
+
+
+@contextlib.contextmanager
+def executor(cluster: Any) -> Iterator[Executor]:
+    """Yield a function that scores the blocks of a source elsewhere; results come in order."""
+    with crew(cluster) as found, contextlib.ExitStack() as stack:
+
+        def execute(
+            scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
+        ) -> Generator[Any]:
+            told, news = found.share(packed(scorer, source)), News(scorer, found.share)
+            done = in_order(
+                tasks(source, width, progress, start),
+                lambda task: found.examine(task, told, news.latest()),
+                2 * found.size + 2,
+                lambda task: progress("examining columns", task.last, source.n_columns),
+            )
+            return stack.enter_context(contextlib.closing(one_by_one(done)))
+
+        yield execute
 
 
 @contextlib.contextmanager
 def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
     """Yield a function that calls another for each item elsewhere; results come in order."""
-    if isinstance(cluster, str) and cluster.startswith("local:"):
-        from tamis.engine.workers.processes import calling
-
-        with calling(process_count(cluster)) as run:
-            yield run
-    else:
-        from tamis.engine.workers.cluster import calling_on
-
-        with calling_on(cluster) as run:
-            yield run
+    with crew(cluster) as found:
+        yield lambda call, items: in_order(
+            iter(items), lambda item: found.submit(call, item), found.size + 1, lambda _: None
+        )
 
 
 def process_count(cluster: str) -> int:

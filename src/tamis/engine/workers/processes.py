@@ -7,12 +7,12 @@ again what was under way.
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
-import pickle
 import shutil
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -20,64 +20,46 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tamis.core.errors import ClusterError
-from tamis.engine.loop import Executor, Scorer
-from tamis.engine.workers.ranges import News, Task, in_order, one_by_one, packed, tasks
-from tamis.sources.base import ColumnSource, Progress
+from tamis.engine.workers.ranges import Task
 
 #: Processes are begun anew so many times without a result in between.
 LOSSES = 2
 
-#: What this worker process was sent last.
-_mine: dict[str, Any] = {}
 
-
-@contextlib.contextmanager
-def processes(count: int) -> Iterator[Executor]:
-    """Yield an executor that scores blocks with so many processes."""
-    with contextlib.ExitStack() as stack:
-
-        def execute(
-            scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
-        ) -> Generator[Any]:
-            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tamis-")))
-            crew = _Crew(count, packed(scorer, source), folder)
-            stack.enter_context(contextlib.closing(crew))
-            news = News(scorer, _Files(folder))
-            done = in_order(
-                tasks(source, width, progress, start),
-                lambda task: crew.submit(_examine, task, news.latest()),
-                2 * count + 2,
-                lambda task: progress("examining columns", task.last, source.n_columns),
-            )
-            return stack.enter_context(contextlib.closing(one_by_one(done)))
-
-        yield execute
-
-
-@contextlib.contextmanager
-def calling(count: int) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
-    """Yield a function that calls another for each item, with so many processes."""
-    with contextlib.closing(_Crew(count)) as crew:
-        yield lambda call, items: in_order(
-            iter(items), lambda item: crew.submit(call, item), count + 1, lambda _: None
-        )
-
-
-class _Crew:
+class Processes:
     """Worker processes, and the tasks that are not done yet."""
 
-    def __init__(self, count: int, told: bytes = b"", folder: Path | None = None) -> None:
-        self._count, self._told, self._folder = count, told, folder
+    def __init__(self, count: int) -> None:
+        self.size = count
         self._requested: list[_Answer] = []
-        self._losses = 0
+        self._losses = self._shared = 0
+        self._folder = TemporaryDirectory(prefix="tamis-")
         self._begin()
 
     def _begin(self) -> None:
         # Fresh processes: a fork of one that runs threads may hang.
         context = multiprocessing.get_context("spawn")
         self._begun = context.Event()
-        what = (self._begun, self._told, self._folder)
-        self._pool = ProcessPoolExecutor(self._count, context, _begin, what)
+        self._pool = ProcessPoolExecutor(
+            self.size, context, _begin, (self._begun, self._folder.name)
+        )
+
+    def share(self, what: bytes) -> Path:
+        """Write the next file, which each process reads once, instead of with every task.
+
+        Only the first and the last two stay, as whoever misses a later one can do without.
+        """
+        if self._shared > 2:
+            with contextlib.suppress(OSError):  # being read, where that matters
+                Path(self._folder.name, str(self._shared - 2)).unlink()
+        path = Path(self._folder.name, str(self._shared))
+        path.write_bytes(what)
+        self._shared += 1
+        return path
+
+    def examine(self, task: Task, told: Path, kept: Path | None) -> _Answer:
+        """Score the blocks of a task in a process."""
+        return self.submit(_examine, task, told, kept)
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Submit a task and return its future result."""
@@ -120,6 +102,7 @@ class _Crew:
     def close(self) -> None:
         """End the processes."""
         self._pool.shutdown(cancel_futures=True)
+        self._folder.cleanup()
 
 
 class _Answer:
@@ -127,7 +110,7 @@ class _Answer:
 
     future: Future[Any]
 
-    def __init__(self, crew: _Crew, call: Callable[..., Any], what: tuple[Any, ...]) -> None:
+    def __init__(self, crew: Processes, call: Callable[..., Any], what: tuple[Any, ...]) -> None:
         self._crew, self.call, self.what = crew, call, what
 
     def result(self) -> Any:
@@ -147,42 +130,29 @@ class _Answer:
         return self.future.cancel()
 
 
-class _Files:
-    """What is kept, in files: each process reads it once, instead of with every task."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._files = folder, 0
-
-    def __call__(self, what: bytes) -> Path:
-        """Write the next file; only the last two stay, as whoever misses one can do without."""
-        with contextlib.suppress(OSError):  # not there, or being read where that matters
-            (self._folder / str(self._files - 2)).unlink()
-        path = self._folder / str(self._files)
-        path.write_bytes(what)
-        self._files += 1
-        return path
-
-
-def _begin(begun: Any, told: bytes, folder: Path | None) -> None:
+def _begin(begun: Any, folder: str) -> None:
     """Start as a worker process; the source is opened with the first task."""
     threading.Thread(target=_end_with_driver, args=(folder,), daemon=True).start()
-    _mine["told"] = told
     begun.set()
 
 
-def _end_with_driver(folder: Path | None) -> None:
+def _end_with_driver(folder: str) -> None:
     """Wait for the end of the process that began this one; a killed one cannot tidy up."""
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver.join()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
-def _examine(task: Task, news: Path | None) -> Any:
-    if news is not None and _mine.get("news") != news:
+@functools.lru_cache(maxsize=4)
+def _read(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def _examine(task: Task, told: Path, news: Path | None) -> Any:
+    kept = None
+    if news is not None:
         with contextlib.suppress(FileNotFoundError):
-            _mine["kept"], _mine["news"] = pickle.loads(news.read_bytes()), news
-    kept = None if news is None else _mine.get("kept")
-    return task.done_by("a worker process", _mine["told"], kept)
+            kept = _read(news)
+    return task.done_by("a worker process", _read(told), kept)

@@ -43,8 +43,19 @@ class Promise(Protocol):
         """Cancel it."""
 
 
-#: Gives a task to a worker.
-Submit = Callable[["Task"], Promise]
+class Crew(Protocol):
+    """Workers: `size` of them."""
+
+    size: int
+
+    def submit(self, call: Callable[..., Any], *what: Any) -> Promise:
+        """Call a function on a worker."""
+
+    def share(self, what: bytes) -> Any:
+        """Hand bytes to where all workers find them; return what stands for them in a task."""
+
+    def examine(self, task: Task, told: Any, kept: Any) -> Promise:
+        """Score the blocks of a task on a worker, given what was shared."""
 
 
 class Task:
@@ -62,17 +73,17 @@ class Task:
     def __str__(self) -> str:
         return f"columns {self.first:,} to {self.last - 1:,}"
 
-    def done_by(self, who: str, what: bytes, kept: Any) -> Any:
+    def done_by(self, who: str, told: bytes, kept: bytes | None) -> Any:
         """Score the blocks on a worker; what goes wrong there is one sentence."""
         try:
-            scorer, source = opened(what)
+            scorer, source = opened(told)
         except (SourceError, OSError) as error:
             raise ClusterError(
                 f"{who} cannot open the data ({error}); every worker must see it under the same "
                 "path"
             ) from error
         with _telling(who, self):
-            return self.score(scorer, source, kept)
+            return self.score(scorer, source, None if kept is None else opened(kept))
 
     def score(self, scorer: Scorer, source: ColumnSource | None, kept: Any = None) -> list[Any]:
         """Score the blocks; one thread, as there are as many workers as there should be.
@@ -126,11 +137,10 @@ def packed(scorer: Scorer, source: ColumnSource) -> bytes:
         ) from error
 
 
-@functools.lru_cache(maxsize=2)
-def opened(what: bytes) -> tuple[Scorer, ColumnSource | None]:
+@functools.lru_cache(maxsize=4)
+def opened(what: bytes) -> Any:
     """Open what was packed, once for many tasks; a worker may serve two runs in turn."""
-    found: tuple[Scorer, ColumnSource | None] = pickle.loads(what)
-    return found
+    return pickle.loads(what)
 
 
 @contextlib.contextmanager
@@ -166,10 +176,10 @@ def tasks(
 
 
 def in_order(
-    todo: Iterator[Task], submit: Submit, window: int, tell: Callable[[Task], None]
+    todo: Iterator[Any], submit: Callable[[Any], Promise], window: int, tell: Callable[[Any], None]
 ) -> Generator[Any]:
     """Yield results in the order of the tasks, `window` of them under way."""
-    waiting: deque[tuple[Task, Promise]] = deque()
+    waiting: deque[tuple[Any, Promise]] = deque()
     try:
         for task in todo:
             waiting.append((task, submit(task)))
