@@ -103,12 +103,6 @@ def read_groups(path: str | os.PathLike[str]) -> GroupTable:
         )
     names = Names.of(table[FEATURE].to_pylist())
     groups = as_labels(table[GROUP].to_pylist())
-    _check(names, groups, where)
-    return GroupTable(names, groups, where, os.path.abspath(where), fingerprint)
-
-
-def _check(names: Names, groups: Labels, where: str) -> None:
-    """Raise one sentence for a feature without a group, or with two."""
     empty = np.flatnonzero(groups == "")
     if len(empty):
         raise SourceError(f"{where} gives no group to {_listed(names, empty)}; fill it in")
@@ -118,12 +112,12 @@ def _check(names: Names, groups: Labels, where: str) -> None:
         raise SourceError(
             f"{where} names {_listed(names, again)} more than once; a feature has one group"
         )
+    return GroupTable(names, groups, where, os.path.abspath(where), fingerprint)
 
 
 def as_labels(groups: Any) -> Labels:
     """Return labels as an array of words and numbers."""
-    labels = np.asarray(groups)
-    return labels.astype(object)
+    return np.asarray(groups).astype(object)
 
 
 def labels_of(

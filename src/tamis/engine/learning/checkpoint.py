@@ -71,7 +71,14 @@ def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> f
             record = json.loads(file["record"].tobytes())
             if record["format_version"] == FORMAT_VERSION:
                 _refuse_another(path, record["asked"], params)
-                _restore(training, record, {name: file[name] for name in file.files})
+                training.start(classes_from_json(record["classes"]))
+                arrays = {name: file[name] for name in file.files}
+                training.learner.restore(arrays, int(record["n_features_in"]))
+                training.curve = Curve.from_state(arrays["curve"])
+                if record["base"] is not None:
+                    training.set_base(record["base"])
+                position = record["position"] | {"bad": BadLines(**record["position"]["bad"])}
+                training.position = Position(**position)
     except (
         LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile,
         zlib.error,
@@ -144,10 +151,6 @@ class Checkpoints:
                     f"again to resume from {self.path}"
                 ) from None
 
-    def remove(self) -> None:
-        """Remove it, as the model is written."""
-        self.path.unlink(missing_ok=True)
-
 
 @contextmanager
 def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
@@ -182,17 +185,6 @@ def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
         signal.signal(signal.SIGINT, old)
 
 
-def _restore(training: Training, record: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Set everything that learning changes."""
-    training.start(classes_from_json(record["classes"]))
-    training.learner.restore(arrays, int(record["n_features_in"]))
-    training.curve = Curve.from_state(arrays["curve"])
-    if record["base"] is not None:
-        training.set_base(record["base"])
-    position = record["position"]
-    training.position = Position(**{**position, "bad": BadLines(**position["bad"])})
-
-
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
     """Raise one sentence if a checkpoint belongs to another run."""
     now = json.loads(json.dumps(masked(now)))
@@ -200,10 +192,10 @@ def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> No
         then["random_state"] = then.pop("seed")
     for key in [*now, *then]:
         if then.get(key) != now.get(key):
+            was, is_now = (_short(some.get(key)) for some in (then, now))
             raise SourceError(
-                f"{path} belongs to another run: {key} was {_short(then.get(key))} and is "
-                f"{_short(now.get(key))} now; give the same command to resume, or remove it to "
-                "start again"
+                f"{path} belongs to another run: {key} was {was} and is {is_now} now; give the "
+                "same command to resume, or remove it to start again"
             )
 
 

@@ -194,7 +194,7 @@ def learn(
     for file, mark in training.marks.items():
         sources[file].committed(mark)
     if saver is not None:
-        saver.remove()
+        saver.path.unlink(missing_ok=True)
     done.learner = given.holding(chosen)
     return done
 

@@ -7,6 +7,7 @@ rows never travel; only what a shard knows about the features it has seen comes 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,27 +34,6 @@ class Cut:
     path: str
     number: int = 0
     of: int = 1
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A shard for a worker, and how to learn from it."""
-
-    learner: SofsLearner
-    cut: Cut
-    classes: npt.NDArray[Any]
-    schedule: Schedule
-    reading: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Result:
-    """What a worker returns: the model, its number of columns, the base of indices, bad lines."""
-
-    model: KeptWeights
-    width: int
-    base: int | None
-    bad: BadLines
 
 
 def check_mergeable(learner: OnlineLearner, data: Any) -> None:
@@ -127,17 +107,21 @@ def learn_shards(
     learner = training.learner
     assert isinstance(learner, MergedSofsLearner)
     params = {k: v for k, v in learner.get_params().items() if k != "shards"}
-    tasks = [
-        _Task(SofsLearner(**params), cut, learner.classes_, training.schedule, reading)
-        for cut in cuts
-    ]
-    done: list[_Result] = []
+    call = functools.partial(
+        _learn_shard, SofsLearner(**params), learner.classes_, training.schedule, reading
+    )
+    models: list[KeptWeights] = []
+    widths: list[int] = []
+    bases: dict[int, str] = {}
     with workers(cluster) as run:
-        for result in run(_learn_shard, tasks):
-            done.append(result)
-            progress("learning shards", len(done), len(tasks))
-    bases = {result.base: cut.path for result, cut in zip(done, cuts, strict=True)}
-    bases.pop(None, None)
+        for cut, (model, width, base, bad) in zip(cuts, run(call, cuts), strict=True):
+            models.append(model)
+            widths.append(width)
+            if base is not None:
+                bases[base] = cut.path
+            for reason, count in bad.counts.items():
+                training.bad.add(reason, count, bad.first.get(reason, ""))
+            progress("learning shards", len(models), len(cuts))
     if len(bases) > 1:
         raise InputError(
             f"the indices in {bases[0]} begin at 0 and those in {bases[1]} seem to begin at 1; say "
@@ -145,22 +129,28 @@ def learn_shards(
         )
     for base in bases:
         training.set_base(base)
-    learner.model.adopt([result.model for result in done])
-    learner.columns.width = max(result.width for result in done)
+    learner.model.adopt(models)
+    learner.columns.width = max(widths)
     learner.model.reach(learner.columns.width)
-    for result in done:
-        for reason, count in result.bad.counts.items():
-            training.bad.add(reason, count, result.bad.first.get(reason, ""))
 
 
-def _learn_shard(task: _Task) -> _Result:
-    """Learn the rows of one shard with one thread, in a worker."""
-    cut = task.cut
-    (source,) = open_rows(cut.path, **task.reading)
+def _learn_shard(
+    learner: SofsLearner,
+    classes: npt.NDArray[Any],
+    schedule: Schedule,
+    reading: dict[str, Any],
+    cut: Cut,
+) -> tuple[KeptWeights, int, int | None, BadLines]:
+    """Learn the rows of one shard with one thread, in a worker.
+
+    Returns the model, its number of columns, the base of indices, and bad lines.
+    """
+    learner = learner.new_learner()
+    (source,) = open_rows(cut.path, **reading)
     rows = source.share(cut.number, cut.of)
     assert rows is not None
-    training = Training(task.learner, [rows], task.schedule)
-    training.start(task.classes)
+    training = Training(learner, [rows], schedule)
+    training.start(classes)
     with threads(1):
         training.run()
     if not training.rows and cut.of > 1:
@@ -169,6 +159,5 @@ def _learn_shard(task: _Task) -> _Result:
             "learn from; cut it into fewer with --shards (shards=)"
         )
     training.finish()
-    model = task.learner.model
-    assert isinstance(model, KeptWeights)
-    return _Result(model, task.learner.n_features_in_, training.base, training.bad)
+    assert isinstance(learner.model, KeptWeights)
+    return learner.model, learner.n_features_in_, training.base, training.bad

@@ -132,19 +132,15 @@ class Watcher:
         """Feed the files that did not change since the last look, by name."""
         now = look(self.folder)
         complete, self._before = now & self._before, now
-        known = self._known()
-        for file in sorted(complete):
-            if (file.name, file.size, file.mtime_ns) not in known:
-                self._feed(file)
-                yield file
-
-    def _known(self) -> set[tuple[str, int, int]]:
-        """Files that are in the history, fed whole or refused."""
-        return {
+        known = {  # files that are in the history, fed whole or refused
             (line["source"], line["size"], line["mtime_ns"])
             for line in self.selection.history
             if "mtime_ns" in line and line.get("done", True)
         }
+        for file in sorted(complete):
+            if (file.name, file.size, file.mtime_ns) not in known:
+                self._feed(file)
+                yield file
 
     def _feed(self, file: Seen) -> None:
         facts = {"size": file.size, "mtime_ns": file.mtime_ns}
@@ -156,15 +152,14 @@ class Watcher:
         except OutputError:  # not the file's fault: there is no room, or no right to write
             raise
         except TamisError as error:
-            why = f"{error}; {self._by_hand(file, getattr(error, 'column', None))}"
+            words = ["tamis", "feed", str(self.selection.folder), str(self.folder / file.name)]
+            column = getattr(error, "column", None)
+            words += [] if column is None else ["--ignore", column]
+            why = (
+                f"{error}; it is tried again when it changes, or feed it yourself: "
+                f"{shlex.join(words)}"
+            )
             self._say(f"{file.name} was not fed: {why}")
             self.selection.note({"action": "refuse", "source": file.name, "why": why, **facts})
             return
         self._say(str(fed))
-
-    def _by_hand(self, file: Seen, column: str | None) -> str:
-        """Say how a file that was refused can be fed after all."""
-        words = ["tamis", "feed", str(self.selection.folder), str(self.folder / file.name)]
-        if column is not None:
-            words += ["--ignore", column]
-        return f"it is tried again when it changes, or feed it yourself: {shlex.join(words)}"
