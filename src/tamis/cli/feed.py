@@ -16,7 +16,7 @@ from tamis.cli.options import (
     source_options,
     wait_option,
 )
-from tamis.cli.output import echo, followed, live_option, messages, progress, showing
+from tamis.cli.output import echo, followed, live_option, messages, progress
 from tamis.core.sentences import counted
 
 
@@ -52,6 +52,7 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
     """  # noqa: D301  (click wants the backspace itself)
     from tamis.engine.groups import read_groups
     from tamis.engine.persistent.selection import Selection
+    from tamis.engine.selecting import watched
     from tamis.kernels.threads import threads
     from tamis.report.run_page import page_of_run
 
@@ -65,7 +66,7 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
         report = stack.enter_context(progress(quiet))
         page = stack.enter_context(followed(live, f"tamis: {run}"))
         if page is not None:
-            report = showing(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
+            report = watched(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
             fed = selection.feed(file, progress=report, say=messages(quiet), **options)
             if not quiet:

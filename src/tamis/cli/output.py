@@ -155,18 +155,6 @@ live_option = click.option(
 )
 
 
-def showing(report: Progress, show: Callable[[], None]) -> Progress:
-    """Return a progress callback that also calls `show` between two decisions."""
-    from tamis.engine.loop import SETTLED
-
-    def both(what: str, done: int, total: int | None) -> None:
-        report(what, done, total)
-        if what == SETTLED:  # told by the thread that decides, between two decisions
-            show()
-
-    return both
-
-
 @contextmanager
 def followed(live: bool, title: str) -> Iterator[LivePage | None]:
     """Serve a page during the run, with --live, and print its address."""

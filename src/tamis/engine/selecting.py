@@ -151,7 +151,7 @@ def select(
             ahead(scorer, columns.columns(width, progress=progress)) if execute is None
             else execute(scorer, columns, width, progress, 0),
             state, total=columns.n_columns, whole=True,
-            progress=progress if watch is None else watched(progress, watch, so_far),
+            progress=progress if watch is None else watched(progress, lambda: watch(so_far)),
         )  # fmt: skip
         if reason:
             chosen.measure_reason_ = reason
@@ -184,13 +184,13 @@ def _target(source: Source, y: Any) -> Target:
     return target
 
 
-def watched(progress: Progress, watch: Watch, so_far: Callable[[], Run]) -> Progress:
-    """Let somebody look at the run whenever the rule says how far it is."""
+def watched(progress: Progress, look: Callable[[], object]) -> Progress:
+    """Return a progress callback that also calls `look` between two decisions."""
 
     def both(what: str, done: int, total: int | None) -> None:
         progress(what, done, total)
-        if what == SETTLED:  # reported by the thread that decides, between two decisions
-            watch(so_far)
+        if what == SETTLED:  # reported by the thread that decides
+            look()
 
     return both
 

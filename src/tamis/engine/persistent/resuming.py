@@ -212,7 +212,7 @@ def resume(
             ahead(scorer, columns.columns(width, start, progress=progress)) if execute is None
             else execute(scorer, columns, width, progress, start),
             state, commit, every=every, total=columns.n_columns, whole=True,
-            progress=progress if watch is None else watched(progress, watch, state.run),
+            progress=progress if watch is None else watched(progress, lambda: watch(state.run)),
         )  # fmt: skip
         facts = state.head["run"]
         facts["seconds"]["select"] = (
