@@ -89,13 +89,14 @@ def known_by_name(measure: Measure) -> bool:
 
 def from_name(name: str, parameters: Mapping[str, Any]) -> Measure:
     """Return the measure that `named` describes."""
-    if name not in _IN_FILES:
+    kind = _IN_FILES.get(name)
+    if kind is None:
         raise ParameterError(f"the measure {name!r} is not known; use the tamis that wrote it")
     given = {
         key: from_name(**value) if isinstance(value, dict) else value
         for key, value in parameters.items()
     }
-    return _IN_FILES[name](**given)
+    return kind(**given)
 
 
 def choose(

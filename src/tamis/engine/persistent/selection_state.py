@@ -275,7 +275,7 @@ class SelectionState(SavedSelection):
 
     def export(self) -> None:
         """Write the files that people read; run.json comes last and says which commit they show."""
-        run, log, folder = self.run(), self.log, self.folder
+        log, folder, run = self.log, self.folder, Run(log=self.log, **self.head["run"])
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
             self.exported = log.mark.features, log.mark.events
             with atomic_file(folder / "log.parquet", hint=COMMITTED) as file:
