@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, most_levels
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import warn
 from tamis.core.names import Names
 from tamis.core.params import Number, param
@@ -25,24 +25,21 @@ from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
 from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
-from tamis.methods.rule import Rule
+from tamis.methods.rule import Rule, when_irrelevant
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
 #: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
-    "irrelevant": Reason(
-        Verdict.IRRELEVANT,
+    "irrelevant": when_irrelevant(
         "{name} was dropped as irrelevant: {relevance_symbol}={relevance} is not above {level}, "
-        "{gate}",
+        "{gate}"
     ),
-    "constant": Reason(
-        Verdict.IRRELEVANT,
-        "{name} was dropped as irrelevant: it has the same value in every row",
+    "constant": when_irrelevant(
+        "{name} was dropped as irrelevant: it has the same value in every row"
     ),
-    "untested": Reason(
-        Verdict.IRRELEVANT,
+    "untested": when_irrelevant(
         "{name} was dropped as irrelevant: there are too few rows to test its dependence on the "
-        "{target}",
+        "{target}"
     ),
 }
 

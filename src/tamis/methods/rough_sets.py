@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.neighbours import first_reaching
 from tamis.measures.dependency import Dependency, LineColumn, Neighbourhoods, sign
 from tamis.measures.measure import Floats
-from tamis.methods.rule import Rule
+from tamis.methods.rule import Rule, when_evicted, when_irrelevant, when_kept, when_redundant
 from tamis.methods.selector import FeatureStreamSelector
 
 #: Features that miss the gate by less than this are logged with all their digits.
@@ -34,37 +34,27 @@ GATE = "dep({name})={relevance} is {reaches} {mean}, {gate}, and "
 
 REASONS = {
     # These two come first: their positions are the codes that `update` writes in bulk.
-    "irrelevant": Reason(
-        Verdict.IRRELEVANT,
-        "{name} was dropped as irrelevant: dep({name})={relevance} is {misses} {level}, {gate}",
+    "irrelevant": when_irrelevant(
+        "{name} was dropped as irrelevant: dep({name})={relevance} is {misses} {level}, {gate}"
     ),
-    "constant": Reason(
-        Verdict.IRRELEVANT,
-        "{name} was dropped as irrelevant: it has the same value in every row",
+    "constant": when_irrelevant(
+        "{name} was dropped as irrelevant: it has the same value in every row"
     ),
-    "worse": Reason(
-        Verdict.REDUNDANT,
-        "{name} was dropped as redundant: " + SET + " is {level} without it and {value} with it",
+    "worse": when_redundant(
+        "{name} was dropped as redundant: " + SET + " is {level} without it and {value} with it"
     ),
-    "unneeded": Reason(
-        Verdict.REDUNDANT,
+    "unneeded": when_redundant(
         "{name} was dropped as redundant: " + SET + " is {level} with it and still {value} "
-        "without it",
+        "without it"
     ),
-    "evicted": Reason(
-        Verdict.EVICTED,
+    "evicted": when_evicted(
         "{name} was kept until {because} arrived and made it redundant: " + SET + " is {level} "
-        "with both and still {value} without {name}",
+        "with both and still {value} without {name}"
     ),
-    "first": Reason(
-        Verdict.KEPT, "{name} is kept: nothing was kept before it, and dep({name})={relevance}"
-    ),
-    "kept": Reason(
-        Verdict.KEPT, "{name} is kept: " + GATE + "it raises " + SET + " from {level} to {value}"
-    ),
-    "needed": Reason(
-        Verdict.KEPT,
-        "{name} is kept: " + GATE + SET + " is {value} with it where it was {level} before",
+    "first": when_kept("{name} is kept: nothing was kept before it, and dep({name})={relevance}"),
+    "kept": when_kept("{name} is kept: " + GATE + "it raises " + SET + " from {level} to {value}"),
+    "needed": when_kept(
+        "{name} is kept: " + GATE + SET + " is {value} with it where it was {level} before"
     ),
 }
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
-from tamis.core.decisions import Reason
+from tamis.core.decisions import Reason, Verdict
 from tamis.core.params import Parameters
 from tamis.core.target import Target
 
 if TYPE_CHECKING:
     from tamis.methods.selector import ColumnSelector
+
+#: Reasons by what becomes of the feature: ``when_kept("{name} is kept: ...")``.
+when_irrelevant = partial(Reason, Verdict.IRRELEVANT)
+when_redundant = partial(Reason, Verdict.REDUNDANT)
+when_evicted = partial(Reason, Verdict.EVICTED)
+when_kept = partial(Reason, Verdict.KEPT)
 
 
 @dataclass_transform()

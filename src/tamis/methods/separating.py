@@ -26,6 +26,7 @@ from tamis.methods.measured import (
     MeasuringRule,
     ScoredBlock,
 )
+from tamis.methods.rule import when_kept
 
 
 class Separable(Kept):
@@ -178,14 +179,12 @@ class SeparatingRule(MeasuringRule):
             up_to = "single kept feature makes"
         alone = f"and no {up_to} it independent of the {{target}}"
         return reasons | {
-            "kept": Reason(
-                Verdict.KEPT,
-                "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, " + alone,
+            "kept": when_kept(
+                "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, " + alone
             ),
-            "kept untested": Reason(
-                Verdict.KEPT,
+            "kept untested": when_kept(
                 "{name} is kept: there are too few rows to test its dependence on the {target}, "
-                "which counts as dependence, " + alone,
+                "which counts as dependence, " + alone
             ),
         }
 

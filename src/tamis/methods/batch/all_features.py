@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.decisions import DecisionLog, Reason
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.scores import Codes, ScoredRule, constants
 from tamis.methods.modelled import UNUSABLE
+from tamis.methods.rule import when_irrelevant, when_kept
 
 
 class AllFeaturesRule(ScoredRule):
@@ -50,6 +51,6 @@ class AllFeaturesRule(ScoredRule):
 
     def reasons(self) -> dict[str, Reason]:
         """Return every reason that the rule can give."""
-        kept = Reason(Verdict.KEPT, "{name} is kept, as every feature is that is not constant")
-        waits = Reason(Verdict.IRRELEVANT, "{name} waits for the last column")
+        kept = when_kept("{name} is kept, as every feature is that is not constant")
+        waits = when_irrelevant("{name} waits for the last column")
         return {"waits": waits, **UNUSABLE, "kept": kept}

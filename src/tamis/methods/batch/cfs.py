@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Panel
 from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.rule import when_kept, when_redundant
 
 #: Merits are compared to this many digits after the point, so that rounding decides nothing.
 DIGITS = 11
@@ -122,16 +123,14 @@ class CFSRule(CandidateRule):
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the merits."""
         return {
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 "{name} is kept, number {turn} to come in: {relevance_symbol}={relevance}, and "
-                "with it the merit of the set went from {level} to {value}",
+                "with it the merit of the set went from {level} to {value}"
             ),
-            "no gain": Reason(
-                Verdict.REDUNDANT,
+            "no gain": when_redundant(
                 "{name} was dropped: {relevance_symbol}={relevance}, but with it the merit of the "
                 "kept set would be {value}, not above {level}; of the kept it depends most on "
-                "{because}",
+                "{because}"
             ),
         }
 

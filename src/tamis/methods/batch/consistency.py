@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.params import Number
 from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
@@ -17,6 +17,7 @@ from tamis.measures.measure import Ints
 from tamis.measures.mutual_information import SymmetricUncertainty
 from tamis.measures.panels import CodedColumns
 from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.rule import when_kept, when_redundant
 
 
 class ConsistencyRule(CandidateRule):
@@ -117,15 +118,13 @@ class ConsistencyRule(CandidateRule):
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the rates."""
         return {
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 "{name} is kept, number {turn} to be added: when it came the inconsistency rate "
-                "went from {level} to {value}",
+                "went from {level} to {value}"
             ),
-            "unneeded": Reason(
-                Verdict.REDUNDANT,
+            "unneeded": when_redundant(
                 "{name} was dropped: {relevance_symbol}={relevance}, but without it the kept "
-                "features have an inconsistency rate of {value}, and {goal} was to be reached",
+                "features have an inconsistency rate of {value}, and {goal} was to be reached"
             ),
         }
 

@@ -7,11 +7,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.rule import when_kept, when_redundant
 
 
 class FCBFRule(CandidateRule):
@@ -128,13 +129,10 @@ class FCBFRule(CandidateRule):
             "{pair_symbol}={value}, and {because} "
         )
         return {
-            "redundant": Reason(
-                Verdict.REDUNDANT, closer + "is the better predictor ({because_relevance})"
-            ),
-            "tied": Reason(Verdict.REDUNDANT, closer + "predicts as well and came first"),
-            "kept": Reason(
-                Verdict.KEPT,
+            "redundant": when_redundant(closer + "is the better predictor ({because_relevance})"),
+            "tied": when_redundant(closer + "predicts as well and came first"),
+            "kept": when_kept(
                 "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, "
-                "and no better predictor makes it redundant",
+                "and no better predictor makes it redundant"
             ),
         }

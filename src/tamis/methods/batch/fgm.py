@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Reason, Verdict
+from tamis.core.decisions import Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import ROUNDING, best_first
 from tamis.methods.batch.cutting_planes import Machine
 from tamis.methods.batch.scores import Found, Table, TableRule
+from tamis.methods.rule import when_irrelevant, when_kept
 
 
 class FGMRule(TableRule):
@@ -91,15 +92,13 @@ class FGMRule(TableRule):
     def model_reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the violations."""
         return {
-            "below": Reason(
-                Verdict.IRRELEVANT,
+            "below": when_irrelevant(
                 "{name} was dropped: it was in no cut; in the last round its violation was "
-                "{relevance} of the largest",
+                "{relevance} of the largest"
             ),
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 "{name} is kept, number {value}: in its cut its violation was {relevance} of the "
-                "largest",
+                "largest"
             ),
         }
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints
@@ -14,6 +14,7 @@ from tamis.methods.batch.candidates import ROUNDING, best_first
 from tamis.methods.batch.cutting_planes import Machine
 from tamis.methods.batch.fgm import FGMRule
 from tamis.methods.batch.scores import Found, Table
+from tamis.methods.rule import when_kept
 
 
 class GDMRule(FGMRule):
@@ -137,9 +138,8 @@ class GDMRule(FGMRule):
         """Return the reasons, with the violations and the correlation."""
         return {
             **super().model_reasons(),
-            "affiliated": Reason(
-                Verdict.KEPT,
+            "affiliated": when_kept(
                 "{name} is kept in the group of {because}: its violation was {relevance} of the "
-                "largest, and their correlation is {value}",
+                "largest, and their correlation is {value}"
             ),
         }

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Reason, Verdict
+from tamis.core.decisions import Reason
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Table
+from tamis.methods.rule import when_irrelevant, when_kept, when_redundant
 
 #: A column of which the features taken leave less than this share of its squares is one of them.
 COLLINEAR = 1e-10
@@ -135,17 +136,14 @@ def path_reasons() -> dict[str, Reason]:
     """Return the reasons of methods that take features along a path."""
     size = "|r({name}, rest)|={relevance}"
     return {
-        "below": Reason(
-            Verdict.IRRELEVANT,
-            "{name} was dropped: others were taken before it; at the end of the path " + size,
+        "below": when_irrelevant(
+            "{name} was dropped: others were taken before it; at the end of the path " + size
         ),
-        "collinear": Reason(
-            Verdict.REDUNDANT,
+        "collinear": when_redundant(
             "{name} was dropped as redundant: the features that were taken leave nothing of it "
-            "(less than 1e-10 of its variance)",
+            "(less than 1e-10 of its variance)"
         ),
-        "kept": Reason(
-            Verdict.KEPT,
-            "{name} is kept, number {value} to be taken: " + size + " was the highest",
+        "kept": when_kept(
+            "{name} is kept, number {value} to be taken: " + size + " was the highest"
         ),
     }

@@ -6,11 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, DecisionLog, Reason, Verdict
+from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.params import Number, OneOf, param
 from tamis.measures.measure import Floats, Ints, Measure
 from tamis.measures.mutual_information import MutualInformation
 from tamis.methods.batch.candidates import CandidateRule, Candidates
+from tamis.methods.rule import when_irrelevant, when_kept, when_redundant
 
 
 class MRMRRule(CandidateRule):
@@ -122,27 +123,23 @@ class MRMRRule(CandidateRule):
         """Return the reasons, with the scores."""
         sign = "less" if self.criterion == "difference" else "over"
         return {
-            "first": Reason(
-                Verdict.KEPT,
-                "{name} is kept, the first pick: {relevance_symbol}={relevance} is the highest",
+            "first": when_kept(
+                "{name} is kept, the first pick: {relevance_symbol}={relevance} is the highest"
             ),
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 "{name} is kept, pick number {turn}: {relevance_symbol}={relevance} "
                 + sign
                 + " {mean}, its mean dependence on the picks before it, was the highest score "
-                "({value})",
+                "({value})"
             ),
-            "outscored": Reason(
-                Verdict.REDUNDANT,
+            "outscored": when_redundant(
                 "{name} was dropped: {relevance_symbol}={relevance}, but in the last round its "
                 "score was {value}, not above that of the last pick ({level}); the pick it depends "
-                "on most is {because}",
+                "on most is {because}"
             ),
-            "weaker": Reason(
-                Verdict.IRRELEVANT,
+            "weaker": when_irrelevant(
                 "{name} was dropped: {relevance_symbol}={relevance} is not above that of "
-                "{because} ({level}), the only pick",
+                "{because} ({level}), the only pick"
             ),
         }
 

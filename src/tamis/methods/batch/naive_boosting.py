@@ -7,13 +7,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Reason, Verdict
+from tamis.core.decisions import Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.kernels.stumps import ROUNDING, best_stumps, sort_entries
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Found, Table, TableRule
+from tamis.methods.rule import when_irrelevant, when_kept
 
 
 class NaiveBoostingRule(TableRule):
@@ -86,15 +87,13 @@ class NaiveBoostingRule(TableRule):
     def model_reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the share of the weight that was right."""
         return {
-            "below": Reason(
-                Verdict.IRRELEVANT,
+            "below": when_irrelevant(
                 "{name} was dropped: it was never the best; in the last round its stump had "
-                "{relevance} of the weight right",
+                "{relevance} of the weight right"
             ),
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 "{name} is kept, number {value} to be taken: its stump had {relevance} of the "
-                "weight right, the most",
+                "weight right, the most"
             ),
         }
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import DecisionLog, Reason, Verdict
+from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.target import Target
@@ -24,7 +24,7 @@ from tamis.measures.fisher_z import CentredColumns, FisherZ
 from tamis.measures.measure import Floats, Ints
 from tamis.measures.panels import compressed
 from tamis.methods.modelled import UNUSABLE, Columns
-from tamis.methods.rule import Rule
+from tamis.methods.rule import Rule, when_irrelevant, when_kept
 from tamis.methods.selector import BatchSelector
 
 Codes = npt.NDArray[np.uint8]
@@ -92,14 +92,12 @@ class ScoredRule(Rule):
     def reasons(self) -> dict[str, Reason]:
         """Return every reason that the rule can give."""
         return {
-            "below": Reason(
-                Verdict.IRRELEVANT,
-                "{name} was dropped: " + self.symbol + "={relevance} is not above {cut}",
+            "below": when_irrelevant(
+                "{name} was dropped: " + self.symbol + "={relevance} is not above {cut}"
             ),
             **UNUSABLE,
-            "kept": Reason(
-                Verdict.KEPT,
-                "{name} is kept: " + self.symbol + "={relevance} is number {value} from the top",
+            "kept": when_kept(
+                "{name} is kept: " + self.symbol + "={relevance} is number {value} from the top"
             ),
         }
 
@@ -306,15 +304,12 @@ def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
 def weight_reasons(symbol: str) -> dict[str, Reason]:
     """Return the reasons of models that give weights, of which many are 0."""
     return {
-        "zero": Reason(
-            Verdict.IRRELEVANT, "{name} was dropped: its weight is 0 in the model with {model}"
+        "zero": when_irrelevant("{name} was dropped: its weight is 0 in the model with {model}"),
+        "below": when_irrelevant(
+            "{name} was dropped: " + symbol + "={relevance} is not above {cut}"
         ),
-        "below": Reason(
-            Verdict.IRRELEVANT, "{name} was dropped: " + symbol + "={relevance} is not above {cut}"
-        ),
-        "kept": Reason(
-            Verdict.KEPT,
+        "kept": when_kept(
             "{name} is kept: " + symbol + "={relevance} is number {value} from the top in the "
-            "model with {model}",
+            "model with {model}"
         ),
     }

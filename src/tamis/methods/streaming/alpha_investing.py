@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betainc
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.least_squares import (
@@ -23,6 +23,7 @@ from tamis.kernels.least_squares import (
     whiten,
 )
 from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelRule, Page
+from tamis.methods.rule import when_irrelevant, when_kept, when_redundant
 
 
 class LeastSquares:
@@ -238,32 +239,24 @@ class AlphaInvestingRule(ModelRule):
         """Return the reasons, the first six in the order of their codes."""
         out = "{name} was dropped as irrelevant: "
         return {
-            "not better": Reason(
-                Verdict.IRRELEVANT,
+            "not better": when_irrelevant(
                 out + "the p-value of adding it to the kept features, {relevance_p}, is not below "
-                "the bet of {level_p}",
+                "the bet of {level_p}"
             ),
             **UNUSABLE,
-            "collinear": Reason(
-                Verdict.REDUNDANT,
+            "collinear": when_redundant(
                 "{name} was dropped as redundant: it is a linear combination of the kept features, "
-                "so its p-value is {relevance_p}, not below the bet of {level_p}",
+                "so its p-value is {relevance_p}, not below the bet of {level_p}"
             ),
-            "no degrees": Reason(
-                Verdict.IRRELEVANT,
+            "no degrees": when_irrelevant(
                 out + "no degrees of freedom are left to test it, with so many features kept on so "
-                "few rows",
+                "few rows"
             ),
-            "explained": Reason(
-                Verdict.IRRELEVANT, out + "nothing of the {target} is left to explain"
-            ),
-            "intercept": Reason(
-                Verdict.KEPT, "{name} is kept: it came first and is taken for the intercept"
-            ),
-            "kept": Reason(
-                Verdict.KEPT,
+            "explained": when_irrelevant(out + "nothing of the {target} is left to explain"),
+            "intercept": when_kept("{name} is kept: it came first and is taken for the intercept"),
+            "kept": when_kept(
                 "{name} is kept: the p-value of adding it to the features kept before, {p}, is "
-                "below the bet of {bet}; the wealth went from {wealth_before} to {wealth_after}",
+                "below the bet of {bet}; the wealth went from {wealth_before} to {wealth_after}"
             ),
         }
 

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ConvergenceWarning, InputError, warn
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.kernels.logistic import block_gradients, fit_weights
 from tamis.methods.modelled import UNUSABLE, Columns, Floats, ModelRule, Page
-from tamis.methods.rule import Rule
+from tamis.methods.rule import Rule, when_evicted, when_irrelevant, when_kept, when_redundant
 
 #: The log holds strengths as float32.
 LARGEST = np.finfo(np.float32).max
@@ -295,25 +295,21 @@ class GraftingRule(ModelRule):
         """Return the reasons, the first three in the order of their codes."""
         pulls = "the gradient of the loss at weight 0, {relevance}, is "
         return {
-            "irrelevant": Reason(
-                Verdict.IRRELEVANT,
-                "{name} was dropped as irrelevant: " + pulls + "not above the penalty of {level}",
+            "irrelevant": when_irrelevant(
+                "{name} was dropped as irrelevant: " + pulls + "not above the penalty of {level}"
             ),
             **UNUSABLE,
-            "returned": Reason(
-                Verdict.REDUNDANT,
+            "returned": when_redundant(
                 "{name} was dropped as redundant: " + pulls + "above the penalty of {level}, but "
-                "its weight went back to 0 when all weights were optimised",
+                "its weight went back to 0 when all weights were optimised"
             ),
-            "evicted": Reason(
-                Verdict.EVICTED,
+            "evicted": when_evicted(
                 "{name} was kept until {because} arrived: its weight went back to 0, where the "
-                "gradient of the loss, {value}, is not above the penalty of {level}",
+                "gradient of the loss, {value}, is not above the penalty of {level}"
             ),
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 "{name} is kept: " + pulls + "above the penalty of {level}, and it entered the "
-                "model with the weight {weight}",
+                "model with the weight {weight}"
             ),
         }
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import InputError
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Measure
@@ -27,6 +27,7 @@ from tamis.methods.measured import (
     ScoredBlock,
     walk,
 )
+from tamis.methods.rule import when_evicted, when_kept
 from tamis.methods.streaming.saola import SAOLARule
 
 #: A stretch of columns of one group: arrival number of the first, and the label.
@@ -118,13 +119,12 @@ class GroupSAOLARule(SAOLARule):
         """Return the reasons of SAOLA, which hold inside a group, and those between groups."""
         fell = "{name} was kept in its group, but is redundant with an earlier group: " + WEAKER
         return super().reasons() | {
-            "stays": Reason(
-                Verdict.KEPT,
+            "stays": when_kept(
                 "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, and no "
-                "kept feature of its own or an earlier group makes it redundant",
+                "kept feature of its own or an earlier group makes it redundant"
             ),
-            "outdone": Reason(Verdict.EVICTED, fell + BETTER),
-            "matched": Reason(Verdict.EVICTED, fell + OLDER),
+            "outdone": when_evicted(fell + BETTER),
+            "matched": when_evicted(fell + OLDER),
         }
 
 

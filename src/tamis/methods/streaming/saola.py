@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.params import OneOf, param
 from tamis.kernels.walk import foresee_walk
 from tamis.measures.measure import Floats
@@ -25,6 +25,7 @@ from tamis.methods.measured import (
     Ties,
     walk,
 )
+from tamis.methods.rule import when_evicted, when_kept, when_redundant
 
 
 class SAOLARule(MeasuredRule):
@@ -145,12 +146,11 @@ class SAOLARule(MeasuredRule):
         if self.bound == "max":
             better += " against {relevance}"
         return {
-            "redundant": Reason(Verdict.REDUNDANT, DROPPED + weaker + better),
-            "tied": Reason(Verdict.REDUNDANT, DROPPED + weaker + OLDER),
-            "evicted": Reason(Verdict.EVICTED, REPLACED + weaker + better),
-            "kept": Reason(
-                Verdict.KEPT,
+            "redundant": when_redundant(DROPPED + weaker + better),
+            "tied": when_redundant(DROPPED + weaker + OLDER),
+            "evicted": when_evicted(REPLACED + weaker + better),
+            "kept": when_kept(
                 "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, "
-                "and no kept feature makes it redundant",
+                "and no kept feature makes it redundant"
             ),
         }

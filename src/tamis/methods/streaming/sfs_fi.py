@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
@@ -28,6 +28,7 @@ from tamis.methods.measured import (
     Ties,
     walk,
 )
+from tamis.methods.rule import when_evicted, when_irrelevant, when_kept, when_redundant
 
 #: Terms of a gain that a decision records, the largest first.
 TERMS = 3
@@ -167,45 +168,37 @@ class SFSFIRule(MeasuredRule):
         weak = f"{gain} {{gain}} is below {self.gamma:g}, and "
         alone = "{relevance_symbol}={relevance}"
         own = {
-            "first": Reason(
-                Verdict.KEPT, "{name} is kept: it came first, and had nothing to interact with"
-            ),
-            "interacts": Reason(
-                Verdict.KEPT,
+            "first": when_kept("{name} is kept: it came first, and had nothing to interact with"),
+            "interacts": when_kept(
                 f"{{name}} is kept: {gain} with the kept features is {{value}}, at least {{level}};"
-                " most of it with {because} (up to {term_1} each)",
+                " most of it with {because} (up to {term_1} each)"
             ),
-            "kept": Reason(
-                Verdict.KEPT,
+            "kept": when_kept(
                 f"{{name}} is kept: {gain} with the kept features is {{value}}, above 0 though "
-                "below {level}, and no kept feature makes it redundant",
+                "below {level}, and no kept feature makes it redundant"
             ),
-            "alone": Reason(
-                Verdict.KEPT,
+            "alone": when_kept(
                 f"{{name}} is kept: {alone} is above {{level}}, {{gate}}; it interacts with no "
-                "kept feature, and none makes it redundant",
+                "kept feature, and none makes it redundant"
             ),
-            "no gain": Reason(
-                Verdict.REDUNDANT,
+            "no gain": when_redundant(
                 f"{{name}} was dropped: {alone}, but {gain} with the kept features is {{value}}, "
-                "not above 0; least of all with {because} (down to {term_1} each)",
+                "not above 0; least of all with {because} (down to {term_1} each)"
             ),
-            "no term": Reason(
-                Verdict.REDUNDANT,
+            "no term": when_redundant(
                 f"{{name}} was dropped: {alone}, but given it no kept feature depends on the "
-                "{target} any more",
+                "{target} any more"
             ),
-            "redundant": Reason(Verdict.REDUNDANT, DROPPED + weak + WEAKER + BETTER),
-            "tied": Reason(Verdict.REDUNDANT, DROPPED + weak + WEAKER + OLDER),
-            "evicted": Reason(Verdict.EVICTED, REPLACED + WEAKER + BETTER),
+            "redundant": when_redundant(DROPPED + weak + WEAKER + BETTER),
+            "tied": when_redundant(DROPPED + weak + WEAKER + OLDER),
+            "evicted": when_evicted(REPLACED + WEAKER + BETTER),
         }
         if self.gated:
             return own
         return own | {
-            "irrelevant": Reason(
-                Verdict.IRRELEVANT,
+            "irrelevant": when_irrelevant(
                 f"{{name}} was dropped as irrelevant: {alone} is not above {{level}}, {{gate}}, "
-                f"and {gain} with the kept features is {{value}}, not above 0",
+                f"and {gain} with the kept features is {{value}}, not above 0"
             )
         }
 
