@@ -99,7 +99,7 @@ def test_ranges_of_any_length_are_merged_as_sofs_of_each(one_store, client, tmp_
     assert np.concatenate(read).tolist() == case.y.tolist()  # each row once, in order
     kept, means, _ = merged(parts, 4)
     assert there.learner.kept_.tolist() == kept.tolist()
-    assert np.array_equal(there.learner.learner_.model.weights, means)
+    assert np.array_equal(there.learner.learner_.model.learned().weights, means)
     if kind == "store":
         n = len(case.y)
         assert [*map(len, read)] == [n * (s + 1) // shards - n * s // shards for s in range(shards)]

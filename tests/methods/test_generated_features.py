@@ -14,8 +14,7 @@ from scipy.optimize import minimize
 from tamis import FGM, GDM
 from tamis.core.errors import InputError, ParameterError
 from tamis.estimators import estimator_of
-from tamis.methods.batch.cutting_planes import Machine
-from tamis.methods.batch.fgm import FGMRule
+from tamis.methods.batch.fgm import FGMRule, Machine
 
 
 def data(seed, classes=2, rows=60, columns=15):

@@ -35,7 +35,7 @@ def slowly_merged(case, size, shards, gamma):
         model = one.learner_.model
         added = np.maximum(model.marks.view.astype(float), 0)
         mean = np.zeros_like(added)
-        added[one.kept_], mean[one.kept_] = model.precision, model.weights
+        added[one.kept_], mean[one.kept_] = model.learned().precision, model.learned().weights
         keeps[one.kept_] += 1
         precision = precision + added
         weighted = weighted + (1 + added) * mean

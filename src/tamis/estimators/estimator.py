@@ -7,6 +7,7 @@ runs the rule (`to_selector`); what can be read afterwards (`kept_`, `log_`, ...
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -33,7 +34,50 @@ from tamis.sources.arrays.in_memory import (
 )
 
 
-class ColumnEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators that select; names that end in an underscore are what was fitted."""
+
+    #: What was seen, and how to begin, for an error.
+    _takes: ClassVar[str] = "columns"
+    _begin_with: ClassVar[str] = "fit(X, y)"
+
+    def _fitted(self) -> tuple[Any, ...]:
+        """Return the objects that hold what was fitted; none before that."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_") and not name.startswith("_") and not name.endswith("_in_"):
+            fitted = self._fitted()
+            if not fitted:
+                raise NotFittedError(
+                    f"this {type(self).__name__} has seen no {self._takes} yet, so it has no "
+                    f"{name}; call {self._begin_with} first"
+                )
+            for owner in fitted:
+                with suppress(AttributeError):
+                    return getattr(owner, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        found = {name for owner in self._fitted() for name in dir(owner)}
+        public = {name for name in found if name.endswith("_") and not name.startswith("_")}
+        return sorted({*super().__dir__(), *public})
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(self._fitted())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def transform(self, X: Any) -> Any:
+        """Reduce a table, whose columns are those that were fitted, to the kept features."""
+        return super().transform(without_row_labels(X))
+
+
+class ColumnEstimator(SelectingEstimator):
     """Base of the estimators; a subclass names its `rule`, which gives it its parameters."""
 
     #: The rule of the method.
@@ -108,32 +152,9 @@ class ColumnEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- what can be read ------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        # What ends in an underscore is the selector's, or what its rule counted or fitted.
-        if name.startswith("_") or not name.endswith("_") or name.endswith("_in_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _fitted(self) -> tuple[Any, ...]:
         selector = vars(self).get("selector_")
-        if selector is None:
-            raise NotFittedError(
-                f"this {type(self).__name__} has seen no columns yet, so it has no {name}; call "
-                f"{self._begin_with()} first"
-            )
-        for owner in (selector, selector.rule):
-            if hasattr(owner, name):
-                return getattr(owner, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __dir__(self) -> list[str]:
-        names = set(super().__dir__())
-        selector = vars(self).get("selector_")
-        if selector is not None:
-            found = {*dir(selector), *dir(selector.rule)}
-            names |= {n for n in found if n.endswith("_") and not n.startswith("_")}
-        return sorted(names)
-
-    @staticmethod
-    def _begin_with() -> str:
-        return "fit(X, y)"
+        return () if selector is None else (selector, selector.rule)
 
     def why(self, feature: int | str) -> str:
         """Explain in one sentence, with the numbers, what became of a feature.
@@ -160,24 +181,11 @@ class ColumnEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(super().get_feature_names_out(input_features))
         return np.array([self.log_.names[int(f)] for f in self.kept_], dtype=object)
 
-    def transform(self, X: Any) -> Any:
-        """Reduce a table, whose columns are those that were fitted, to the kept features."""
-        return super().transform(without_row_labels(X))
-
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=np.bool_)
         mask[self.kept_] = True
         return mask
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "selector_" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags
 
     def _repr_html_(self) -> str:
         """Show the parameters as scikit-learn does, and what was decided."""
@@ -193,6 +201,7 @@ class StreamEstimator(ColumnEstimator):
     """Base of the estimators for feature streams, which columns can be fed to."""
 
     selector_: FeatureStreamSelector
+    _begin_with: ClassVar[str] = "fit(X, y), or start(y) and feed(columns)"
 
     def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
         """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
@@ -248,10 +257,6 @@ class StreamEstimator(ColumnEstimator):
         check_is_fitted(self)
         self.selector_.finish()
         return self
-
-    @staticmethod
-    def _begin_with() -> str:
-        return "fit(X, y), or start(y) and feed(columns)"
 
 
 class GroupEstimator(StreamEstimator):

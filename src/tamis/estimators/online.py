@@ -12,9 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
@@ -22,6 +20,7 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import InputError
 from tamis.core.target import refuse_missing
 from tamis.engine.learning.training import Schedule, Training
+from tamis.estimators.estimator import SelectingEstimator
 from tamis.kernels.row_scoring import buckets_of
 from tamis.methods.online import row_input
 from tamis.methods.online.arow import ArowLearner
@@ -32,11 +31,10 @@ from tamis.methods.online.ogd import OgdLearner
 from tamis.methods.online.pet import PetLearner
 from tamis.methods.online.sofs import SofsLearner
 from tamis.sources import open_rows
-from tamis.sources.arrays.in_memory import without_row_labels
 from tamis.sources.base import Progress, silent
 
 
-class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[misc]
     """A linear classifier for rows that arrive over time, which selects features too.
 
     A subclass names its learner, whose constructor and documentation it shares. What was learned
@@ -52,26 +50,17 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
     #: What river asks of a step of its pipelines: it learns from labels.
     _supervised: ClassVar[bool] = True
 
+    _takes: ClassVar[str] = "rows"
+    _begin_with: ClassVar[str] = "fit, partial_fit or fit_stream"
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "learner_class" in vars(cls):
             cls.__init__ = cls.learner_class.__init__  # type: ignore[assignment,method-assign]
             cls.__doc__ = cls.learner_class.__doc__
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not name.endswith("_") or name.endswith("_in_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if not self._is_fitted:
-            raise NotFittedError(
-                f"this {type(self).__name__} has seen no rows yet, so it has no {name}; call "
-                "fit, partial_fit or fit_stream first"
-            )
-        return getattr(self.learner_, name)
-
-    def __dir__(self) -> list[str]:
-        learned = dir(self.learner_) if self._is_fitted else []
-        public = {name for name in learned if name.endswith("_") and not name.startswith("_")}
-        return sorted({*super().__dir__(), *public})
+    def _fitted(self) -> tuple[Any, ...]:
+        return (self.learner_,) if self._is_fitted else ()
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -199,10 +188,6 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
         return self.learner_.predict_one(x) if self._is_fitted else None
 
     # --- selecting -----------------------------------------------------------------------------
-
-    def transform(self, X: Any) -> Any:
-        """Reduce a table, whose columns are those that were fitted, to the kept features."""
-        return super().transform(without_row_labels(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the names of the kept features, in increasing order of their numbers."""
@@ -336,12 +321,6 @@ class OnlineClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):  # type: 
                 "give one class for each row"
             )
         return labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 class SOFS(OnlineClassifier):

@@ -25,7 +25,7 @@ from tamis.core.target import Target
 from tamis.kernels.scan import sift
 from tamis.measures.auto import CONTINUOUS, DISCRETE, at_level, choose, from_name, resolve
 from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
-from tamis.methods.rule import Rule, when_irrelevant
+from tamis.methods.rule import CONSTANT, Rule, when_irrelevant
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
 #: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
@@ -34,9 +34,7 @@ COMMON_REASONS = {
         "{name} was dropped as irrelevant: {relevance_symbol}={relevance} is not above {level}, "
         "{gate}"
     ),
-    "constant": when_irrelevant(
-        "{name} was dropped as irrelevant: it has the same value in every row"
-    ),
+    "constant": CONSTANT,
     "untested": when_irrelevant(
         "{name} was dropped as irrelevant: there are too few rows to test its dependence on the "
         "{target}"

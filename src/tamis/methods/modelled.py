@@ -21,16 +21,14 @@ from tamis.core.decisions import Decision
 from tamis.core.names import Names
 from tamis.kernels.column_entries import column_moments, list_column, spread_column
 from tamis.kernels.threads import over_columns
-from tamis.methods.rule import Rule, when_irrelevant
+from tamis.methods.rule import CONSTANT, Rule, when_irrelevant
 from tamis.methods.selector import FeatureStreamSelector
 
 Floats = npt.NDArray[np.float64]
 
 #: Why a model cannot use a column. These are the second and third reasons of a method.
 UNUSABLE = {
-    "constant": when_irrelevant(
-        "{name} was dropped as irrelevant: it has the same value in every row"
-    ),
+    "constant": CONSTANT,
     "out of range": when_irrelevant(
         "{name} was dropped as irrelevant: its values are so large or so small that their squares "
         "cannot be held"

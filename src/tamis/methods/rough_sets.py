@@ -23,7 +23,14 @@ from tamis.core.target import Target
 from tamis.kernels.neighbours import first_reaching
 from tamis.measures.dependency import Dependency, LineColumn, Neighbourhoods, sign
 from tamis.measures.measure import Floats
-from tamis.methods.rule import Rule, when_evicted, when_irrelevant, when_kept, when_redundant
+from tamis.methods.rule import (
+    CONSTANT,
+    Rule,
+    when_evicted,
+    when_irrelevant,
+    when_kept,
+    when_redundant,
+)
 from tamis.methods.selector import FeatureStreamSelector
 
 #: Features that miss the gate by less than this are logged with all their digits.
@@ -37,9 +44,7 @@ REASONS = {
     "irrelevant": when_irrelevant(
         "{name} was dropped as irrelevant: dep({name})={relevance} is {misses} {level}, {gate}"
     ),
-    "constant": when_irrelevant(
-        "{name} was dropped as irrelevant: it has the same value in every row"
-    ),
+    "constant": CONSTANT,
     "worse": when_redundant(
         "{name} was dropped as redundant: " + SET + " is {level} without it and {value} with it"
     ),
@@ -92,6 +97,8 @@ class KeptSet:
         The kept columns and the distances of the rows.
     whole : Dependency
         D, the dependency of the kept set.
+    gate : list of Dependency
+        Those of the kept features alone, when the gate was last moved.
     mean : float
         The gate: what the dependency of a newcomer alone must reach.
     """
@@ -101,7 +108,7 @@ class KeptSet:
         program = rule.variant == "program"
         self.space = Neighbourhoods(target, rule.neighbours[rule.variant], program=program)
         self.whole = self.space.nothing
-        self._gate: list[Dependency] = []
+        self.gate: list[Dependency] = []
         self.mean = 0.0
 
     def balance(self, column: LineColumn) -> int:
@@ -109,13 +116,13 @@ class KeptSet:
         if self.space.program:
             value = column.alone.value
             return (value > self.mean) - (value < self.mean)
-        singles = [(-1, other.shares) for other in self._gate]
+        singles = [(-1, other.shares) for other in self.gate]
         return sign((max(1, len(singles)), column.alone.shares), *singles)
 
     def move_gate(self) -> None:
         """Put the gate where the rule says, given what is kept now."""
-        self._gate = [column.alone for column in self.space.columns]
-        self.mean = sum(single.value for single in self._gate) / max(1, len(self._gate))
+        self.gate = [column.alone for column in self.space.columns]
+        self.mean = sum(single.value for single in self.gate) / max(1, len(self.gate))
         self.mean = self._rule.gate(self.mean, self)
 
     def prune(
@@ -178,35 +185,6 @@ class KeptSet:
             column.feature, reason, column.alone.value, now.value, before.value,
             evicts=evicts, evidence={"mean": mean},
         )  # fmt: skip
-
-    # --- saving ----------------------------------------------------------------------------
-
-    def _known(self) -> list[Dependency]:
-        """Return the gate's dependencies, and that of the kept set unless nothing was ever kept."""
-        return [*self._gate, *([] if self.whole is self.space.nothing else [self.whole])]
-
-    @property
-    def shares(self) -> npt.NDArray[np.int64]:
-        """The known dependencies by row."""
-        known = self._known()
-        return np.array([d.shares for d in known], np.int64).reshape(len(known), -1)
-
-    @property
-    def values(self) -> Floats:
-        """The known dependencies."""
-        return np.array([d.value for d in self._known()])
-
-    @property
-    def in_gate(self) -> int:
-        """How many of the known dependencies belong to the gate."""
-        return len(self._gate)
-
-    def restore(self, shares: Any, values: Any, in_gate: int) -> None:
-        """Take the known dependencies of a saved set."""
-        shares = shares.reshape(len(values), len(self.space.nothing.shares))
-        known = [Dependency(*d) for d in zip(shares, values.tolist(), strict=True)]
-        self._gate, rest = known[:in_gate], known[in_gate:]
-        self.whole = rest[0] if rest else self.space.nothing
 
 
 class RoughSetRule(Rule):
@@ -319,9 +297,10 @@ class RoughSetStream(FeatureStreamSelector):
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume."""
         state, kept = super().state(), self._kept
-        state["numbers"] |= {
-            "shares": kept.shares, "values": kept.values, "in_gate": kept.in_gate,
-        }  # fmt: skip
+        known = kept.gate if kept.whole is kept.space.nothing else [*kept.gate, kept.whole]
+        shares = np.array([d.shares for d in known], np.int64).reshape(len(known), -1)
+        values = np.array([d.value for d in known])
+        state["numbers"] |= {"shares": shares, "values": values, "in_gate": len(kept.gate)}
         return state
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
@@ -331,7 +310,11 @@ class RoughSetStream(FeatureStreamSelector):
             for j, feature in enumerate(state["features"].tolist())
         ]
         numbers = state["numbers"]
-        self._kept.restore(numbers["shares"], numbers["values"], numbers["in_gate"])
+        shares = numbers["shares"].reshape(len(numbers["values"]), len(space.nothing.shares))
+        known = [Dependency(*d) for d in zip(shares, numbers["values"].tolist(), strict=True)]
+        in_gate = numbers["in_gate"]
+        self._kept.gate, rest = known[:in_gate], known[in_gate:]
+        self._kept.whole = rest[0] if rest else space.nothing
 
     def _after_withdrawal(self) -> None:
         self._kept.whole = self._kept.space.dependency()

@@ -20,6 +20,8 @@ when_redundant = partial(Reason, Verdict.REDUNDANT)
 when_evicted = partial(Reason, Verdict.EVICTED)
 when_kept = partial(Reason, Verdict.KEPT)
 
+CONSTANT = when_irrelevant("{name} was dropped as irrelevant: it has the same value in every row")
+
 
 @dataclass_transform()
 class Rule(Parameters):

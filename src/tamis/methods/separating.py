@@ -232,3 +232,4 @@ class SeparatingStreamRule(SeparatingRule, MeasuredRule):
     """A rule for feature streams that asks for separating sets."""
 
     machinery = SeparatingStream
+    former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}

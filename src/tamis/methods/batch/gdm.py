@@ -11,8 +11,7 @@ from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import ROUNDING, best_first
-from tamis.methods.batch.cutting_planes import Machine
-from tamis.methods.batch.fgm import FGMRule
+from tamis.methods.batch.fgm import FGMRule, Machine
 from tamis.methods.batch.scores import Found, Table
 from tamis.methods.rule import when_kept
 

@@ -203,17 +203,6 @@ class Found:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """What a model made of every column of the source, and of the kept ones."""
-
-    scores: Floats
-    codes: Codes
-    features: Ints
-    feature_scores: Floats
-    fields: Mapping[str, str]
-
-
 class TableRule(ScoredRule):
     """A batch rule with a model of the whole table (`find`), which is held while it is fitted.
 
@@ -246,20 +235,19 @@ class TableRule(ScoredRule):
         """How many columns are remembered while columns are scored: the model knows the best."""
         return 0
 
-    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> _Fitted:
+    def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Found:
         """Gather the table, fit the model, and return what it made of every column."""
         table = self._gather(blocks, target)
         scores, codes = np.zeros(len(table.unusable)), table.unusable.copy()
         if table.width == 0:
-            return _Fitted(scores, codes, np.zeros(0, np.int64), np.zeros(0), {})
+            return Found(np.zeros(0, np.int64), scores, codes)
         found = self.find(table)
         scores[table.features] = found.scores
         if found.codes is not None:
             codes[table.features] = found.codes
-        kept = table.features[found.ranking]
-        return _Fitted(scores, codes, kept, found.scores[found.ranking], found.fields)
+        return Found(table.features[found.ranking], scores, codes, found.fields)
 
-    def model_fields(self, model: _Fitted) -> Mapping[str, str]:
+    def model_fields(self, model: Found) -> Mapping[str, str]:
         """Return the fields that the model adds to the sentences."""
         return model.fields
 
@@ -275,17 +263,15 @@ class TableRule(ScoredRule):
         columns = CentredColumns.joined(parts)
         return Table(target, columns, np.concatenate(features), np.concatenate(unusable))
 
-    def score(self, block: ColumnBlock, model: _Fitted) -> tuple[Floats, Codes]:
+    def score(self, block: ColumnBlock, model: Found) -> tuple[Floats, Codes]:
         """Look up what the model made of a block's columns."""
-        scores, codes = np.zeros(block.width), np.zeros(block.width, np.uint8)
         known = slice(block.first, block.first + block.width)
-        scores[: len(model.scores[known])] = model.scores[known]
-        codes[: len(model.codes[known])] = model.codes[known]
-        return scores, codes
+        assert model.codes is not None
+        return model.scores[known], model.codes[known]
 
-    def best(self, features: Ints, scores: Floats, model: _Fitted) -> tuple[Ints, Floats]:
+    def best(self, features: Ints, scores: Floats, model: Found) -> tuple[Ints, Floats]:
         """Return what the model kept."""
-        return model.features, model.feature_scores
+        return model.ranking, model.scores[model.ranking]
 
 
 def constants(block: ColumnBlock) -> Codes:

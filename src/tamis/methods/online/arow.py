@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar
 
-from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
+from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner
 
 
 class ArowLearner(SecondOrderLearner):
@@ -31,6 +31,6 @@ class ArowLearner(SecondOrderLearner):
 
     public_name: ClassVar[str] = "AROW"
 
-    def __init__(self, gamma: float = 1.0, **options: Unpack[StreamOptions]) -> None:
+    def __init__(self, gamma: float = 1.0, **options: Any) -> None:
         OnlineLearner.__init__(self, **options)
         self.gamma = gamma

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar
 
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number
-from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
+from tamis.methods.online.kept_learner import KeptLearner
 
 
 class FofsLearner(KeptLearner):
@@ -57,7 +57,7 @@ class FofsLearner(KeptLearner):
         n_features: int | str = 500,
         eta: float = 0.2,
         lam: float = 0.01,
-        **options: Unpack[KeptOptions],
+        **options: Any,
     ) -> None:
         KeptLearner.__init__(self, n_features, **options)
         self.eta, self.lam = eta, lam

@@ -10,7 +10,7 @@ whatever chunks they came in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, check
 from tamis.kernels import heap
 from tamis.kernels.threads import over_columns
-from tamis.methods.online.learner import OnlineLearner, StreamOptions
+from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.progressive import Recent
-from tamis.methods.online.weights import MOST_SLOTS, Floats, Ints, KeptWeights
+from tamis.methods.online.weights import MOST_SLOTS, Floats, Ints, KeptWeights, Learned
 
 #: The sizes that "auto" tries by default.
 SIZES = tuple(2**k for k in range(2, 13))
@@ -93,26 +93,9 @@ class SideBySide:
         """Return one score per row and block."""
         return self.chosen.scores(rows)
 
-    @property
-    def kept(self) -> Ints:
-        """Kept features, in increasing order."""
-        return self.chosen.kept
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the kept features, one column per block."""
-        return self.chosen.weights
-
-    @property
-    def precision(self) -> Floats:
-        """Accumulated precisions of the kept features."""
-        return self.chosen.precision
-
-
-class KeptOptions(StreamOptions, total=False):
-    """Options of every learner that keeps few features."""
-
-    sizes: Sequence[int] | None
+    def learned(self) -> Learned:
+        """Return what the chosen model keeps and knows."""
+        return self.chosen.learned()
 
 
 class KeptLearner(OnlineLearner):
@@ -147,7 +130,7 @@ class KeptLearner(OnlineLearner):
         n_features: int | str = 500,
         *,
         sizes: Sequence[int] | None = None,
-        **options: Unpack[StreamOptions],
+        **options: Any,
     ) -> None:
         OnlineLearner.__init__(self, **options)
         self.n_features, self.sizes = n_features, sizes

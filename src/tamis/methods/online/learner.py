@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self, TypedDict
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from tamis.methods.online.weights import (
     Floats,
     FullWeights,
     Ints,
+    Learned,
     from_arrays,
     to_arrays,
 )
@@ -40,34 +41,14 @@ class Model(Weights, Protocol):
     def counts(self) -> Ints:
         """Counted work, by `tamis.kernels.heap`."""
 
-    @property
-    def kept(self) -> Ints:
-        """Kept features, in increasing order."""
-
-    @property
-    def weights(self) -> Floats:
-        """Their weights, one column per block."""
-
-    @property
-    def precision(self) -> Floats:
-        """Their accumulated precisions, in second-order models."""
+    def learned(self) -> Learned:
+        """The features with a weight, and what is known of them."""
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
 
     def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
         """Take one step per row with loss."""
-
-
-class StreamOptions(TypedDict, total=False):
-    """Options that every learner takes; `OnlineLearner.__init__` has their defaults."""
-
-    multiclass: str
-    passes: int
-    normalize: bool
-    n_columns: int | None
-    n_bits: int | None
-    classes: Sequence[Any] | None
 
 
 class OnlineLearner(Parameters, LinearScorer, ABC):
@@ -160,7 +141,7 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     @property
     def confidence_(self) -> Floats:
         """How sure the model is of each kept feature, in the order of `kept_`."""
-        return np.asarray(np.linalg.norm(self.model.weights, axis=1))
+        return np.asarray(np.linalg.norm(self.model.learned().weights, axis=1))
 
     # --- the steps of a training ----------------------------------------------------------------
 
@@ -256,12 +237,12 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     @property
     def kept_(self) -> Ints:
         """Kept features by number, in increasing order."""
-        return self.model.kept
+        return self.model.learned().features
 
     @property
     def weights_(self) -> Floats:
         """Weights of the kept features: one each for two classes, else one column per class."""
-        weights = self.model.weights
+        weights = self.model.learned().weights
         return weights[:, 0] if self.model.blocks == 1 else weights
 
     @property
@@ -307,4 +288,5 @@ class SecondOrderLearner(OnlineLearner):
     @property
     def confidence_(self) -> Floats:
         """C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij."""
-        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + self.model.precision), axis=1))
+        precision = self.model.learned().precision
+        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + precision), axis=1))

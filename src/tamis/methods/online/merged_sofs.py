@@ -7,7 +7,7 @@ summed, and means are weighted by precision.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from tamis.core.params import Number
 from tamis.kernels import heap
 from tamis.kernels.threads import over_columns
 from tamis.methods.online.kept_learner import SIZE
-from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner, StreamOptions
-from tamis.methods.online.weights import Floats, Ints, KeptWeights, ListedWeights
+from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner
+from tamis.methods.online.weights import Floats, Ints, KeptWeights, Learned, ListedWeights
 
 #: Features, in increasing order; the precision each has accumulated; its means; whether it is kept.
 Posterior = tuple[Ints, Floats, Floats, Ints]
@@ -35,7 +35,7 @@ def posterior_of(model: KeptWeights) -> Posterior:
     return features, added, means, kept
 
 
-def merged(parts: list[Posterior], size: int) -> tuple[Ints, Floats, Floats]:
+def merged(parts: list[Posterior], size: int) -> Learned:
     """Return the features of highest precision in the product of posteriors: means, precisions.
 
     Of features of the same precision, those that more shards keep come first, then lower numbers.
@@ -58,7 +58,7 @@ def merged(parts: list[Posterior], size: int) -> tuple[Ints, Floats, Floats]:
         known = known[rank[known] >= lowest]
     best = known[np.lexsort((features[known], -kept[known], -rank[known]))[:size]]
     best = best[np.argsort(features[best])]
-    return features[best], means[best], added[best]
+    return Learned(features[best], means[best], added[best])
 
 
 def _rank(added: Floats) -> Floats:
@@ -77,7 +77,7 @@ class Shards:
     def __init__(self, shards: int, size: int, blocks: int) -> None:
         self.size, self.blocks = size, blocks
         self.models = [KeptWeights(size, blocks, second_order=True) for _ in range(shards)]
-        self._merged: tuple[Ints, Floats, Floats] | None = None
+        self._merged: Learned | None = None
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
@@ -113,29 +113,15 @@ class Shards:
         counts = self.counts
         return {self.size: int(counts[heap.MISTAKES]) / max(int(counts[heap.ROWS]), 1)}
 
-    def _now(self) -> tuple[Ints, Floats, Floats]:
+    def learned(self) -> Learned:
+        """Return what the shards keep together, merged once after each change."""
         if self._merged is None:
             self._merged = merged([posterior_of(model) for model in self.models], self.size)
         return self._merged
 
     def scores(self, rows: Compressed) -> Floats:
-        """Return one score per row and block."""
-        return ListedWeights(self.kept, self.weights).scores(rows)
-
-    @property
-    def kept(self) -> Ints:
-        """Kept features, in increasing order."""
-        return self._now()[0]
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the kept features, one column per block."""
-        return self._now()[1]
-
-    @property
-    def precision(self) -> Floats:
-        """Accumulated precisions of the kept features."""
-        return self._now()[2]
+        """Score rows, one column per block."""
+        return ListedWeights(*self.learned()[:2]).scores(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_merged": None}
@@ -203,7 +189,7 @@ class MergedSofsLearner(SecondOrderLearner):
         n_features: int = 500,
         gamma: float = 1.0,
         shards: int = 2,
-        **options: Unpack[StreamOptions],
+        **options: Any,
     ) -> None:
         OnlineLearner.__init__(self, **options)
         self.n_features, self.gamma, self.shards = n_features, gamma, shards

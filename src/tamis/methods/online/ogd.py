@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar
 
 from tamis.core.params import Number, OneOf
-from tamis.methods.online.learner import OnlineLearner, StreamOptions
+from tamis.methods.online.learner import OnlineLearner
 
 
 class OgdLearner(OnlineLearner):
@@ -43,9 +43,7 @@ class OgdLearner(OnlineLearner):
         "decay": OneOf(("sqrt", "none")),
     }
 
-    def __init__(
-        self, eta: float = 0.2, *, decay: str = "sqrt", **options: Unpack[StreamOptions]
-    ) -> None:
+    def __init__(self, eta: float = 0.2, *, decay: str = "sqrt", **options: Any) -> None:
         OnlineLearner.__init__(self, **options)
         self.eta, self.decay = eta, decay
 

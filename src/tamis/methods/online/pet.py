@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar
 
 from tamis.core.params import Number
-from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
+from tamis.methods.online.kept_learner import KeptLearner
 
 
 class PetLearner(KeptLearner):
@@ -50,7 +50,7 @@ class PetLearner(KeptLearner):
         self,
         n_features: int | str = 500,
         eta: float = 0.2,
-        **options: Unpack[KeptOptions],
+        **options: Any,
     ) -> None:
         KeptLearner.__init__(self, n_features, **options)
         self.eta = eta

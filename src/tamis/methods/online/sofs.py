@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar
 
-from tamis.methods.online.kept_learner import KeptLearner, KeptOptions
+from tamis.methods.online.kept_learner import KeptLearner
 from tamis.methods.online.learner import SecondOrderLearner
 
 
@@ -62,7 +62,7 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
         self,
         n_features: int | str = 500,
         gamma: float = 1.0,
-        **options: Unpack[KeptOptions],
+        **options: Any,
     ) -> None:
         KeptLearner.__init__(self, n_features, **options)
         self.gamma = gamma

@@ -7,7 +7,7 @@ learners of this folder and by `tamis.engine.learning`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,14 @@ Arrays = dict[str, npt.NDArray[Any]]
 MOST_SLOTS = 2**24
 
 
+class Learned(NamedTuple):
+    """The features with a weight, in order, their weights, and precisions where a model has any."""
+
+    features: Ints
+    weights: Floats
+    precision: Floats
+
+
 class Zeros:
     """A table of zeros with spare rows, in which untouched memory costs nothing.
 
@@ -50,11 +58,6 @@ class Zeros:
     def view(self) -> npt.NDArray[Any]:
         """The rows in use."""
         return self._table[: self._height]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the table, spare rows included."""
-        return self._table.nbytes
 
     def reach(self, height: int, *, more_may_come: bool = False) -> None:
         """Grow to at least `height` rows; with `more_may_come`, to twice as many.
@@ -158,20 +161,11 @@ class KeptWeights:
         used = np.arange(1, self.counts[heap.SIZE] + 1)
         return used[np.argsort(self.feature[used])]
 
-    @property
-    def kept(self) -> Ints:
-        """Kept features, in increasing order."""
-        return self.feature[self.slots()]
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the kept features, one column per block."""
-        return np.asarray(self.weight[self.slots()] * self.scale[0])
-
-    @property
-    def precision(self) -> Floats:
-        """Accumulated precisions of the kept features."""
-        return self.held[self.slots()].astype(np.float64)
+    def learned(self) -> Learned:
+        """Return the kept features and what is known of them."""
+        slots = self.slots()
+        weights = np.asarray(self.weight[slots] * self.scale[0])
+        return Learned(self.feature[slots], weights, self.held[slots].astype(np.float64))
 
 
 class FullWeights:
@@ -209,22 +203,13 @@ class FullWeights:
         score_full(rows.indptr, rows.indices, rows.data, self.weight.view, found)
         return found
 
-    @property
-    def kept(self) -> Ints:
-        """Features with a nonzero weight, in increasing order."""
+    def learned(self) -> Learned:
+        """Return the features whose weight is not 0 and what is known of them."""
         filled: Ints = np.flatnonzero(self.weight.view.reshape(-1))
-        return np.unique(filled // self.blocks)
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of those features."""
-        return np.asarray(self.weight.view[self.kept], dtype=np.float64)
-
-    @property
-    def precision(self) -> Floats:
-        """Accumulated precisions of those features."""
-        assert self.held is not None
-        return self.held.view[self.kept].astype(np.float64)
+        kept = np.unique(filled // self.blocks)
+        held = self.weight.view[:, :0] if self.held is None else self.held.view
+        weights = np.asarray(self.weight.view[kept], dtype=np.float64)
+        return Learned(kept, weights, held[kept].astype(np.float64))
 
 
 class ListedWeights:

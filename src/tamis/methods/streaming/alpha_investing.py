@@ -52,11 +52,6 @@ class LeastSquares:
         columns = self._used - len(self.residuals) + self.intercept
         return len(self._panel) - columns - self.rank
 
-    @property
-    def sse(self) -> float:
-        """Sum of squared errors over all targets."""
-        return float(np.sum(self.residuals**2))
-
     def shares(self, columns: Columns, lo: int, hi: int, shares: Floats, left: Floats) -> None:
         """Compute what columns lo..hi-1 would explain, and what of them is new: see the kernel."""
         model = (self._panel, len(self.residuals), self._used)

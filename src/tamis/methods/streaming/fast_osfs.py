@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
@@ -53,7 +52,6 @@ class FastOSFSRule(SeparatingStreamRule):
     """
 
     name: ClassVar[str] = "fast-osfs"
-    former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Test the newcomer; if it stays, test the others given it."""

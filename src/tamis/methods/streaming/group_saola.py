@@ -131,9 +131,6 @@ class GroupSAOLARule(SAOLARule):
 class GroupStream(MeasuredStream):
     """Runs Group-SAOLA: the kept set of the present group, and that of the earlier ones."""
 
-    saved_per_feature: ClassVar[Mapping[str, str]] = {
-        "relevance": "_all_relevance", "level": "_all_levels", "label": "_label_indices",
-    }  # fmt: skip
     saved: ClassVar[Mapping[str, str]] = {
         **MeasuredStream.saved,
         "label": "_label",
@@ -257,31 +254,18 @@ class GroupStream(MeasuredStream):
 
     # --- saving a stream -------------------------------------------------------------------
 
-    @property
-    def _all_relevance(self) -> npt.NDArray[Any]:
-        return np.concatenate([self._earlier.relevance, self._kept.relevance])
-
-    @property
-    def _all_levels(self) -> npt.NDArray[Any]:
-        present = [self._held[f].level for f in self._kept.features.tolist()]
-        return np.concatenate([np.full(len(self._earlier), np.nan), present])
-
-    @property
-    def _labels(self) -> list[Any]:
-        """The labels of earlier groups that keep anything."""
-        return list(dict.fromkeys(self._label_of.values()))
-
-    @property
-    def _label_indices(self) -> npt.NDArray[Any]:
-        """Which of the labels each kept feature has, -1 for the present group."""
-        labels = self._labels
-        indices = [labels.index(self._label_of[f]) for f in self._earlier.features.tolist()]
-        return np.array(indices + [-1] * len(self._kept), dtype=np.int64)
-
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume."""
-        state = super().state()
-        state["numbers"]["labels"] = self._labels
+        state, earlier, present = super().state(), self._earlier, list(self._held.values())
+        labels = list(dict.fromkeys(self._label_of.values()))
+        state["numbers"]["labels"] = labels
+        of_label = [labels.index(self._label_of[f]) for f in earlier.features.tolist()]
+        state["each"] = {
+            "relevance": np.concatenate([earlier.relevance, self._kept.relevance]),
+            "level": np.array([np.nan] * len(earlier) + [a.level for a in present]),
+            # Which of the labels each kept feature has, -1 for the present group.
+            "label": np.array(of_label + [-1] * len(present), dtype=np.int64),
+        }
         return state
 
     def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:

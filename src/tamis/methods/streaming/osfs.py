@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
@@ -48,7 +47,6 @@ class OSFSRule(SeparatingStreamRule):
     """
 
     name: ClassVar[str] = "osfs"
-    former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}
 
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Add the newcomer, then test every candidate, oldest first."""
