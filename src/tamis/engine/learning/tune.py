@@ -105,8 +105,7 @@ def tune(
     --------
     >>> import numpy as np
     >>> from tamis import PET
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(500, 40))
+    >>> X = np.random.default_rng(0).normal(size=(500, 40))
     >>> tuned = tune(PET(2), X, X[:, 3] - X[:, 30] > 0, grid={"eta": [0.01, 0.1, 1.0]})
     >>> tuned.parameters
     {'eta': 0.1}

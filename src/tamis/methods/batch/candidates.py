@@ -96,15 +96,9 @@ class CandidateSelector(Measuring, BatchSelector):
         if not waiting:
             self.ranking_ = np.zeros(0, dtype=np.int64)
             return
-        candidates = self._candidates(waiting)
-        waiting.clear()
-        self._warn_of_levels(candidates.columns.mean_n_levels, "relevant")
-        self.ranking_ = self.rule.rank(candidates, self.log_)
-
-    def _candidates(self, waiting: list[ScoredBlock]) -> Candidates:
         relevance = np.concatenate([part.strengths for part in waiting])
         parts = [part.columns for part in waiting if isinstance(part.columns, Prepared)]
-        return Candidates(
+        candidates = Candidates(
             np.concatenate([part.features for part in waiting]),
             relevance,
             np.concatenate([part.levels for part in waiting]),
@@ -113,6 +107,10 @@ class CandidateSelector(Measuring, BatchSelector):
             self._target,
             self._kept,
         )
+        waiting.clear()
+        parts.clear()
+        self._warn_of_levels(candidates.columns.mean_n_levels, "relevant")
+        self.ranking_ = self.rule.rank(candidates, self.log_)
 
 
 CandidateRule.machinery = CandidateSelector

@@ -98,8 +98,8 @@ class CFSRule(CandidateRule):
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Search, and log what was found and how everything else would have changed it."""
         merits = Merits(candidates, candidates.panel)
-        forward = self.search == "forward"
-        members = _forward(merits) if forward else _best_first(merits, self.stale)
+        # Forward search is best-first search that ends with the first expansion in vain.
+        members = _best_first(merits, 1 if self.search == "forward" else self.stale)
         self.merit_ = before = 0.0
         for turn, member in enumerate(members):
             now = merits.of(members[: turn + 1])
@@ -167,19 +167,6 @@ class Merits:
     def of(self, members: Sequence[int]) -> float:
         """Return the merit of a set that is not empty."""
         return float(self.with_each(members[:-1])[members[-1]])
-
-
-def _forward(merits: Merits) -> list[int]:
-    members: list[int] = []
-    merit = 0.0
-    while len(members) < len(merits.relevance):
-        found = merits.with_each(members)
-        best = int(np.argmax(found))
-        if found[best] <= merit:
-            break
-        members.append(best)
-        merit = float(found[best])
-    return members
 
 
 @dataclass(eq=False)

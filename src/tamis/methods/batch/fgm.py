@@ -144,8 +144,7 @@ class FGMRule(TableRule):
     --------
     >>> import numpy as np
     >>> from tamis import FGM
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 20))
+    >>> X = np.random.default_rng(0).normal(size=(200, 20))
     >>> y = (X[:, 7] + 0.5 * X[:, 3] - 0.2 * X[:, 11] > 0).astype(int)
     >>> sel = FGM(n_per_cut=1, max_cuts=3).fit(X, y)
     >>> sel.ranking_

@@ -6,15 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Reason
-from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats
-from tamis.methods.batch.least_angle import UnitColumns, least_angle, path_reasons
-from tamis.methods.batch.scores import Found, Table, TableRule
+from tamis.methods.batch.least_angle import PathRule, UnitColumns, least_angle
+from tamis.methods.batch.scores import Found, Table
 
 
-class LARSRule(TableRule):
+class LARSRule(PathRule):
     """Least angle regression.
 
     Features are centred and have norm 1. The one that correlates most with the target is taken; the
@@ -32,15 +30,8 @@ class LARSRule(TableRule):
     that are tied (to 1e-12) the first to arrive is taken, and one of which those taken leave less
     than 1e-10 is left out: so of copies the first to arrive is taken and the others never.
 
-    Parameters
-    ----------
-    n_features : int, default=10
-        How many to take; fewer if nothing is left to fit.
-
     Attributes
     ----------
-    ranking_ : ndarray of int
-        Kept features, in the order in which they were taken.
     log_ : DecisionLog
         What happened to every feature, and why. The relevance of a kept feature is its correlation
         with what was left of the target when it was taken, relative to the target's size; that of
@@ -56,8 +47,8 @@ class LARSRule(TableRule):
     >>> import numpy as np
     >>> from tamis import LARS
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(100, 20))
-    >>> y = 2 * X[:, 7] - X[:, 3] + 0.1 * rng.normal(size=100)
+    >>> X, noise = rng.normal(size=(100, 20)), rng.normal(size=100)
+    >>> y = 2 * X[:, 7] - X[:, 3] + 0.1 * noise
     >>> sel = LARS(2).fit(X, y)
     >>> sel.ranking_
     array([7, 3])
@@ -66,12 +57,6 @@ class LARSRule(TableRule):
     """
 
     name: ClassVar[str] = "lars"
-
-    n_features: int = param(10, Number(1, integer=True))
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons, with the correlations."""
-        return path_reasons()
 
     def find(self, table: Table) -> Found:
         """Walk along the path of each target."""
@@ -87,8 +72,7 @@ class LARSRule(TableRule):
                     first[j], scores[j] = step, size
         order = np.argsort(first, kind="stable")[: self.n_features]
         ranking = order[np.isfinite(first[order])]
-        codes = np.where(collinear, self.code("collinear"), self.code("below"))
-        return Found(ranking, scores, codes.astype(np.uint8))
+        return self.found(ranking, scores, collinear)
 
 
 def _targets(target: Target) -> list[Floats]:

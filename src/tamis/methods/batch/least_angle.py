@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Reason
-from tamis.measures.measure import Floats
-from tamis.methods.batch.scores import Table
+from tamis.core.params import Number, param
+from tamis.measures.measure import Floats, Ints
+from tamis.methods.batch.scores import Found, Table, TableRule
 from tamis.methods.rule import when_irrelevant, when_kept, when_redundant
 
 #: A column of which the features taken leave less than this share of its squares is one of them.
@@ -132,18 +133,39 @@ def _beyond(basis: Floats, column: Floats) -> Floats | None:
     return None if square < COLLINEAR else column / np.sqrt(square)
 
 
-def path_reasons() -> dict[str, Reason]:
-    """Return the reasons of methods that take features along a path."""
-    size = "|r({name}, rest)|={relevance}"
-    return {
-        "below": when_irrelevant(
-            "{name} was dropped: others were taken before it; at the end of the path " + size
-        ),
-        "collinear": when_redundant(
-            "{name} was dropped as redundant: the features that were taken leave nothing of it "
-            "(less than 1e-10 of its variance)"
-        ),
-        "kept": when_kept(
-            "{name} is kept, number {value} to be taken: " + size + " was the highest"
-        ),
-    }
+class PathRule(TableRule):
+    """A batch rule that takes features along the path of least angle regression.
+
+    Parameters
+    ----------
+    n_features : int, default=10
+        How many to take; fewer if nothing is left to fit.
+
+    Attributes
+    ----------
+    ranking_ : ndarray of int
+        Kept features, in the order in which they were taken.
+    """
+
+    n_features: int = param(10, Number(1, integer=True))
+
+    def found(self, ranking: Ints, scores: Floats, collinear: npt.NDArray[np.bool_]) -> Found:
+        """Return what a path made of the columns, of which those taken leave nothing of some."""
+        codes = np.where(collinear, self.code("collinear"), self.code("below"))
+        return Found(ranking, scores, codes.astype(np.uint8))
+
+    def model_reasons(self) -> dict[str, Reason]:
+        """Return the reasons of methods that take features along a path."""
+        size = "|r({name}, rest)|={relevance}"
+        return {
+            "below": when_irrelevant(
+                "{name} was dropped: others were taken before it; at the end of the path " + size
+            ),
+            "collinear": when_redundant(
+                "{name} was dropped as redundant: the features that were taken leave nothing of it "
+                "(less than 1e-10 of its variance)"
+            ),
+            "kept": when_kept(
+                "{name} is kept, number {value} to be taken: " + size + " was the highest"
+            ),
+        }

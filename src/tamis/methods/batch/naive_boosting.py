@@ -63,8 +63,7 @@ class NaiveBoostingRule(TableRule):
     --------
     >>> import numpy as np
     >>> from tamis import NaiveBoosting
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 20))
+    >>> X = np.random.default_rng(0).normal(size=(200, 20))
     >>> y = (X[:, 7] + 0.5 * X[:, 3] > 0).astype(int)
     >>> sel = NaiveBoosting(2).fit(X, y)
     >>> sel.ranking_

@@ -6,15 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Reason
-from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats
-from tamis.methods.batch.least_angle import UnitColumns, least_angle, path_reasons
-from tamis.methods.batch.scores import Found, Table, TableRule
+from tamis.methods.batch.least_angle import PathRule, UnitColumns, least_angle
+from tamis.methods.batch.scores import Found, Table
 
 
-class SPSFLARRule(TableRule):
+class SPSFLARRule(PathRule):
     """Similarity preserving feature selection, by least angle regression.
 
     K says how similar rows should be: 1/n_c for two rows of the same class c, which has n_c rows,
@@ -34,15 +32,8 @@ class SPSFLARRule(TableRule):
     features (to 1e-12) the first to arrive is taken; one of which those taken leave less than
     1e-10 is left out.
 
-    Parameters
-    ----------
-    n_features : int, default=10
-        How many to take; fewer if nothing is left to fit.
-
     Attributes
     ----------
-    ranking_ : ndarray of int
-        Kept features, in the order in which they were taken.
     log_ : DecisionLog
         What happened to every feature, and why. The relevance of a kept feature is how well it went
         with what was left when it was taken, relative to the size of Y; that of another the same at
@@ -70,19 +61,12 @@ class SPSFLARRule(TableRule):
 
     name: ClassVar[str] = "spsf-lar"
 
-    n_features: int = param(10, Number(1, integer=True))
-
-    def model_reasons(self) -> dict[str, Reason]:
-        """Return the reasons, with the numbers."""
-        return path_reasons()
-
     def find(self, table: Table) -> Found:
         """Walk along the path of the similarity of the rows."""
         path = least_angle(UnitColumns(table), _similarity(table.target), self.n_features)
         scores = path.sizes
         scores[path.taken] = path.at_entry
-        codes = np.where(path.collinear, self.code("collinear"), self.code("below"))
-        return Found(np.array(path.taken, np.int64), scores, codes.astype(np.uint8))
+        return self.found(np.array(path.taken, np.int64), scores, path.collinear)
 
 
 def _similarity(target: Target) -> Floats:

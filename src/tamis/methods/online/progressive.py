@@ -128,13 +128,12 @@ class Recent:
         """Share of those rows that each model got wrong; 0 before the first row."""
         return np.asarray(self.mistakes / max(self.rows, 1))
 
-    def standard_error(self) -> float:
-        """Return the standard error of the fewest errors, e = (mistakes + 1) / (rows + 2)."""
-        rows = self.rows
-        share = (int(self.mistakes.min()) + 1) / (rows + 2)
-        return math.sqrt(share * (1.0 - share) / max(rows, 1))
-
     def first_good(self) -> int:
-        """Return the first model whose errors are within one standard error of the fewest."""
-        errors = self.errors
-        return int(np.argmax(errors <= errors.min() + self.standard_error()))
+        """Return the first model whose errors are within one standard error of the fewest.
+
+        That is of the fewest errors, e = (mistakes + 1) / (rows + 2).
+        """
+        errors, rows = self.errors, self.rows
+        share = (int(self.mistakes.min()) + 1) / (rows + 2)
+        tolerance = math.sqrt(share * (1.0 - share) / max(rows, 1))
+        return int(np.argmax(errors <= errors.min() + tolerance))
