@@ -157,48 +157,6 @@ def faults_of(rows: Compressed, n_columns: int, hashed: bool) -> npt.NDArray[np.
     return faults
 
 
-def checked(
-    rows: Compressed,
-    where: Where,
-    n_columns: int,
-    name_of: Callable[[int], str],
-    hashed: bool,
-    in_order: Callable[[], Compressed] | None = None,
-) -> Compressed:
-    """Return the rows if all are good, or raise one sentence about the first fault.
-
-    `in_order` gives the same rows sorted; it is called if they turn out not to be.
-    """
-    rows = signed(rows, hashed)
-    fault, row, entry = kernel.find_fault(
-        rows.indptr, rows.indices, rows.data, n_columns, not hashed
-    )
-    if fault == kernel.FINE:
-        return rows
-    if fault == kernel.NOT_RISING and in_order is not None:
-        return checked(in_order(), where, n_columns, name_of, hashed)
-    feature, value = int(rows.indices[entry]), float(rows.data[entry])
-    cell = f"{where(row)}, column {name_of(feature)}"
-    if fault == kernel.NOT_FINITE:
-        raise InputError(
-            f"Input X contains NaN or infinity in {cell}; impute missing values (for example with "
-            "sklearn.impute.SimpleImputer) or drop the rows"
-        )
-    if fault == kernel.TOO_LARGE:
-        raise InputError(f"{cell} holds {value:g}, which is too large to learn from; scale it")
-    if fault == kernel.NEGATIVE:
-        raise InputError(f"{where(row)} holds the feature number {feature}, which is negative")
-    if fault == kernel.BEYOND:
-        raise InputError(
-            f"{where(row)} holds feature {feature}, but there are {n_columns} features; "
-            "their numbers count from 0"
-        )
-    raise InputError(
-        f"{where(row)} holds feature {feature} after feature {int(rows.indices[entry - 1])}; "
-        "the features of a row must rise, each given once"
-    )
-
-
 def _typed(
     indptr: npt.NDArray[Any], indices: npt.NDArray[Any], values: npt.NDArray[Any]
 ) -> Compressed:

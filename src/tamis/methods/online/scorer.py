@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
-from tamis.kernels.row_scoring import hash_rows, unit_rows
+from tamis.kernels import row_scoring
+from tamis.kernels.row_scoring import find_fault, hash_rows, unit_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.weights import Floats
 
@@ -198,10 +199,34 @@ class LinearScorer:
         in_order: Any = None,
     ) -> Compressed:
         """Return the rows if all are good, or raise one sentence about the first that is not."""
-        return row_input.checked(
-            rows, where or (lambda row: f"row {first + row}"), self.width_limit,
-            self.columns.describe, self.n_bits is not None, in_order,
-        )  # fmt: skip
+        hashed, n_columns = self.n_bits is not None, self.width_limit
+        rows = row_input.signed(rows, hashed)
+        fault, row, entry = find_fault(rows.indptr, rows.indices, rows.data, n_columns, not hashed)
+        if fault == row_scoring.FINE:
+            return rows
+        if fault == row_scoring.NOT_RISING and in_order is not None:
+            return self.check(in_order(), where, first=first)
+        feature, value = int(rows.indices[entry]), float(rows.data[entry])
+        place = f"row {first + row}" if where is None else where(row)
+        cell = f"{place}, column {self.columns.describe(feature)}"
+        if fault == row_scoring.NOT_FINITE:
+            raise InputError(
+                f"Input X contains NaN or infinity in {cell}; impute missing values (for example "
+                "with sklearn.impute.SimpleImputer) or drop the rows"
+            )
+        if fault == row_scoring.TOO_LARGE:
+            raise InputError(f"{cell} holds {value:g}, which is too large to learn from; scale it")
+        if fault == row_scoring.NEGATIVE:
+            raise InputError(f"{place} holds the feature number {feature}, which is negative")
+        if fault == row_scoring.BEYOND:
+            raise InputError(
+                f"{place} holds feature {feature}, but there are {n_columns} features; "
+                "their numbers count from 0"
+            )
+        raise InputError(
+            f"{place} holds feature {feature} after feature {int(rows.indices[entry - 1])}; "
+            "the features of a row must rise, each given once"
+        )
 
     @property
     def width_limit(self) -> int:
