@@ -296,7 +296,7 @@ def test_a_value_just_below_the_gate_is_shown_with_all_digits() -> None:
     alone = neighbourhood.Dependency(shares, float(neighbourhood.mean_share(shares)))
     assert np.float32(alone.value) == 1.0
     live = OFSA3M().start(np.arange(n) % 2)
-    live.selector_._kept.restore(full[np.newaxis], np.ones(1), 1)
+    live.selector_._kept.gate = [neighbourhood.Dependency(full, 1.0)]
     live.selector_._kept.mean = 1.0
     live.log_.append_bulk(np.ones(2), 1.0, "irrelevant")
     live.selector_._meet(neighbourhood.LineColumn(1, np.zeros(n), 1.0, alone))
