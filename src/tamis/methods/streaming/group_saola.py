@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
-from tamis.core.decisions import Decision, Reason
+from tamis.core.decisions import Decision, Reason, Verdict
 from tamis.core.errors import InputError
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Measure
