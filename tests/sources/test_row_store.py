@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +46,36 @@ def write(path, rows, y=None, *, cuts=(), **more):
             writer.append(RowBlock(lo, None, compressed(rows[lo:hi]), labels))
         writer.commit(**more)
     return RowStore(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "type_"),
+    [(lambda i: i % 7 + 0.5, "<f8"), (lambda i: i % 7, "<i8"), (lambda i: f"w{i % 7}", "<U2")],
+)
+def test_memory_does_not_grow_with_the_number_of_targets(tmp_path, make, type_):
+    height, n_blocks = 10_000, 100
+    rows, y = np.ones((height, 1)), np.array([make(i) for i in range(height)])
+    y = y if y.dtype.kind == "U" else y.astype(np.float64)
+    tracemalloc.start()
+    try:
+        with RowWriter(str(tmp_path / "a.rows")) as writer:
+            for first in range(0, height * n_blocks, height):
+                writer.append(RowBlock(first, 1, rows, y.copy()))
+            writer.commit(whole_labels=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < height * n_blocks * 8 / 2
+    found = RowStore(tmp_path / "a.rows").target()
+    assert found.dtype == type_
+    assert np.array_equal(found, np.tile(y, n_blocks))
+
+
+def test_a_dense_store_says_the_type_of_its_values(tmp_path):
+    for value, type_ in ((1.0, "float32"), (0.5, "float32"), (0.1, "float64")):
+        source = MemorySource(np.full((3, 2), value))
+        store = write_rows(tmp_path / "a.rows", source, force=True)
+        assert store.meta["values"] == type_
 
 
 def pairs(blocks):

@@ -387,3 +387,12 @@ def test_a_pandas_range_index_and_odd_metadata_hide_no_column(tmp_path):
     for odd in (b"", b"[]", b"nonsense", b'{"index_columns": 3}', b'{"index_columns": ["gone"]}'):
         pq.write_table(plain.replace_schema_metadata({b"pandas": odd}), tmp_path / "b.parquet")
         assert tamis.open(tmp_path / "b.parquet", target="label").n_columns == 5
+
+
+def test_the_fingerprint_of_a_table_of_lines_does_not_depend_on_what_was_read_before(tmp_path):
+    lines = pa.table({"row": [0, 1, 1], "feature": ["a", "a", "b"], "y": [1, 0, 0]})
+    pq.write_table(lines, tmp_path / "a.parquet")
+    source = tamis.open(tmp_path / "a.parquet", long="row,feature", target="y")
+    before = source.fingerprint()
+    assert source.target().tolist() == [1, 0]
+    assert source.fingerprint() == before

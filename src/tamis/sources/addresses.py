@@ -7,7 +7,6 @@ not know which it is.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError, need, one_sentence
+from tamis.sources.base import short_hash
 
 #: Bytes at the end of a file that its fingerprint looks at, where reading it all would cost.
 _TAIL = 1 << 16
@@ -110,10 +110,9 @@ class AddressedFile:
 
     def fingerprint(self) -> str:
         """A short hash of its length, its last bytes, and what its server calls this version."""
-        digest = hashlib.blake2b(self.read(max(0, self.size - _TAIL)), digest_size=8)
         info = {key.lower(): value for key, value in self._info.items()}
-        digest.update(repr((self.size, info.get("etag"), info.get("md5hash"))).encode())
-        return digest.hexdigest()
+        version = repr((self.size, info.get("etag"), info.get("md5hash")))
+        return short_hash(self.read(max(0, self.size - _TAIL)), version)
 
     def _call(self, call: Any, *args: Any, **options: Any) -> Any:
         """Ask, and tell in one sentence of whatever goes wrong; every store has its own errors."""

@@ -271,7 +271,7 @@ class ColumnSource(Source):
         """Return everything at once: a CSC matrix or an array in Fortran order, and the target."""
         values = (block.values for block in self.columns())
         parts = [part if isinstance(part, Compressed) else part.T for part in values]
-        return joined(parts, self.n_rows).T, self.target()
+        return joined(parts, self.n_rows, self.layout == "sparse").T, self.target()
 
 
 class RowSource(Source):
@@ -368,8 +368,14 @@ class RowSource(Source):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything at once: a CSR matrix or an array in C order, and the target."""
-        parts = [block.values for block in self.batches()]
-        return joined(parts, self.n_columns or 0), self.target()
+        blocks: list[Any] = list(self.all_rows())
+        labels = [block.y for block in blocks if block.y is not None]
+        y: Any = np.concatenate(labels) if labels else self.target()
+        parts = [block.values for block in blocks]
+        if self.first_number:
+            parts = [replace(part, indices=part.indices - self.first_number) for part in parts]
+        matrix = joined(parts, self.n_columns or 0, self.layout == "sparse")
+        return matrix, whole_numbers(y) if labels and self.whole_labels else y
 
     def _row_ranges(
         self,
@@ -499,6 +505,14 @@ def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
     return max(1, min(n_columns, int(BLOCK_ENTRIES / max(per_column, 1.0))))
 
 
+def short_hash(*parts: Any) -> str:
+    """Return a short hash of texts and bytes, one after the other."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+    return digest.hexdigest()
+
+
 def as_path(path: str | os.PathLike[str]) -> str:
     """Return a path as text, with ~ expanded."""
     return os.path.expanduser(os.fspath(path))
@@ -520,16 +534,17 @@ def describe_target(y: npt.NDArray[Any] | None) -> str:
     return f"{len(classes)} classes: {show}{', ...' if len(classes) > 6 else ''}"
 
 
-def joined(parts: list[Any], length: int) -> Any:
+def joined(parts: list[Any], length: int, is_sparse: bool) -> Any:
     """Return vectors of some length one after the other: a CSR matrix, or an array in C order."""
-    if not any(isinstance(part, Compressed) for part in parts):
+    if not is_sparse and not any(isinstance(part, Compressed) for part in parts):
         return np.ascontiguousarray(np.concatenate(parts)) if parts else np.zeros((0, length))
     from scipy.sparse import csr_matrix, vstack
 
-    return vstack([
-        csr_matrix((part.data, part.indices, part.indptr), (len(part), length))
-        if isinstance(part, Compressed) else csr_matrix(part) for part in parts
-    ], format="csr")  # fmt: skip
+    rows = [csr_matrix((0, length))]
+    for part in parts:
+        vectors = (part.data, part.indices, part.indptr) if isinstance(part, Compressed) else part
+        rows.append(csr_matrix(vectors, (len(part), length)))
+    return vstack(rows, format="csr")
 
 
 def different_labels(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
@@ -576,8 +591,8 @@ def identity_of(path: str) -> dict[str, Any]:
     if os.path.isdir(path):
         files = sorted(os.listdir(path))
         inside = [identity_of(os.path.join(path, name)) for name in files]
-        print_ = hashlib.blake2b(repr(inside).encode(), digest_size=8).hexdigest()
-        return {"name": os.path.basename(os.path.normpath(path)), "fingerprint": print_}
+        name = os.path.basename(os.path.normpath(path))
+        return {"name": name, "fingerprint": short_hash(repr(inside))}
     digest = hashlib.blake2b(digest_size=8)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size

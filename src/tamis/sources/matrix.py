@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -14,7 +13,15 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import SourceError
-from tamis.sources.base import ColumnSource, Progress, RowSource, Source, Wrapper, as_path
+from tamis.sources.base import (
+    ColumnSource,
+    Progress,
+    RowSource,
+    Source,
+    Wrapper,
+    as_path,
+    short_hash,
+)
 from tamis.sources.text_files import TextFile
 
 
@@ -63,10 +70,8 @@ class MatrixFile(Source):
         fingerprint, y = self._bytes.fingerprint(), self.target()
         if y is None:
             return fingerprint
-        digest = hashlib.blake2b(fingerprint.encode(), digest_size=8)
-        digest.update(str(y.dtype).encode())
-        digest.update(np.ascontiguousarray(y.astype(str) if y.dtype == object else y).tobytes())
-        return digest.hexdigest()
+        values = np.ascontiguousarray(y.astype(str) if y.dtype == object else y)
+        return short_hash(fingerprint, str(y.dtype), values.tobytes())
 
 
 def one_for_each_row(y: Any, path: str, n_rows: int) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.params import Number, check
 from tamis.sources.base import ColumnRange, ColumnSource, default_width
-from tamis.sources.rebatch import join, rebatch
+from tamis.sources.rebatch import rebatch
 
 #: Columns drawn together; part of what defines a stream, never to be changed.
 LOT = 4096
@@ -91,14 +91,6 @@ class SparseStream(ColumnSource):
             yield ColumnBlock(start, self.n_rows, values)
             start += len(values)
             wanted.progress("reading columns", start, self.n_columns)
-
-    def load(self) -> tuple[Any, npt.NDArray[Any]]:
-        """Return everything as a scipy CSC matrix, and the classes."""
-        from scipy.sparse import csc_matrix
-
-        _, v = join([(None, self._lot(lot)) for lot in range(0, self.n_columns, LOT)])
-        shape = (self.n_rows, self.n_columns)
-        return csc_matrix((v.data, v.indices, v.indptr), shape=shape), self._y
 
     def fingerprint(self) -> str:
         """Return the recipe."""

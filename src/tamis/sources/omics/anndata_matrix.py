@@ -7,7 +7,6 @@ matrices stream rows, and are turned once when columns are wanted.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -20,7 +19,16 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.sources.addresses import AddressedFile, from_here, is_address
-from tamis.sources.base import MEMORY, ColumnSource, Progress, RowSource, Source, as_path, seen_as
+from tamis.sources.base import (
+    MEMORY,
+    ColumnSource,
+    Progress,
+    RowSource,
+    Source,
+    as_path,
+    seen_as,
+    short_hash,
+)
 from tamis.sources.omics import anndata_file as file
 from tamis.sources.tables.table_columns import name_one
 from tamis.sources.text_files import TextFile
@@ -90,33 +98,20 @@ class AnnDataSource(Source):
         """Return names of the columns."""
         return self._names
 
-    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Return everything at once: a CSR or CSC matrix or an array, float64; and the target."""
-        from scipy.sparse import csc_matrix, csr_matrix
-
-        m = self._matrix
-        with file.opened(self.path) as root:
-            if m.layout == "dense":
-                return m.rows(root, 0, self.n_rows), self._y
-            length = m.shape[0 if m.layout == "csr" else 1]
-            whole = m.vectors(root, m.bounds(root), 0, length)
-        make = csr_matrix if m.layout == "csr" else csc_matrix
-        return make((whole.data, whole.indices, whole.indptr), shape=m.shape), self._y
-
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
         return {"kept_by": self._matrix.layout, "matrix": self._matrix.where}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes on disk, the layer and the target's name."""
-        digest = hashlib.blake2b(f"{self.layer!r} {self.target_name!r}".encode(), digest_size=8)
+        parts = [f"{self.layer!r} {self.target_name!r}"]
         if is_address(self.path):
-            digest.update(AddressedFile(self.path).fingerprint().encode())
+            parts.append(AddressedFile(self.path).fingerprint())
         for path in _files(self.path):
-            digest.update(os.path.relpath(path, self.path).encode())
+            parts.append(os.path.relpath(path, self.path))
             if os.path.getsize(path):
-                digest.update(TextFile(path).fingerprint().encode())
-        return digest.hexdigest()
+                parts.append(TextFile(path).fingerprint())
+        return short_hash(*parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the way to it."""
@@ -176,8 +171,8 @@ def open_anndata(
     Missing values (NaN) stay NaN. Unsorted and duplicate indices are sorted and summed, block by
     block.
     """
-    source = AnnDataSource(as_path(path), target, layer, memory)
-    return seen_as(AnnDataColumns if source._matrix.layout == "csc" else AnnDataRows, source)
+    rows = AnnDataRows(as_path(path), target, layer, memory)
+    return seen_as(AnnDataColumns, rows) if rows._matrix.layout == "csc" else rows
 
 
 def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:

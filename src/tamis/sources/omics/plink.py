@@ -6,7 +6,6 @@ at no extra cost.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -19,7 +18,7 @@ from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
 from tamis.kernels.threads import thread_count
-from tamis.sources.base import ColumnSource, Progress, RowSource, as_path
+from tamis.sources.base import ColumnSource, Progress, RowSource, as_path, short_hash
 from tamis.sources.matrix import one_for_each_row
 from tamis.sources.omics.phenotypes import phenotype, read_phenotypes
 from tamis.sources.text_files import TextFile
@@ -123,24 +122,15 @@ class PlinkSource(ColumnSource, RowSource):
         with self._opened(self.n_rows, self.n_columns) as bed:
             yield from self._row_ranges(read, size, progress, "reading rows across columns")
 
-    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Return everything at once: an array in Fortran order, and the target."""
-        with self._opened(self.n_rows, self.n_columns) as bed:
-            return self._calls(bed, None, "float64"), self.target()
-
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
         return {"bytes": self._parts[0].size}
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the three files and of the target."""
-        digest = hashlib.blake2b(digest_size=8)
-        for part in self._parts:
-            digest.update(part.fingerprint().encode())
         y = self.target()
-        if y is not None:
-            digest.update(np.ascontiguousarray(y.astype(str)).tobytes())
-        return digest.hexdigest()
+        values = b"" if y is None else np.ascontiguousarray(y.astype(str)).tobytes()
+        return short_hash(*(part.fingerprint() for part in self._parts), values)
 
     def _opened(self, n_rows: int | None, n_columns: int | None) -> Any:
         """Open the files; with the shape given, the .bim and .fam files are not read again."""

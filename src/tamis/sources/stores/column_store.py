@@ -74,18 +74,6 @@ class ColumnStore(StoreFolder, ColumnSource):
         """Return all columns of a dense store, one after the other, mapped."""
         return self._part("dense.npy")
 
-    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Return everything at once: a CSC matrix, or an array in Fortran order; and the target."""
-        values = self._values(0, self.n_columns)
-        if not isinstance(values, Compressed):
-            return np.array(values, order="F"), self.target()
-        from scipy.sparse import csc_matrix
-
-        parts = (np.array(values.data), np.array(values.indices), values.indptr)
-        matrix = csc_matrix(parts, shape=(self.n_rows, self.n_columns))
-        matrix.has_canonical_format = True
-        return matrix, self.target()
-
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:
         if self.stored is None:
             return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)

@@ -27,10 +27,9 @@ import contextlib
 import copy
 import os
 from collections.abc import Generator, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.core.blocks import RowBlock
 from tamis.core.errors import ParameterError, SourceError
@@ -111,23 +110,6 @@ class RowStore(StoreFolder, RowSource):
         part, n = copy.copy(self), self.n_rows
         part._range = n * number // of, n * (number + 1) // of
         return part
-
-    def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Return everything at once: a CSR matrix, or an array in C order; and the target."""
-        if self.stored is None:
-            return self._part("dense.npy").astype(np.float64), self.target()
-        from scipy.sparse import csr_matrix
-
-        fits = max(self.n_columns, self.stored) < 2**31
-        indices = np.empty(self.stored, np.int32 if fits else np.int64)
-        values, at = np.empty(self.stored), 0
-        for _, rows in self._decoded(0, self.n_rows):
-            end = at + len(rows.indices)
-            indices[at:end], values[at:end], at = rows.indices, rows.data, end
-        indptr = self._part("pointers.npy").astype(indices.dtype)
-        matrix = csr_matrix((values, indices, indptr), shape=(self.n_rows, self.n_columns))
-        matrix.has_canonical_format = True
-        return matrix, self.target()
 
     # --- small steps ---------------------------------------------------------------------------
 

@@ -85,23 +85,16 @@ class DenseRuns:
         self, writer: StoreWriter, shift: int, n_columns: int | None, progress: Progress
     ) -> None:
         """Give the columns to the writer, in order."""
-        width = self._blocks[0].shape[1]
-        if not self._runs:
-            joined = np.concatenate(self._blocks)
-            self._blocks = []
-        elif self._held:
-            self._spill()
+        held, self._blocks = np.concatenate(self._blocks), []
+        width = held.shape[1]
         step = max(1, min(width, int(0.3 * self.memory) // (8 * max(1, self.n_rows))))
         for lo in range(0, width, step):
-            hi = min(lo + step, width)
-            if not self._runs:
-                writer.append_dense(joined[:, lo:hi])
-            else:
-                columns = np.empty((self.n_rows, hi - lo), order="F")
-                row = 0
-                for path, height in self._runs:
-                    part = np.fromfile(path, count=height * (hi - lo), offset=8 * lo * height)
-                    columns[row : row + height] = part.reshape(hi - lo, height).T
-                    row += height
-                writer.append_dense(columns)
+            hi, row = min(lo + step, width), 0
+            columns = np.empty((self.n_rows, hi - lo), order="F")
+            for path, height in self._runs:
+                part = np.fromfile(path, count=height * (hi - lo), offset=8 * lo * height)
+                columns[row : row + height] = part.reshape(hi - lo, height).T
+                row += height
+            columns[row:] = held[:, lo:hi]
+            writer.append_dense(columns)
             progress("turning rows into columns", hi, width)

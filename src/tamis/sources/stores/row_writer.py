@@ -1,4 +1,4 @@
-"""RowWriter: rows to a row store, block after block; memory holds a block or two, and targets."""
+"""RowWriter: rows to a row store, block after block; memory holds a block or two, never all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.sources.base import whole_numbers
 from tamis.sources.rebatch import Piece, join
 from tamis.sources.stores.row_blocks import LINE, VALUES, write_block
 from tamis.sources.stores.row_store import RowStore
-from tamis.sources.stores.store_files import FolderWriter, Seen, Values
+from tamis.sources.stores.store_files import DTYPES, FolderWriter, Seen, Values
 from tamis.sources.stores.store_folder import StoreFolder
 
 #: A block has about so many entries: its numbers fit a processor's cache, and a learner has
@@ -37,7 +37,9 @@ class RowWriter(FolderWriter):
         self._dense: Values | None = None
         self._seen = Seen()  # of sparse rows
         self._widest = 0  # bytes of a value
-        self._labels: list[npt.NDArray[Any]] = []
+        self._y_type: np.dtype[Any] | None = None
+        self._whole = True  # whether all targets are whole numbers
+        self._words: dict[Any, int] = {}  # targets that are words, by their codes
 
     def append(self, block: RowBlock) -> None:
         """Append the rows of a block."""
@@ -50,19 +52,28 @@ class RowWriter(FolderWriter):
             self._append_dense(block.values)
 
     def _append_labels(self, block: RowBlock) -> None:
-        if (block.y is not None) != bool(self._labels) and (self.n_rows or self._held):
+        if (block.y is None) != (self._y_type is None) and (self.n_rows or self._held):
             raise InputError("some rows have a target and others have none; give all or none")
         if block.y is None:
             return
         y = np.asarray(block.y)
         if len(y) != block.height:
             raise InputError(f"y holds {len(y)} values for {block.height} rows")
-        before = self._labels[-1].dtype if self._labels else y.dtype
-        if y.dtype != before and (y.dtype.kind in "biuf" or before.kind in "biuf"):
+        is_text = y.dtype.kind in "OSU"
+        if self._y_type is None:
+            self._y_type = y.dtype
+            self.open("y.npy", np.int64 if is_text else y.dtype)
+        if y.dtype != self._y_type and not (is_text and self._y_type.kind in "OSU"):
             raise InputError(
                 f"targets of type {y.dtype} follow others of another type; give all in one type"
             )
-        self._labels.append(y.copy())
+        if is_text:  # how long the longest word is, is known at the end
+            words, codes = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)
+            known = [self._words.setdefault(word, len(self._words)) for word in words.tolist()]
+            y = np.array(known)[codes]
+        elif self._whole:
+            self._whole = whole_numbers(y).dtype == np.int64
+        self.files["y.npy"].append(y)
 
     def _append_sparse(self, rows: Compressed) -> None:
         if self._width is not None:
@@ -127,10 +138,12 @@ class RowWriter(FolderWriter):
         self._flush()
         if not self.n_rows:
             raise SourceError(f"{self.path} would hold no rows; give at least one")
-        y = np.concatenate(self._labels) if self._labels else None
-        if whole_labels and y is not None and y.dtype.kind in "biuf":
-            y = whole_numbers(y)
-        width = self._width
+        if self._words:
+            words = np.array(list(self._words))
+            self.rewrite("y.npy", words.dtype, words)
+        elif whole_labels and self._whole and self._y_type is not None:
+            self.rewrite("y.npy", np.int64)
+        dense, width = self._dense, self._width
         if width is None:
             width = max(self._highest + 1 - first_number, n_columns or 0)
         if names is not None:
@@ -139,10 +152,10 @@ class RowWriter(FolderWriter):
             self.append_names(names)
         self._finish(
             (self.n_rows, width),
-            self.stored if self._dense is None else None,
-            str(VALUES[self._widest] or "ones"),
-            self._seen if self._dense is None else self._dense,
-            y,
+            self.stored if dense is None else None,
+            str(VALUES[self._widest] or "ones") if dense is None else str(DTYPES[dense.level]),
+            self._seen if dense is None else dense,
+            None,
             {"dense.npy": (self.n_rows, width), "blocks.npy": (self._n_blocks, len(LINE))},
             {"name_prefix": name_prefix, "name_base": name_base}
             | {"first_number": first_number, "source": source},

@@ -23,7 +23,8 @@ from tamis.sources.stores.store_folder import HEADER, META, StoreFolder, npy_hea
 #: Numbers looked at or converted at a time.
 _PIECE = 1 << 16
 
-_DTYPES = (None, np.dtype("<f4"), np.dtype("<f8"))
+#: Types of values by level; None: all are 1.
+DTYPES = (None, np.dtype("<f4"), np.dtype("<f8"))
 
 
 class GrowingFile:
@@ -113,7 +114,7 @@ class Values(Seen):
         super().__init__()
         self.level, self._writer, self._name = level, writer, name
         if level:
-            writer.open(name, _DTYPES[level])
+            writer.open(name, DTYPES[level])
 
     def append(self, values: npt.NDArray[Any] | None, count: int) -> None:
         """Append `count` values; None means that all of them are 1."""
@@ -130,16 +131,13 @@ class Values(Seen):
                 self._writer.files[self._name].append(piece)
 
     def _widen(self, level: int, written: int) -> None:
-        path, old = os.path.join(self._writer.folder, self._name), _DTYPES[self.level]
-        if old is not None:
-            self._writer.files[self._name].close()
-        wider = GrowingFile(path + ".wider", _DTYPES[level])
-        for lo in range(0, written, _PIECE):
-            n = min(_PIECE, written - lo)
-            start = HEADER + lo * (0 if old is None else old.itemsize)
-            wider.append(np.ones(n) if old is None else np.fromfile(path, old, n, offset=start))
-        os.replace(wider.path, path)
-        self._writer.files[self._name], self.level = wider, level
+        if self.level:
+            self._writer.rewrite(self._name, DTYPES[level])
+        else:
+            file = self._writer.open(self._name, DTYPES[level])
+            for lo in range(0, written, _PIECE):
+                file.append(np.ones(min(_PIECE, written - lo)))
+        self.level = level
 
 
 def fit_float32(piece: npt.NDArray[np.float64]) -> bool:
@@ -185,6 +183,18 @@ class FolderWriter:
         """Open a file of the store."""
         self.files[name] = GrowingFile(os.path.join(self.folder, name), dtype)
         return self.files[name]
+
+    def rewrite(self, name: str, dtype: Any, labels: npt.NDArray[Any] | None = None) -> None:
+        """Write a file again as another type, a piece at a time; `labels` are what codes mean."""
+        old = self.files[name]
+        assert old.dtype is not None
+        old.close()
+        new = self.files[name] = GrowingFile(old.path + ".new", dtype)
+        for lo in range(0, old.bytes, _PIECE * old.dtype.itemsize):
+            piece = np.fromfile(old.path, old.dtype, _PIECE, offset=HEADER + lo)
+            new.append(piece if labels is None else labels[piece])
+        os.replace(new.path, old.path)
+        new.path = old.path
 
     def append_names(self, names: Names) -> None:
         """Append the names of the next columns."""

@@ -17,7 +17,7 @@ from tamis.core.files import recover_missing
 from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
 from tamis.sources.addresses import Place, is_address, place
-from tamis.sources.base import Progress, Source, silent
+from tamis.sources.base import Progress, Source, short_hash, silent
 
 #: The file that says what a store holds; it is written last.
 META = "meta.json"
@@ -90,10 +90,8 @@ class StoreFolder(Source):
 
     def fingerprint(self) -> str:
         """Return a short hash of the content of every file."""
-        digest = hashlib.blake2b(digest_size=8)
-        for name, record in sorted(self.meta["files"].items()):
-            digest.update(f"{name} {record['blake2b']}\n".encode())
-        return digest.hexdigest()
+        files = sorted(self.meta["files"].items())
+        return short_hash(*(f"{name} {record['blake2b']}\n" for name, record in files))
 
     def verify(self, progress: Progress = silent) -> None:
         """Read every file and compare it with its checksum; SourceError names one that differs."""

@@ -31,6 +31,7 @@ from tamis.sources.base import (
     RowSource,
     Source,
     different_labels,
+    short_hash,
     silent,
 )
 from tamis.sources.rebatch import rebatch
@@ -123,8 +124,7 @@ class _Blocks(Source):
                 arrays = (v.T if isinstance(block, ColumnBlock) else v,)
             for digest, array in zip(digests, arrays, strict=False):
                 digest.update(np.ascontiguousarray(array).tobytes())
-        mark = "".join(digest.hexdigest() for digest in digests)
-        return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()
+        return short_hash(*(digest.hexdigest() for digest in digests))
 
     def _blocks(self, making: Iterable[Any] | None = None) -> Iterator[Any]:
         """Stream the blocks, by default from the first on, all of one kind."""

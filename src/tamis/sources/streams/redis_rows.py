@@ -152,7 +152,8 @@ class RedisSource(RowSource):
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return everything that was there: a CSR matrix, and the target."""
-        return joined([block.values for block in self.all_rows()], self.n_columns), self.target()
+        parts = [block.values for block in self.all_rows()]
+        return joined(parts, self.n_columns, is_sparse=True), self.target()
 
     @property
     def stored(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,7 +14,7 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path
+from tamis.sources.base import MEMORY, ColumnRange, ColumnSource, as_path, short_hash
 from tamis.sources.tables.table import TableSource
 from tamis.sources.tables.table_columns import Roles, as_words, key_values, name_one, no_such
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
@@ -134,10 +133,8 @@ class DailySource(ColumnSource):
 
     def fingerprint(self) -> str:
         """Return a short hash of every file and of the roles of columns."""
-        digest = hashlib.blake2b(repr(self._roles.options).encode(), digest_size=8)
-        for part in self._parts:
-            digest.update(f"{part.label} {part.fingerprint()}\n".encode())
-        return digest.hexdigest()
+        files = (f"{part.label} {part.fingerprint()}\n" for part in self._parts)
+        return short_hash(repr(self._roles.options), *files)
 
     def _part(self, file: TableFile) -> TableSource:
         """Return one file, with the roles that its columns have."""

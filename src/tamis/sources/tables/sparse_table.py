@@ -9,7 +9,6 @@ buckets of rows on disk.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,15 @@ from tamis.core.errors import SourceError
 from tamis.core.files import scratch_folder
 from tamis.core.names import Names
 from tamis.core.params import Number, check
-from tamis.sources.base import MEMORY, Progress, RowSource, as_path, describe_target, silent
+from tamis.sources.base import (
+    MEMORY,
+    Progress,
+    RowSource,
+    as_path,
+    describe_target,
+    short_hash,
+    silent,
+)
 from tamis.sources.matrix import load_y
 from tamis.sources.rebatch import rebatch
 from tamis.sources.tables.table_columns import floats, kind_of, name_one, no_such, target_values
@@ -45,6 +52,8 @@ class EntrySource(RowSource):
     """What sparse tables share: entries to rows."""
 
     path: str
+    #: How the file is to be read, as a text.
+    _how: str
 
     def __init__(
         self,
@@ -99,10 +108,6 @@ class EntrySource(RowSource):
     def _twice(self, row: int, feature: int) -> None:
         """Hear that a feature has two values in one row; refuse it or let them be added."""
 
-    @abstractmethod
-    def _how_it_is_read(self) -> str:
-        """Return how the file is to be read, as a text."""
-
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, by default as the file comes."""
         y, first, n_columns = self.target(), 0, self.n_columns
@@ -122,9 +127,7 @@ class EntrySource(RowSource):
 
     def fingerprint(self) -> str:
         """Return a short hash of the file and of how it is read."""
-        digest = hashlib.blake2b(self._file.content.fingerprint().encode(), digest_size=8)
-        digest.update(self._how_it_is_read().encode())
-        return digest.hexdigest()
+        return short_hash(self._file.content.fingerprint(), self._how)
 
     def fits(self) -> bool:
         """Return whether all entries fit the memory."""
@@ -194,15 +197,13 @@ class TokenSource(EntrySource):
                 f"{file.path}: column {tokens!r} is of type {kind}; tokens= names a column of lists"
             )
         self.n_rows, self._tokens, self._kind = file.n_rows, tokens, kind.value_type
+        self._how = repr((tokens, target))
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target column, or None if none was named."""
         if self._y is None and self.target_name is not None:
             self._y = target_values(self._file.read([self.target_name]).column(0))
         return self._y
-
-    def _how_it_is_read(self) -> str:
-        return repr((self._tokens, self.target_name))
 
     @property
     def stored(self) -> int:
@@ -275,6 +276,7 @@ class LongSource(EntrySource):
         self._has_numbers = y is not None
         if y is not None:
             self._y = load_y(as_path(y)) if isinstance(y, (str, os.PathLike)) else np.asarray(y)
+        self._how = repr((self._columns, target, describe_target(self._y)))
 
     @property
     def n_rows(self) -> int:
@@ -291,9 +293,6 @@ class LongSource(EntrySource):
         if self._y is None and self.target_name is not None:
             self._y = self._gather_target(self.target_name)
         return self._y
-
-    def _how_it_is_read(self) -> str:
-        return repr((self._columns, self.target_name, describe_target(self._y)))
 
     @cached_property
     def _known(self) -> tuple[Vocabulary, Vocabulary]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
@@ -22,10 +22,14 @@ from tamis.core.blocks import RowBlock
 from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.masking import masked
 from tamis.core.names import Names
-from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width, joined
+from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
 from tamis.sources.tables.table_columns import kind_of, name_one
 from tamis.sources.tables.table_files import of_height
 from tamis.sources.text_files import TextFile
+
+#: Names of the columns, and a function of a number of rows: blocks as lists of columns.
+#: A gap is NaN in numbers and None elsewhere.
+_Answer = tuple[list[str], Callable[[int], Iterator[list[npt.NDArray[Any]]]]]
 
 IN_MEMORY = ":memory:"
 _SQLITE = b"SQLite format 3\0"
@@ -90,10 +94,10 @@ class SqlSource(RowSource):
         self.query, self.target_name = query.strip(" ;\n\t"), target
         with self._connected() as connection:
             # First inside another SELECT, where nothing but a SELECT can stand.
-            count = self._ask(connection, f"select count(*) from ({self.query}\n) as q")
-            self._all = self._ask(connection, self.query).names
+            _, count = self._ask(connection, f"select count(*) from ({self.query}\n) as q")
+            self._all, _ = self._ask(connection, self.query)
             with self._one_sentence():
-                self.n_rows = int(next(count.blocks(1))[0][0])
+                self.n_rows = int(next(count(1))[0][0])
         twice = [name for name in self._all if self._all.count(name) > 1]
         if twice:
             raise SourceError(
@@ -129,21 +133,14 @@ class SqlSource(RowSource):
         at = self._all.index(self.target_name) if self.target_name is not None else None
         first = 0
         with self._connected() as connection:
-            answer = self._ask(connection, self.query)
+            _, blocks = self._ask(connection, self.query)
             with self._one_sentence():
-                for block in answer.blocks(step):
+                for block in blocks(step):
                     y = None if at is None else self._labels(block.pop(at), first)
                     values = self._numbers(block, first)
                     yield RowBlock(first, self.n_columns, values, y)
                     first += len(values)
                     progress("reading rows", first, self.n_rows)
-
-    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Return everything at once: an array, and the target."""
-        blocks = list(self.batches())
-        if self.target_name is not None and blocks:
-            self._y = np.concatenate([np.asarray(block.y) for block in blocks])
-        return joined([block.values for block in blocks], self.n_columns), self.target()
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
@@ -187,14 +184,13 @@ class SqlSource(RowSource):
             if type(connection).__module__.partition(".")[0].lstrip("_") == "duckdb":
                 relation = connection.sql(query)
                 if relation is not None:
-                    names = [str(name) for name in relation.columns]
-                    return _Answer(names, partial(_arrow_blocks, relation))
+                    return list(map(str, relation.columns)), partial(_arrow_blocks, relation)
             else:
                 cursor = connection.cursor()
                 cursor.execute(query)
                 if cursor.description is not None:
                     names = [str(column[0]) for column in cursor.description]
-                    return _Answer(names, partial(_row_blocks, cursor))
+                    return names, partial(_row_blocks, cursor)
         raise SourceError(f"the query on {self._where} gives no rows; begin it with SELECT")
 
     def _numbers(self, columns: list[npt.NDArray[Any]], first: int) -> npt.NDArray[np.float64]:
@@ -232,16 +228,6 @@ def _of_url(url: str) -> tuple[str, str, dict[str, str]]:
         )
     path = as_path(unquote(parts.path.removeprefix("/"))) or IN_MEMORY
     return parts.scheme, path, dict(parse_qsl(parts.query, keep_blank_values=True))
-
-
-class _Answer(NamedTuple):
-    """Names of the columns, and a function of a number of rows: blocks as lists of columns.
-
-    A gap is NaN in numbers and None elsewhere.
-    """
-
-    names: list[str]
-    blocks: Callable[[int], Iterator[list[npt.NDArray[Any]]]]
 
 
 def _arrow_blocks(relation: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +21,7 @@ from tamis.sources.base import (
     Source,
     as_path,
     default_width,
+    short_hash,
 )
 from tamis.sources.tables import table_columns as columns
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile, of_height
@@ -141,9 +141,7 @@ class TableSource(ColumnSource, RowSource):
 
     def fingerprint(self) -> str:
         """Return a short hash of the file and of the roles of its columns."""
-        digest = hashlib.blake2b(self._file.content.fingerprint().encode(), digest_size=8)
-        digest.update(repr(self._roles.options).encode())
-        return digest.hexdigest()
+        return short_hash(self._file.content.fingerprint(), repr(self._roles.options))
 
     def words(self) -> npt.NDArray[np.bool_]:
         """Return which columns are codes of three or more words."""

@@ -6,7 +6,6 @@ NUL is not text, that the last quote must be closed, and which line of the file 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import re
@@ -31,6 +30,7 @@ from tamis.sources.base import (
     RowSource,
     as_path,
     seen_as,
+    short_hash,
     silent,
     whole_numbers,
 )
@@ -194,16 +194,6 @@ class CsvRows(RowSource):
             done += len(values)
             progress("reading rows", self._text.file.done, self._text.file.size)
 
-    def load(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any] | None]:
-        """Return an array in Fortran order, and the target."""
-        self._learn()
-        if self._held is not None:
-            return self._held.load()
-        values = np.empty((self.n_rows, self.n_columns), order="F")
-        for block in self.batches():
-            values[block.first : block.first + block.height] = np.asarray(block.values)
-        return values, self._y
-
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
         self._learn()
@@ -213,9 +203,7 @@ class CsvRows(RowSource):
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of how it is read."""
-        digest = hashlib.blake2b(self._text.file.fingerprint().encode(), digest_size=8)
-        digest.update(self._how.encode())
-        return digest.hexdigest()
+        return short_hash(self._text.file.fingerprint(), self._how)
 
     def fits(self) -> bool:
         """Return whether the file should fit the memory."""
