@@ -85,7 +85,7 @@ def slips(path: Path) -> list[Slip]:
 def printed_ranks(table: Table, methods: list[str]) -> Floats:
     """Return average ranks as the paper counts them: SAOLA's best has the highest number."""
     smaller = table.paper == "saola" or table.id in ("V", "VI")
-    return ranks.average_ranks(table.grid(methods), larger_is_better=not smaller)
+    return ranks.rank_rows(table.grid(methods), larger_is_better=not smaller).mean(axis=0)
 
 
 def _ranks(table: Table) -> Iterator[Slip]:

@@ -116,13 +116,9 @@ def refusal(call: Callable[..., Any], *given: Any) -> str:
 
 def assert_same_model(found: Any, expected: Any, when: str) -> None:
     """Raise one sentence about the first difference between two models."""
-    a, b = found.kept_, expected.kept_
-    assert a.tolist() == b.tolist(), f"{when}: kept {a.tolist()} where {b.tolist()} was expected"
-    assert np.array_equal(found.weights_, expected.weights_), f"{when}: other weights"
-    assert np.array_equal(found.confidence_, expected.confidence_), f"{when}: other confidence"
-    assert found.work_ == expected.work_, f"{when}: other work, {found.work_}"
-    curves = getattr(found, "size_curve_", None), getattr(expected, "size_curve_", None)
-    assert curves[0] == curves[1], f"{when}: another curve of sizes, {curves[0]}"
+    for what in ("kept_", "weights_", "confidence_", "work_", "size_curve_"):
+        pair: list[Any] = [getattr(model, what, None) for model in (found, expected)]
+        assert np.array_equal(*pair), f"{when}: {what} is {pair[0]} where {pair[1]} was expected"
 
 
 def assert_same(found: Any, expected: Any, when: str) -> None:

@@ -138,10 +138,8 @@ def files_and_blocks_give_the_same_model(learner: OnlineClassifier, case: Case) 
         paths = [_write_svmlight(Case("", case.X[p], case.y[p]), folder, 1) for p in parts]
         found = clone(learner).fit_stream(paths, zero_based=False)
         assert_same_model(found, expected, f"{case}, two files")
-    blocks = (
-        rows_of(case.X[lo : lo + 9], case.y[lo : lo + 9], lo) for lo in range(0, len(case.y), 9)
-    )
     once = clone(learner).set_params(passes=1)
+    blocks = (rows_of(case.X[p], case.y[p], p.start) for p in _chunks(once, case, 9))
     found = clone(once).fit_stream(blocks, classes=np.unique(case.y))
     assert_same_model(found, fitted(once, case), f"{case}, blocks")
 
@@ -167,9 +165,8 @@ def training_goes_on_from_plain_arrays(learner: OnlineClassifier) -> None:
         path = _write_svmlight(case, folder, 1)
         for shuffle in (0, 30):
             expected = clone(learner).fit_stream(path, passes=2, shuffle=shuffle)
-            place, params, live = Path(folder, "c"), {"what": "check"}, None
-            done = False
-            while not done:  # one batch, then a new process, as it were
+            place, params = Path(folder, "c"), {"what": "check"}
+            while True:  # one batch, then a new process, as it were
                 schedule = Schedule(passes=2, shuffle=shuffle)
                 live = Training(learner.new_learner(), open_rows(path, chunk=1500), schedule)
                 if place.exists():
@@ -177,12 +174,11 @@ def training_goes_on_from_plain_arrays(learner: OnlineClassifier) -> None:
                 else:
                     live.start()
                 batch = next(live.batches(), None)
-                done = batch is None
-                if batch is not None:
-                    live.take(batch)
-                    write_checkpoint(place, live, params, 0.0)
+                if batch is None:
+                    break
+                live.take(batch)
+                write_checkpoint(place, live, params, 0.0)
             place.unlink()
-            assert live is not None
             assert_same_model(live.learner, expected, f"{case}, resumed, shuffle={shuffle}")
             live.finish()
             assert live.learner.curve_ == expected.curve_, f"{case}: another curve, {shuffle}"

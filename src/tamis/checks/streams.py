@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from tamis.checks.data import Case, assert_same_log, cases, fitted, refusal
+from tamis.checks.data import Case, assert_same_log, fitted, refusal
 from tamis.core.blocks import ColumnBlock
 from tamis.engine.persistent.selection import Selection
 from tamis.estimators import StreamEstimator
@@ -24,17 +25,16 @@ def _started(selector: StreamEstimator, case: Case) -> StreamEstimator:
     return live
 
 
-def log_is_the_same_when_columns_are_fed(selector: StreamEstimator) -> None:
+def log_is_the_same_when_columns_are_fed(selector: StreamEstimator, case: Case) -> None:
     """Columns fed over time, split anywhere, dense and sparse in turn, end like one fit."""
-    for number, case in enumerate(cases()):
-        expected = fitted(selector, case)
-        rng = np.random.default_rng(number)
-        for _ in range(3):
-            cuts = np.sort(rng.integers(0, case.X.shape[1], rng.integers(0, 9)))
-            live = _started(selector, case)
-            for i, part in enumerate(np.split(case.X, cuts, axis=1)):
-                live.feed(sp.csc_matrix(part) if i % 2 else part)
-            assert_same_log(live.log_, expected.log_, f"{case}, fed in parts {cuts.tolist()}")
+    expected = fitted(selector, case)
+    rng = np.random.default_rng(len(case.y))
+    for _ in range(3):
+        cuts = np.sort(rng.integers(0, case.X.shape[1], rng.integers(0, 9)))
+        live = _started(selector, case)
+        for i, part in enumerate(np.split(case.X, cuts, axis=1)):
+            live.feed(sp.csc_matrix(part) if i % 2 else part)
+        assert_same_log(live.log_, expected.log_, f"{case}, fed in parts {cuts.tolist()}")
 
 
 def log_is_the_same_after_stop_and_resume(selector: StreamEstimator, case: Case) -> None:
@@ -46,25 +46,24 @@ def log_is_the_same_after_stop_and_resume(selector: StreamEstimator, case: Case)
     assert_same_log(live.log_, expected.log_, f"{case}, resumed")
 
 
-def log_is_the_same_after_being_written_to_disk(selector: StreamEstimator) -> None:
+def log_is_the_same_after_being_written_to_disk(selector: StreamEstimator, case: Case) -> None:
     """A selection in a folder, opened anew for every few columns, ends like one fit."""
-    for number, case in enumerate(cases()):
-        expected = fitted(selector, case)
-        given = clone(selector)
-        if hasattr(expected, "measure_"):  # what "auto" sees first must not matter in this check
-            fixed, known = {"measure": expected.measure_, "alpha": None}, given.get_params()
-            given.set_params(**{name: fixed[name] for name in fixed if name in known})
-        cuts = np.sort(np.random.default_rng(number).integers(0, case.X.shape[1], 5))
-        with tempfile.TemporaryDirectory() as folder:
-            place = os.path.join(folder, "run")
-            Selection.create(place, case.y, given)
-            for i, part in enumerate(np.split(case.X, cuts, axis=1)):
-                if part.shape[1]:
-                    names = [f"x{cuts[i - 1] + j if i else j}" for j in range(part.shape[1])]
-                    columns = sp.csc_matrix(part) if i % 2 else part
-                    Selection.open(place, given).feed(columns, names)
-            found = Selection.open(place, given).run
-        assert_same_log(found.log, expected.log_, f"{case}, written to disk after {cuts.tolist()}")
+    expected = fitted(selector, case)
+    given = clone(selector)
+    if hasattr(expected, "measure_"):  # what "auto" sees first must not matter in this check
+        fixed, known = {"measure": expected.measure_, "alpha": None}, given.get_params()
+        given.set_params(**{name: fixed[name] for name in fixed if name in known})
+    cuts = np.sort(np.random.default_rng(len(case.y)).integers(0, case.X.shape[1], 5))
+    with tempfile.TemporaryDirectory() as folder:
+        place = os.path.join(folder, "run")
+        Selection.create(place, case.y, given)
+        for first, stop in pairwise([0, *cuts.tolist(), case.X.shape[1]]):
+            part = case.X[:, first:stop]
+            if part.shape[1]:
+                names = [f"x{j}" for j in range(first, stop)]
+                Selection.open(place, given).feed(sp.csc_matrix(part) if first % 2 else part, names)
+        found = Selection.open(place, given).run
+    assert_same_log(found.log, expected.log_, f"{case}, written to disk after {cuts.tolist()}")
 
 
 def bad_columns_leave_the_stream_as_it_was(selector: StreamEstimator, case: Case) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
-from tamis.cli.options import Size, quiet_option, source_options
+from tamis.cli.options import quiet_option, size, source_options
 from tamis.cli.output import echo, followed, live_option, progress, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import counted
@@ -51,13 +51,8 @@ if TYPE_CHECKING:
     "--paired", type=click.Choice(PAIRED_TESTS), default="corrected-t", show_default=True,
     help="The test behind win, tie and loss; the papers use t.",
 )  # fmt: skip
-@click.option(
-    "--random-state",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the folds, and of methods that draw.",
-)
+@click.option("--random-state", default=0, show_default=True, type=click.IntRange(0),
+              help="Seed of the folds, and of methods that draw.")  # fmt: skip
 @click.option("--n-jobs", type=click.IntRange(1), help="Processes; default: one per core.")
 @click.option(
     "--cluster", metavar="ADDRESS",
@@ -68,7 +63,7 @@ if TYPE_CHECKING:
     "--cell-seconds", type=click.FloatRange(0, min_open=True),
     help="Time limit for one selection or classifier on one fold.",
 )  # fmt: skip
-@click.option("--cell-memory", type=Size(), help="Memory limit for the same, e.g. 2GB.")
+@click.option("--cell-memory", type=size, help="Memory limit for the same, e.g. 2GB.")
 @click.option(
     "--over-time", type=click.IntRange(1), metavar="POINTS",
     help="Also compute accuracy and number kept while features arrive.",

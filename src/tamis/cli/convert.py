@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import Size, quiet_option, source_options
+from tamis.cli.options import quiet_option, size, source_options
 from tamis.cli.output import progress
 from tamis.core.sentences import counted
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("store", type=click.Path())
 @source_options
 @click.option(
-    "--memory", default="2GB", show_default=True, type=Size(), help="Approximate memory to use."
+    "--memory", default="2GB", show_default=True, type=size, help="Approximate memory to use."
 )
 @click.option("--force", is_flag=True, help="Replace an existing store.")
 @quiet_option

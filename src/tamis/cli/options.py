@@ -43,17 +43,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-class Size(click.ParamType):  # type: ignore[type-arg]
-    """A number of bytes such as 2GB or 500M."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a size."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", str(value).strip(), re.IGNORECASE)
-        if match is None or float(match[1]) == 0:
-            self.fail(f"{value!r} is not a size such as 2GB or 500MB", param, ctx)
-        return int(float(match[1]) * _UNITS[match[2].upper()])
+def size(value: str) -> int:
+    """Return the number of bytes of a size such as 2GB or 500M."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", str(value).strip(), re.IGNORECASE)
+    if match is None or float(match[1]) == 0:
+        raise click.BadParameter(f"{value!r} is not a size such as 2GB or 500MB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 #: The last words of the help of an option that may be repeated.
@@ -109,26 +104,21 @@ groups_option = click.option(
 # --- selections that exist ------------------------------------------------------------------------
 
 
-class OwnClass(click.ParamType):  # type: ignore[type-arg]
-    """The rule of a selection that was made with a class of one's own."""
+def _own_class(context: click.Context, option: click.Parameter, value: str | None) -> Any:
+    """Import the rule of a selection that was made with a class of one's own."""
+    if value is None:
+        return None
+    from tamis.engine.known_selectors import class_of
+    from tamis.methods import FeatureStreamSelector, Rule
 
-    name = "class"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Import the class."""
-        from tamis.engine.known_selectors import class_of
-        from tamis.methods import FeatureStreamSelector, Rule
-
-        kind = class_of(value)
-        if not issubclass(kind, Rule) or not issubclass(kind.machinery, FeatureStreamSelector):
-            raise ParameterError(
-                f"{value} is not a rule for feature streams, so nothing resumes by it"
-            )
-        return kind
+    kind = class_of(value)
+    if not issubclass(kind, Rule) or not issubclass(kind.machinery, FeatureStreamSelector):
+        raise ParameterError(f"{value} is not a rule for feature streams, so nothing resumes by it")
+    return kind
 
 
 own_class_option = click.option(
-    "--method", "selector", type=OwnClass(), metavar="PACKAGE.MODULE:CLASS",
+    "--method", "selector", callback=_own_class, metavar="PACKAGE.MODULE:CLASS",
     help="The class that RUN was selected with, if it is your own. It is never imported because a "
     "folder names it.",
 )  # fmt: skip

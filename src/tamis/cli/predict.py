@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from tamis.cli.options import json_option, quiet_option, source_options
 from tamis.cli.output import echo, echo_json, progress
 from tamis.core.errors import ParameterError
 from tamis.core.files import atomic_file
-
-if TYPE_CHECKING:
-    from tamis.engine.learning.predict import Predictions
 
 
 @click.command("predict")
@@ -83,6 +80,16 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
     if out is None:
         yield lambda part: None
         return
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow.csv import WriteOptions, write_csv
+
+    def write(found: Any) -> None:
+        table: list[Any] = [found.rows, found.classes, *np.atleast_2d(found.scores.T)]
+        arrays = [pa.array(np.ascontiguousarray(column)) for column in table[: len(columns)]]
+        options = WriteOptions(include_header=False, quoting_style="needed")
+        write_csv(pa.Table.from_arrays(arrays, columns), file, options)
+
     columns = ["row", "prediction"]
     if scores:
         columns += ["score"] if len(classes) == 2 else [f"score {c}" for c in classes.tolist()]
@@ -90,16 +97,5 @@ def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
     csv.writer(heading, lineterminator="\n").writerow(columns)
     with nullcontext(sys.stdout.buffer) if out == "-" else atomic_file(out) as file:
         file.write(heading.getvalue().encode())
-        yield lambda found: _write(file, found, columns)
+        yield write
         file.flush()
-
-
-def _write(file: IO[bytes], found: Predictions, columns: list[str]) -> None:
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow.csv import WriteOptions, write_csv
-
-    table: list[Any] = [found.rows, found.classes, *np.atleast_2d(found.scores.T)]
-    arrays = [pa.array(np.ascontiguousarray(column)) for column in table[: len(columns)]]
-    options = WriteOptions(include_header=False, quoting_style="needed")
-    write_csv(pa.Table.from_arrays(arrays, columns), file, options)

@@ -12,15 +12,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from tamis._registry import ENCODERS, MEASURES, METHODS
 from tamis.cli.options import (
     COMMIT_EVERY,
-    Size,
     execution_options,
     groups_option,
     quiet_option,
+    size,
     source_options,
 )
 from tamis.cli.output import echo, followed, live_option, messages, progress, typed_command
@@ -35,34 +34,24 @@ if TYPE_CHECKING:
     from tamis.report.live_server import LivePage
 
 
-class MethodName(click.ParamType):  # type: ignore[type-arg]
-    """A method: ``saola``, ``saola:bound=max`` or ``package.module:Class``."""
-
-    name = "method"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse a name that is not known; a class is imported later, when it is needed."""
-        try:
-            where, _ = split_method(str(value))
-        except ParameterError as error:
-            self.fail(str(error), param, ctx)
-        if ":" not in where and where not in METHODS:
-            known = f"{', '.join(sorted(METHODS))}, or package.module:Class"
-            self.fail(f"{where!r} is not known; give one of {known}", param, ctx)
-        return str(value)
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the names that begin with what was typed."""
-        return [CompletionItem(name) for name in METHODS if name.startswith(incomplete)]
+def _method_name(value: str) -> str:
+    """Refuse a method that is not known; a class is imported later, when it is needed."""
+    try:
+        where, _ = split_method(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error)) from None
+    if ":" not in where and where not in METHODS:
+        known = f"{', '.join(sorted(METHODS))}, or package.module:Class"
+        raise click.BadParameter(f"{where!r} is not known; give one of {known}")
+    return value
 
 
 @click.command("select")
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder to write; must not exist.")
 @click.option(
-    "--method", default="saola", show_default=True, type=MethodName(), metavar="METHOD",
+    "--method", default="saola", show_default=True, type=_method_name, metavar="METHOD",
+    shell_complete=lambda ctx, param, typed: [name for name in METHODS if name.startswith(typed)],
     help=f"One of {', '.join(sorted(METHODS))}, or package.module:Class of your own. Parameters "
     "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
@@ -100,7 +89,7 @@ class MethodName(click.ParamType):  # type: ignore[type-arg]
 @groups_option
 @source_options
 @click.option(
-    "--memory", default="2GB", show_default=True, type=Size(),
+    "--memory", default="2GB", show_default=True, type=size,
     help="Approximate memory for converting rows to columns.",
 )  # fmt: skip
 @execution_options("n_jobs", "width", "cluster")

@@ -16,7 +16,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from itertools import pairwise
@@ -195,11 +195,10 @@ def select_features(
 
     Only the selector is timed: columns are laid out and encoded before.
     """
-    order: Any = slice(None)  # of the columns
+    numbers = np.arange(X.shape[1])
     if method.order is not None:
-        order = np.random.default_rng(method.order).permutation(X.shape[1])
-        X = X[:, order]
-    numbers = np.arange(X.shape[1])[order]
+        numbers = np.random.default_rng(method.order).permutation(X.shape[1])
+        X = X[:, numbers]
     X = encoded(method, X, y)
     selector = make(method, seed)
     if method.level:
@@ -252,7 +251,7 @@ def judge(
         note = "nothing was kept, so the most frequent class is predicted"
     return {
         **outcome(OK, note),
-        **{k: None if math.isnan(v) else v for k, v in asdict(found).items()},
+        **{k: None if math.isnan(v) else v for k, v in found._asdict().items()},
         "fit_seconds": fitted - begun,
         "predict_seconds": finished - fitted,
         "right": base64.b64encode(np.packbits(predicted == truth).tobytes()).decode(),

@@ -73,14 +73,16 @@ def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseE
     """
     if train.shape[1] == 0:
         return DummyClassifier(strategy="prior"), np.asarray
-    sparse = mostly_zeros(train)
-    ready = _as_sparse if sparse else _as_dense
+    # The values decide, not the storage.
+    values = train.data if sp.issparse(train) else train
+    sparse = 2 * np.count_nonzero(values) < train.shape[0] * train.shape[1]
+    ready = sp.csr_matrix if sparse else _as_dense
     if name in _SCALED:
         scaler = MaxAbsScaler() if sparse else StandardScaler()
         return make_pipeline(scaler, _SCALED[name](random_state % 2**31)), ready
     if name in _PLAIN:
         return _PLAIN[name](random_state % 2**31), ready
-    if _flags_only(train):
+    if np.all((values == 0) | (values == 1)):
         return BernoulliNB(), ready
     return GaussianNB(), _as_dense
 
@@ -91,21 +93,6 @@ def settings_of(name: str) -> str:
         return "BernoulliNB() or GaussianNB()"
     made = (_SCALED | _PLAIN)[name](0)
     return " ".join(repr(made).split())
-
-
-def mostly_zeros(X: Any) -> bool:
-    """Return True if fewer than half of the values are nonzero."""
-    filled = int(X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X))
-    return bool(2 * filled < X.shape[0] * X.shape[1])
-
-
-def _flags_only(X: Any) -> bool:
-    values = X.data if sp.issparse(X) else X
-    return bool(np.all((values == 0) | (values == 1)))
-
-
-def _as_sparse(X: Any) -> Any:
-    return sp.csr_matrix(X, dtype=np.float64)
 
 
 def _as_dense(X: Any) -> Any:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,7 @@ def compare(
     _check(params, n_jobs)
     if out is not None:
         check_place(out)
-    sets = read_datasets(data, reading)
+    sets = read_datasets(data, reading or {})
     states = []
     params["data"] = []
     for one in sets:
@@ -166,14 +166,8 @@ def compare(
             for fold in folds for method in chosen
         ]  # fmt: skip
     # A folder for arrays that workers map; those that killed runs left are removed, too.
-    place: AbstractContextManager[Any] = (
-        TemporaryDirectory(prefix="tamis-compare-")
-        if out is None
-        else scratch_folder(make_folder(out))
-    )
-    with place as folder:
-        work = Path(folder)
-        cells = CellCache(cache or (work / "cells" if out is None else Path(out) / "cells"))
+    with scratch_folder(gettempdir() if out is None else make_folder(out)) as work:
+        cells = CellCache(cache or Path(out or work) / "cells")
         tasks = _unfinished(states, judges, cells, caps, work)
         _lay_out(tasks, sets, work)
         if cluster is None:

@@ -29,7 +29,6 @@ from tamis.evaluate.results import Results, columns, put
 from tamis.sources.base import Progress, silent
 
 Kind = Literal["time", "orders", "thresholds"]
-KINDS: tuple[Kind, ...] = ("time", "orders", "thresholds")
 
 POINTS = pa.schema(
     [
@@ -40,7 +39,8 @@ POINTS = pa.schema(
     ]
 )
 
-_MEANING = {
+#: What x is, by the kind of curves.
+MEANING: dict[Kind, str] = {
     "time": "share of features seen",
     "orders": "order of arrival (0 is the order of the columns)",
     "thresholds": "level",
@@ -65,11 +65,6 @@ class Curves:
     points: pa.Table
     params: dict[str, Any]
 
-    @property
-    def meaning(self) -> str:
-        """The meaning of x, as text."""
-        return _MEANING[self.kind]
-
     def line(self, data: str, method: str, classifier: str, y: str = "accuracy") -> Any:
         """Return one curve: x and y as arrays, sorted by x."""
         rows = sorted(
@@ -83,7 +78,7 @@ class Curves:
         """Return the points as a table."""
         parts = [
             f"# Over {self.kind}\n",
-            f"x: {self.meaning}. Means over the folds; ± is the standard deviation.\n",
+            f"x: {MEANING[self.kind]}. Means over the folds; ± is the standard deviation.\n",
         ]
         rows = []
         finished: dict[tuple[str, ...], list[tuple[float, float]]] = {}

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -112,13 +113,12 @@ def _arrays(X: Any) -> dict[str, npt.NDArray[Any]]:
     return {"dense": X}
 
 
-def read_datasets(data: Any, reading: Mapping[str, Any] | None = None) -> list[DataSet]:
+def read_datasets(data: Any, reading: Mapping[str, Any] = MappingProxyType({})) -> list[DataSet]:
     """Read the data sets: a path, several, or a mapping of names to paths or arrays.
 
     `reading` holds options of ``tamis.open``. Options that a format does not have are ignored, so
     that files of several formats can be given together.
     """
-    reading = reading or {}
     if isinstance(data, Mapping):
         return [read_dataset(given, str(name), reading) for name, given in data.items()]
     if isinstance(data, (str, os.PathLike, DataSet, Source)):
@@ -135,10 +135,9 @@ def read_datasets(data: Any, reading: Mapping[str, Any] | None = None) -> list[D
 
 
 def read_dataset(
-    given: Any, name: str | None = None, reading: Mapping[str, Any] | None = None
+    given: Any, name: str | None = None, reading: Mapping[str, Any] = MappingProxyType({})
 ) -> DataSet:
     """Read one data set."""
-    reading = reading or {}
     if isinstance(given, DataSet):
         return given
     if isinstance(given, (str, os.PathLike)):
@@ -172,7 +171,7 @@ def _of_source(source: Source, name: str) -> DataSet:
     X, y = source.load()
     if y is None:
         raise InputError(f"{name} has no target; comparing needs the class of every row")
-    return _checked(name, X, y, None, naming)
+    return _checked(name, X, y, naming)
 
 
 def _names(source: Source, data: str) -> Naming:
@@ -214,49 +213,36 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
             "files with the same columns"
         )
     y = np.concatenate([first.classes[first.codes], second.classes[second.codes]])
-    split = np.split(np.arange(len(y)), [len(first.codes)])
-    return _checked(name, X, y, (split[0], split[1]), (wider.naming[0], *first.naming[1:]))
+    both = _checked(name, X, y, (wider.naming[0], *first.naming[1:]))
+    both.official = np.arange(len(first.codes)), np.arange(len(first.codes), len(y))
+    return both
 
 
 def _folder(path: Path, name: str | None) -> DataSet:
     """Read a folder with X.npz or X.npy, y.npy and perhaps meta.json."""
-    name = name or path.name
-    try:
-        y = np.load(path / "y.npy", allow_pickle=False)
-        meta_file = path / "meta.json"
-        meta = json.loads(meta_file.read_text(encoding="utf-8")) if meta_file.is_file() else {}
-        if (path / "X.npz").is_file():
-            X: Any = open_source(path / "X.npz").load()[0]
-        else:
-            X = np.load(path / "X.npy", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"{path} is not a folder of data: it needs X.npz or X.npy, and y.npy ({error})"
-        ) from error
-    return _checked(name, X, y, _split_of(meta.get("split"), len(y), path))
+    matrix = path / ("X.npz" if (path / "X.npz").is_file() else "X.npy")
+    found = _of_source(open_source(matrix, y=path / "y.npy"), name or path.name)
+    if (path / "meta.json").is_file():
+        found.official = _split_of(path / "meta.json", len(found.codes))
+    return found
 
 
-def _split_of(split: Any, n_rows: int, path: Path) -> tuple[Ints, Ints] | None:
+def _split_of(file: Path, n_rows: int) -> tuple[Ints, Ints] | None:
     """Return the row ranges of meta.json as rows; None if there is no test part."""
-    part = next((p for p in _TEST_PARTS if split and p in split), None)
-    if part is None or "train" not in split:
-        return None
     try:
-        rows = [np.arange(*map(int, split[which])) for which in ("train", part)]
-    except (TypeError, ValueError) as error:
-        raise SourceError(f"{path}/meta.json: the split is not of row ranges") from error
-    if any(len(r) == 0 or r[0] < 0 or r[-1] >= n_rows for r in rows):
-        raise SourceError(f"{path}/meta.json: the split goes beyond the {n_rows} rows")
-    return rows[0], rows[1]
+        split = json.loads(file.read_text(encoding="utf-8")).get("split") or {}
+        part = next((p for p in _TEST_PARTS if p in split), None)
+        if part is None or "train" not in split:
+            return None
+        train, test = (np.arange(*map(int, split[which])) for which in ("train", part))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SourceError(f"{file}: the split is not of row ranges") from error
+    if any(len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows for rows in (train, test)):
+        raise SourceError(f"{file}: the split goes beyond the {n_rows} rows")
+    return train, test
 
 
-def _checked(
-    name: str,
-    X: Any,
-    y: npt.NDArray[Any],
-    official: tuple[Ints, Ints] | None,
-    naming: Naming = (None, "x", 0),
-) -> DataSet:
+def _checked(name: str, X: Any, y: npt.NDArray[Any], naming: Naming) -> DataSet:
     """Return a data set with canonical arrays; raise one sentence if it cannot be used."""
     target = Target.of(y)
     target.refuse_constant()
@@ -277,7 +263,7 @@ def _checked(
             f"{name} holds NaN or infinity; fill the gaps or drop such rows or columns first"
         )
     codes = np.asarray(target.codes, dtype=np.int64)
-    return DataSet(name, X, codes, np.asarray(target.classes), official, naming)
+    return DataSet(name, X, codes, np.asarray(target.classes), naming=naming)
 
 
 def _stem(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +12,18 @@ from sklearn.metrics import f1_score, roc_auc_score
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: The metrics of a fold, the most important first.
-METRICS = ("accuracy", "balanced_accuracy", "auc", "f1")
 
-
-@dataclass(frozen=True)
-class Quality:
+class Quality(NamedTuple):
     """The metrics of one set of predictions; NaN if a metric has no meaning."""
 
     accuracy: float
     balanced_accuracy: float
     auc: float
     f1: float
+
+
+#: The metrics of a fold, the most important first.
+METRICS = Quality._fields
 
 
 def quality(truth: Ints, predicted: Ints, scores: Floats | None, classes: Ints) -> Quality:

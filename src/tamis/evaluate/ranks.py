@@ -41,12 +41,6 @@ def rank_rows(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
     return np.asarray(stats.rankdata(signed, axis=1), dtype=np.float64)
 
 
-def average_ranks(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
-    """Return the mean rank of every method over the data sets."""
-    mean: Floats = rank_rows(table, larger_is_better=larger_is_better).mean(axis=0)
-    return mean
-
-
 @dataclass(frozen=True)
 class Friedman:
     """Friedman's test of any difference, and the more powerful F form of Iman and Davenport.
@@ -179,12 +173,8 @@ def holm(average: npt.ArrayLike, n_data: int, control: int) -> list[AgainstContr
     others = np.array([i for i in range(len(mean)) if i != control])
     z = (mean[others] - mean[control]) / standard_error(len(mean), n_data)
     p = 2 * stats.norm.sf(np.abs(z))
-    adjusted = holm_adjust(p)
-    found = [
-        AgainstControl(int(m), float(zz), float(pp), float(a))
-        for m, zz, pp, a in zip(others, z, p, adjusted, strict=True)
-    ]
-    return sorted(found, key=lambda one: one.p)
+    lines = zip(*(x.tolist() for x in (others, z, p, holm_adjust(p))), strict=True)
+    return sorted((AgainstControl(*line) for line in lines), key=lambda one: one.p)
 
 
 def holm_adjust(p: Sequence[float] | Floats) -> Floats:

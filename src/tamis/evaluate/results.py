@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tamis.core.errors import OutputError, ParameterError, SourceError
+from tamis.core.errors import OutputError, ParameterError, SourceError, need
 from tamis.core.files import atomic_file, make_folder
 from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
@@ -91,6 +91,10 @@ class Results:
         The parameters: data, methods, classifiers, folds, random_state, control, caps, versions.
     computed : int
         Number of cells that were computed; the others were finished before.
+    data, methods, classifiers : list of str
+        Their names, in the order given.
+    control : str
+        The method that the others are compared with.
     """
 
     rows: pa.Table
@@ -98,25 +102,11 @@ class Results:
     params: dict[str, Any]
     computed: int = 0
 
-    @property
-    def data(self) -> list[str]:
-        """The data sets, in the order given."""
-        return [one["name"] for one in self.params["data"]]
-
-    @property
-    def methods(self) -> list[str]:
-        """The methods, in the order given."""
-        return [one["label"] for one in self.params["methods"]]
-
-    @property
-    def classifiers(self) -> list[str]:
-        """The classifiers, in the order given."""
-        return list(self.params["classifiers"])
-
-    @property
-    def control(self) -> str:
-        """The method that the others are compared with."""
-        return str(self.params["control"])
+    def __post_init__(self) -> None:
+        self.data: list[str] = [one["name"] for one in self.params["data"]]
+        self.methods: list[str] = [one["label"] for one in self.params["methods"]]
+        self.classifiers: list[str] = list(self.params["classifiers"])
+        self.control: str = self.params["control"]
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """Return a column of `rows` as an array."""
@@ -137,13 +127,9 @@ class Results:
         self, data: str, method: str, classifier: str, share: float = 1.0
     ) -> npt.NDArray[np.intp]:
         """Return the numbers of the rows of a cell, in the order of the folds."""
-        which = np.flatnonzero(
-            (self.column("data") == data)
-            & (self.column("method") == method)
-            & (self.column("classifier") == classifier)
-            & (self.column("share") == share)
-        )
-        return which[np.lexsort((self.column("fold")[which], self.column("repeat")[which]))]
+        wanted = {"data": data, "method": method, "classifier": classifier, "share": share}
+        same = [self.column(name) == value for name, value in wanted.items()]
+        return np.flatnonzero(np.all(same, axis=0))
 
     def grid(
         self, metric: str = "accuracy", classifier: str | None = None, share: float = 1.0
@@ -193,8 +179,6 @@ class Results:
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas DataFrame."""
-        from tamis.core.errors import need
-
         need("pandas", extra="pandas", what_for="to_pandas")
         return self.rows.to_pandas()
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -133,15 +135,14 @@ def summary_markdown(results: Results) -> str:
     params = results.params
     parts = ["# Comparison of feature selectors\n", _intro(results)]
     for judge in results.classifiers:
-        means = results.grid("accuracy", judge)
-        parts += [f"## Accuracy ({judge})\n", _grid(results, means, "{:.4f}", mean=True)]
+        parts += [f"## Accuracy ({judge})\n", _grid(results, "accuracy", "{:.4f}", judge)]
         parts.append(_tests(results, judge))
     for title, metric, form in (
         ("Features kept", "kept", "{:,.1f}"),
         ("Seconds to select", "seconds", "{:,.3f}"),
         ("Memory above the data and the libraries (MB)", "extra_megabytes", "{:,.0f}"),
     ):
-        parts += [f"## {title}\n", _grid(results, results.grid(metric), form)]
+        parts += [f"## {title}\n", _grid(results, metric, form)]
     parts.append(_stability(results))
     problems = [
         f"- {cell(data)}, {cell(method)}: {status}{': ' if note else ''}{cell(note)} "
@@ -178,25 +179,27 @@ def _intro(results: Results) -> str:
     )
 
 
-def _grid(results: Results, values: Floats, form: str, *, mean: bool = False) -> str:
-    """Return a table of data sets x methods, with their mean if all have one."""
+def _grid(results: Results, metric: str, form: str, judge: str | None = None) -> str:
+    """Return means by data set and method; with a classifier, also over all data sets."""
+    values = results.grid(metric, judge)
+    means = dict(zip(product(results.data, results.methods), values.flat, strict=True))
     reasons: dict[tuple[str, str], set[str]] = {}
     for row in results.problems():
         reasons.setdefault((row["data"], row["method"]), set()).add(row["status"])
-    rows = []
-    for name, line in zip(results.data, values, strict=True):
-        rows.append([cell(name)])
-        for method, v in zip(results.methods, line, strict=True):
-            why_not = ", ".join(sorted(reasons.get((name, method), "-")))
-            rows[-1].append(why_not if math.isnan(v) else form.format(v))
-    if mean and len(values) > 1:
-        overall = values.mean(axis=0)
-        rows.append(["mean", *("" if math.isnan(v) else form.format(v) for v in overall)])
-    return _by_method(results, rows)
+
+    def text(data: str, method: str) -> str:
+        why_not = ", ".join(sorted(reasons.get((data, method), "-")))
+        value = means[data, method]
+        return why_not if math.isnan(value) else form.format(value)
+
+    overall = ["" if math.isnan(v) else form.format(v) for v in values.mean(axis=0)]
+    return _by_method(results, text, *([["mean", *overall]] if judge and len(values) > 1 else []))
 
 
-def _by_method(results: Results, rows: list[list[str]]) -> str:
-    return table(["data", *map(cell, results.methods)], rows) + "\n"
+def _by_method(results: Results, text: Callable[[str, str], str], *more: list[str]) -> str:
+    """Return a table with a row per data set and a column per method."""
+    rows = [[cell(data), *(text(data, m) for m in results.methods)] for data in results.data]
+    return table(["data", *map(cell, results.methods)], [*rows, *more]) + "\n"
 
 
 def _tests(results: Results, judge: str) -> str:
@@ -254,20 +257,17 @@ def _against(found: dict[str, Any], control: str) -> str:
 def _stability(results: Results) -> str:
     if all(one["folds"] < 2 for one in results.params["data"]):
         return ""
-    rows = []
-    for data in results.data:
-        rows.append([cell(data)])
-        for method in results.methods:
-            s = results.stability(data, method)
-            kuncheva = "-" if math.isnan(s.kuncheva) else f"{s.kuncheva:.2f}"
-            rows[-1].append(
-                "-" if math.isnan(s.nogueira)
-                else f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {kuncheva}"
-            )  # fmt: skip
+
+    def text(data: str, method: str) -> str:
+        s = results.stability(data, method)
+        kuncheva = "-" if math.isnan(s.kuncheva) else f"{s.kuncheva:.2f}"
+        interval = f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {kuncheva}"
+        return "-" if math.isnan(s.nogueira) else interval
+
     return (
         "## Stability of the selections\n\n"
         "Nogueira's measure over the folds with its 95% interval, and Kuncheva's index: 1 is the "
-        f"same set every time, 0 is chance.\n\n{_by_method(results, rows)}"
+        f"same set every time, 0 is chance.\n\n{_by_method(results, text)}"
     )
 
 

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tamis.evaluate.curves import KINDS, Curves, open_curves
+from tamis.evaluate.curves import MEANING, Curves, open_curves
 from tamis.evaluate.result_tables import Line
 from tamis.evaluate.results import Results, open_results
 from tamis.evaluate.summary import warnings_of
-from tamis.report.page import (
-    Code,
-    Column,
-    Facts,
-    Lines,
-    Page,
-    Ranks,
-    Scatter,
-    Section,
-    Table,
-    reproduce,
-)
+from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
 
 
 def page_of_results(folder: str | os.PathLike[str]) -> Page:
@@ -61,8 +50,8 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
     for judge in judges:
         note = "Means over the folds; – where a fold gave no result. The highest stands out."
         means = summary["classifiers"][judge]["accuracy"]
-        accuracy = _table(f"Accuracy with {judge}", results, means, note)
-        sections += [_ranks(results, summary, judge), replace(accuracy, best="highest")]
+        accuracy = _table(f"Accuracy with {judge}", results, means, note, best="highest")
+        sections += [_ranks(results, summary, judge), accuracy]
     sections += [_trade_off(results, judge) for judge in judges]
     stability = [[one["nogueira"] for one in row] for row in summary["stability"]]
     sections += [
@@ -81,14 +70,11 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
     if warned := [[*row] for row in warnings_of(results)]:
         heads = [Column("data"), Column("who"), Column("warned"), Column("folds", "count")]
         sections.append(Table("What methods and classifiers warned of", heads, warned))
-    command = str(params.get("command") or "(made in Python)")
-    state = f"random_state={params.get('random_state')}"
-    sections.append(reproduce(command, params.get("versions", {}), state))
-    return Page(
-        f"tamis compare: {len(results.methods)} methods on {len(results.data)} data sets",
-        _sentence(results, summary),
-        [section for section in sections if section is not None],
-    )
+    title = f"tamis compare: {len(results.methods)} methods on {len(results.data)} data sets"
+    return Page.of(
+        title, _sentence(results, summary), sections, params["command"] or "(made in Python)",
+        params["versions"], f"random_state={params['random_state']}",
+    )  # fmt: skip
 
 
 def shown(methods: list[str]) -> list[str]:
@@ -131,16 +117,15 @@ def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | N
     )  # fmt: skip
 
 
-def _table(title: str, results: Results, values: Any, note: str = "", digits: int = 4) -> Table:
-    columns = [
-        Column("data"),
-        *[Column(method, "number", digits) for method in shown(results.methods)],
-    ]
+def _table(
+    title: str, results: Results, values: Any, note: str, digits: int = 4, **more: Any
+) -> Table:
+    methods = [Column(method, "number", digits) for method in shown(results.methods)]
     rows: list[list[Any]] = [
         [data, *[None if v is None else round(v, digits) for v in row]]
         for data, row in zip(results.data, values, strict=True)
     ]
-    return Table(title, columns, rows, note=note)
+    return Table(title, [Column("data"), *methods], rows, note=note, **more)
 
 
 def _trade_off(results: Results, judge: str) -> Section | None:
@@ -189,18 +174,18 @@ def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | N
 
 def _over(folder: str | os.PathLike[str] | None) -> list[Section]:
     """Return accuracy and number kept over time, orders or thresholds, if there are curves."""
-    found: list[Section] = []
-    for kind in KINDS:
-        if folder is not None and os.path.isfile(os.path.join(folder, f"over_{kind}.parquet")):
-            found += _drawn(open_curves(folder, kind))
-    return found
+    return [
+        section
+        for kind in MEANING
+        if folder is not None and os.path.isfile(os.path.join(folder, f"over_{kind}.parquet"))
+        for section in _drawn(open_curves(folder, kind))
+    ]
 
 
-def _drawn(curves: Curves) -> list[Section]:
+def _drawn(curves: Curves) -> Iterator[Section]:
     points = curves.points.to_pylist()
     judge = points[0]["classifier"] if points else ""
     mine = [point for point in points if point["classifier"] == judge]
-    found: list[Section] = []
     for data in dict.fromkeys(point["data"] for point in mine):
         here = [point for point in mine if point["data"] == data]
         x = sorted({point["x"] for point in here})
@@ -210,5 +195,4 @@ def _drawn(curves: Curves) -> list[Section]:
                 at = {p["x"]: p[what] for p in here if p["method"] == method}
                 series[method] = [at.get(place) for place in x]
             title = f"{data} over {curves.kind}: {label}"
-            found.append(Lines(title, curves.meaning, x, series, label))
-    return found
+            yield Lines(title, MEANING[curves.kind], x, series, label)

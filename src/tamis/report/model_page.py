@@ -12,7 +12,7 @@ import numpy as np
 from tamis.core.masking import masked
 from tamis.core.sentences import counted
 from tamis.engine.learning.model import MODEL, open_model
-from tamis.report.page import Column, Facts, Lines, Page, Section, Table, reproduce
+from tamis.report.page import Column, Facts, Lines, Page, Section, Table
 
 #: Rows of the table of kept features.
 MOST_KEPT = 2_000
@@ -46,13 +46,10 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
         _sizes(record),
         _kept(model),
         _requested(record),
-        reproduce(
-            record.get("command") or "(learned in Python; see the parameters above)",
-            record["versions"],
-        ),
     ]
     title = f"tamis: {record['method']}{' on ' + name if name else ''}"
-    return Page(title, summary, [section for section in sections if section is not None])
+    command = record.get("command") or "(learned in Python; see the parameters above)"
+    return Page.of(title, summary, sections, command, record["versions"])
 
 
 def _facts(record: dict[str, Any], error: float, size: int | None) -> Section:

@@ -196,12 +196,6 @@ class Code(Section):
         return [Column("")], [[line] for line in self.text.splitlines()]
 
 
-def reproduce(command: str, versions: dict[str, str], *facts: str) -> Code:
-    """Return the section with the command, and what it ran with."""
-    lines = [command, "", *facts, *(f"{name} {number}" for name, number in versions.items())]
-    return Code("How to reproduce", "\n".join(lines))
-
-
 @dataclass(frozen=True)
 class Page:
     """A title, a one-sentence summary, and sections."""
@@ -209,6 +203,21 @@ class Page:
     title: str
     summary: str
     sections: list[Section]
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        summary: str,
+        sections: list[Section | None],
+        command: str,
+        versions: dict[str, str],
+        *facts: str,
+    ) -> Page:
+        """Return a page of the sections that are not None and, at its end, how to reproduce it."""
+        lines = [command, "", *facts, *(f"{name} {number}" for name, number in versions.items())]
+        last = Code("How to reproduce", "\n".join(lines))
+        return cls(title, summary, [s for s in (*sections, last) if s is not None])
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values."""

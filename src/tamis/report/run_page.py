@@ -11,18 +11,7 @@ from tamis.core.decisions import Decision, DecisionLog, Verdict
 from tamis.core.overview import displaced, growth, passage, strengths
 from tamis.core.sentences import counted, show
 from tamis.engine.runs import Run
-from tamis.report.page import (
-    Bars,
-    Column,
-    Explorer,
-    Facts,
-    Flow,
-    Lines,
-    Page,
-    Section,
-    Table,
-    reproduce,
-)  # fmt: skip
+from tamis.report.page import Bars, Column, Explorer, Facts, Flow, Lines, Page, Section, Table
 
 #: Colour of each verdict in all plots.
 COLOURS = {
@@ -63,9 +52,9 @@ def page_of_run(run: Run, folder: str = "") -> Page:
         _explorer(run, folder),
         _requested(run, name),
         _costs(run),
-        reproduce(run.command or "(made in Python; see the parameters above)", run.versions),
     ]
-    return Page(f"tamis: {name}", summary, [s for s in sections if s is not None])
+    command = run.command or "(made in Python; see the parameters above)"
+    return Page.of(f"tamis: {name}", summary, sections, command, run.versions)
 
 
 def _kept(run: Run) -> Section:
