@@ -9,10 +9,11 @@ import pytest
 from sample_pages import a_run, an_odd_run
 
 from tamis.core.errors import OutputError
+from tamis.core.markup import cell, code
 from tamis.engine.runs import open_run, save_run
 from tamis.engine.selecting import select
 from tamis.report.folder_page import write_page
-from tamis.report.markdown_page import MOST, as_markdown, cell, code
+from tamis.report.markdown_page import MOST, as_markdown
 from tamis.report.run_page import page_of_run
 
 

@@ -67,7 +67,7 @@ PLAIN_EVERY = 5.0
 
 
 @contextmanager
-def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Progress]:
+def progress(quiet: bool = False, note: Note = str) -> Iterator[Progress]:
     """Yield a progress callback: a bar if standard error is a terminal, else lines."""
     from tamis.kernels._jit import on_first_compilation
 
@@ -83,12 +83,11 @@ def progress(quiet: bool = False, note: Note | None = None) -> Iterator[Progress
 
 
 @contextmanager
-def _bar(note: Note | None) -> Iterator[Progress]:
+def _bar(note: Note) -> Iterator[Progress]:
     from rich import progress as rich
     from rich.console import Console
 
     tasks: dict[str, rich.TaskID] = {}
-    begun: dict[str, float] = {}
     bar = rich.Progress(
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
@@ -101,18 +100,16 @@ def _bar(note: Note | None) -> Iterator[Progress]:
 
     def report(what: str, done: int, total: int | None) -> None:
         if what not in tasks:
-            begun[what] = time.monotonic()
             tasks[what] = bar.add_task(what, total=total, rate="")
-        elapsed = time.monotonic() - begun[what]
+        elapsed = bar.tasks[tasks[what]].elapsed or 0.0
         rate = f"{short(done / elapsed)}/s" if elapsed > 0.2 else ""
-        rate = (note() if note is not None else "") or rate
-        bar.update(tasks[what], completed=done, total=total, rate=rate)
+        bar.update(tasks[what], completed=done, total=total, rate=note() or rate)
 
     with bar:
         yield report
 
 
-def _plain_lines(note: Note | None) -> Progress:
+def _plain_lines(note: Note) -> Progress:
     """Return a callback that prints a line every few seconds of a long stage, and at its end."""
     stages: dict[str, tuple[float, float]] = {}  # when it began, and when the last line was printed
 
@@ -128,9 +125,8 @@ def _plain_lines(note: Note | None) -> Progress:
         if total:
             left = (total - done) / max(rate, 1e-9)
             line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
-        told = (note() if note is not None else "") or f"{short(rate)}/s"
         with suppress(OSError):  # nobody reads it, which is no reason to stop
-            print(f"{line}, {told}", file=sys.stderr, flush=True)
+            print(f"{line}, {note() or f'{short(rate)}/s'}", file=sys.stderr, flush=True)
 
     return report
 

@@ -258,8 +258,8 @@ def _about(one: DataSet, folds: list[Fold]) -> dict[str, Any]:
     return {
         "name": one.name,
         "fingerprint": one.fingerprint,
-        "rows": int(one.X.shape[0]),
-        "features": one.n_features,
+        "rows": one.X.shape[0],
+        "features": one.X.shape[1],
         "classes": {str(c): int(k) for c, k in zip(one.classes.tolist(), counts, strict=True)},
         "folds": len(folds),
         "train_rows": len(folds[0].train),

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.markup import cell, table
 from tamis.core.params import Number, check
-from tamis.evaluate.compared_methods import ComparedMethod, named_method, parse_methods
+from tamis.evaluate.compared_methods import ComparedMethod, named_method, parse_methods, words
 from tamis.evaluate.comparison import compare
 from tamis.evaluate.results import Results, columns, put
 from tamis.sources.base import Progress, silent
@@ -179,13 +179,13 @@ def threshold_variants(
     methods: Any, name: str, values: Sequence[float]
 ) -> list[tuple[str, float, ComparedMethod]]:
     """Return the methods that have a parameter, at each of its values."""
-    words = methods.split(",") if isinstance(methods, str) else list(methods)
-    if not words or not all(isinstance(word, str) for word in words):
+    names = words(methods)
+    if not names or not all(isinstance(word, str) for word in names):
         raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
     if not values:
         raise ParameterError("over_thresholds: give one value at least")
     variants = []
-    for word in (word.strip() for word in words):
+    for word in names:
         try:
             made = [named_method(f"{word}:{name}={value}") for value in values]
         except ParameterError as error:

@@ -74,11 +74,6 @@ class DataSet:
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(self.X.shape[1])
-
     def name_of(self, feature: int) -> str:
         """Return the name of a feature."""
         names, prefix, base = self.naming
@@ -199,18 +194,19 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
             raise SourceError(f"{path}: there is no such file or folder (in {train}:{test})")
     first, second = (read_dataset(path, None, reading) for path in (train, test))
     name = name or _stem(train).removesuffix(".train").removesuffix("_train")
-    wider = first if first.n_features >= second.n_features else second
+    widths = [part.X.shape[1] for part in (first, second)]
+    wider = first if widths[0] >= widths[1] else second
     if sp.issparse(first.X) and sp.issparse(second.X):
         # A svmlight file ends with its last nonzero column; the wider of the two decides.
         for part in (first, second):
-            part.X.resize((part.X.shape[0], wider.n_features))
+            part.X.resize((part.X.shape[0], max(widths)))
         X: Any = sp.vstack([first.X, second.X], format="csr")
-    elif first.n_features == second.n_features:
+    elif widths[0] == widths[1]:
         X = np.vstack([p.X.toarray() if sp.issparse(p.X) else p.X for p in (first, second)])
     else:
         raise InputError(
-            f"{train} has {first.n_features} columns and {test} has {second.n_features}; give two "
-            "files with the same columns"
+            f"{train} has {widths[0]} columns and {test} has {widths[1]}; give two files with the "
+            "same columns"
         )
     y = np.concatenate([first.classes[first.codes], second.classes[second.codes]])
     both = _checked(name, X, y, (wider.naming[0], *first.naming[1:]))

@@ -181,12 +181,9 @@ def _capped(record: dict[str, Any], caps: Caps) -> dict[str, Any]:
 
 def _death(code: int) -> dict[str, Any]:
     """Return the record of a worker that ended unexpectedly."""
+    note = f"the process ended with {'signal' if code < 0 else 'code'} {abs(code)}"
     if code == -9:
         note = "the system ended the process, probably for lack of memory"
-    elif code < 0:
-        note = f"the process ended with signal {-code}"
-    else:
-        note = f"the process ended with code {code}"
     return outcome(FAILED, note) | {"passing": True}
 
 

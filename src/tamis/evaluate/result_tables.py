@@ -111,7 +111,7 @@ def _score_rows(state: Any, about: DataSet, classifier: str) -> Iterator[dict[st
             "order": cell.method.order,
             "classifier": classifier,
             **{name: one.get(name) for name in ("status", "note", *METRICS, *TIMES)},
-            "features": about.n_features,
+            "features": about.X.shape[1],
             "train_rows": len(state.fold.train),
             "test_rows": len(state.fold.test),
             "seed": cell.seed,

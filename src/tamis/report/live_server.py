@@ -13,9 +13,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 
 from tamis.report.html_page import as_html
@@ -29,7 +29,7 @@ LAST_WORDS = 3.0
 STILL_HERE = 10.0
 
 
-class LivePage:
+class LivePage(AbstractContextManager["LivePage"]):
     """Serve a page and its updates until closed.
 
     Examples
@@ -80,9 +80,6 @@ class LivePage:
             time.sleep(0.01)
         self._server.shutdown()
         self._server.server_close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -8,8 +8,6 @@ from typing import Any
 from tamis.core.markup import cell, code, table
 from tamis.report.page import Code, Column, Explorer, Lines, Page, Section
 
-__all__ = ["as_markdown", "cell", "code"]
-
 #: Rows of a table; the rest are in the files of the folder.
 MOST = 20
 #: Features explained per verdict.
@@ -29,7 +27,9 @@ def as_markdown(page: Page) -> str:
 
 def _body(section: Section) -> str:
     if isinstance(section, Code):
-        return _fenced(section.text)
+        longest = max(map(len, re.findall("`+", section.text)), default=0)
+        fence = "`" * max(3, longest + 1)
+        return f"{fence}\n{section.text}\n{fence}"
     if isinstance(section, Explorer):
         return _sentences(section)
     columns, rows = section.table()
@@ -69,9 +69,3 @@ def _show(value: Any, column: Column) -> str:
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value):,}"
     return f"{value:.4g}"
-
-
-def _fenced(text: str) -> str:
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"
