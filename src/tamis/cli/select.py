@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,6 @@ from tamis.core.sentences import counted
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
     from tamis.methods import ColumnSelector
-    from tamis.report.live_server import LivePage
 
 
 def _method_name(value: str) -> str:
@@ -174,7 +172,9 @@ def _select(options: Any, begun: float) -> Run:
         about["command"] = typed_command()
         how = {**options.execution, "progress": report}
         if page is not None:
-            how["watch"] = _watch(page, name, out)
+            from tamis.report.run_page import page_of_run
+
+            how["watch"] = lambda so_far: page.offer(lambda: page_of_run(so_far(), out, name))
         if every is None and on_cluster and can_be_saved(selector) and columns.path is not None:
             every = COMMIT_EVERY
         if every is None:
@@ -192,8 +192,6 @@ def _select(options: Any, begun: float) -> Run:
             begin(out, columns, selector, reading, **about)
             run = resume(out, every=every, selector=type(selector.rule), **how)
         if page is not None:
-            from tamis.report.run_page import page_of_run
-
             page.show(page_of_run(run, out))
     return run
 
@@ -235,21 +233,6 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
     return found.kind(**found.params).to_selector(), about
-
-
-def _watch(page: LivePage, name: str, out: str) -> Callable[[Callable[[], Run]], None]:
-    """Return a function that shows the run so far on a page."""
-    from tamis.report.run_page import page_of_run
-
-    def watch(so_far: Callable[[], Run]) -> None:
-        def make() -> Any:
-            run = so_far()
-            run.source["name"] = name
-            return page_of_run(run, out)
-
-        page.offer(make)
-
-    return watch
 
 
 def summary(run: Run, out: str) -> list[str]:

@@ -244,11 +244,7 @@ def _point(results: Results, data: str, judge: str, place: Place) -> dict[str, A
         "folds": len(accuracy), "unfinished": int((~good).sum()),
     }  # fmt: skip
     if good.all() and len(good):
-        kept = values("kept")
-        point |= {
-            "accuracy": float(accuracy.mean()), "accuracy_sd": float(accuracy.std()),
-            "balanced_accuracy": float(values("balanced_accuracy").mean()),
-            "kept": float(kept.mean()), "kept_sd": float(kept.std()),
-            "seconds": float(values("seconds").mean()),
-        }  # fmt: skip
+        metrics = ("accuracy", "balanced_accuracy", "kept", "seconds")
+        point |= {metric: float(values(metric).mean()) for metric in metrics}
+        point |= {f"{metric}_sd": float(values(metric).std()) for metric in ("accuracy", "kept")}
     return point

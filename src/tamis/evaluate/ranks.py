@@ -24,8 +24,6 @@ from tamis.core.params import Number, check
 
 Floats = npt.NDArray[np.float64]
 
-_LEVEL = Number(0, 1, open_low=True, open_high=True)
-
 
 def rank_rows(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Floats:
     """Return the ranks of the methods on every data set.
@@ -104,7 +102,7 @@ def nemenyi_q(n_methods: int, alpha: float = 0.05) -> float:
     (2.569, 2.291)
     """
     check("nemenyi_q", "n_methods", n_methods, Number(2, integer=True))
-    check("nemenyi_q", "alpha", alpha, _LEVEL)
+    check("nemenyi_q", "alpha", alpha, Number(0, 1, open_low=True, open_high=True))
     return float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / math.sqrt(2))
 
 

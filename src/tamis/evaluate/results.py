@@ -155,15 +155,11 @@ class Results:
 
     def stability(self, data: str, method: str) -> Stability:
         """Return the stability of the selections of a method over the folds of a data set."""
-        about = next(one for one in self.params["data"] if one["name"] == data)
-        kept = []
-        for row in self._selected:
-            if (row["data"], row["method"]) == (data, method):
-                if row["status"] != OK:
-                    return stability([], about["features"])
-                everything = np.arange(about["features"])
-                kept.append(everything if row["every_feature"] else row["features"])
-        return stability(kept, about["features"])
+        n = next(one["features"] for one in self.params["data"] if one["name"] == data)
+        rows = [row for row in self._selected if (row["data"], row["method"]) == (data, method)]
+        finished = all(row["status"] == OK for row in rows)
+        kept = [np.arange(n) if row["every_feature"] else row["features"] for row in rows]
+        return stability(kept if finished else [], n)
 
     @cached_property
     def _selected(self) -> list[dict[str, Any]]:

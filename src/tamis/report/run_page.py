@@ -25,11 +25,15 @@ ROOM = 250_000
 MOST_KEPT = 1_000
 
 
-def page_of_run(run: Run, folder: str = "") -> Page:
-    """Return the page about a run; `folder` is its folder, for the commands that are shown."""
+def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
+    """Return the page about a run.
+
+    `folder` is its folder, for the commands that are shown; `name` is that of the data, if the run
+    is not finished and does not hold it yet.
+    """
     log, counts = run.log, run.log.counts()
     gone = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n and word != "kept")
-    name = str(run.source.get("name") or f"{run.source['format']} data")
+    name = name or str(run.source.get("name") or f"{run.source['format']} data")
     summary = (
         f"{run.method} kept {counts['kept']:,} of {counted(len(log), 'feature')}"
         f"{f' ({gone})' if gone else ''} on {counted(run.source['n_rows'], 'row')} of {name}."
