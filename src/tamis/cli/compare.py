@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
-from tamis.cli.options import quiet_option, size, source_options
-from tamis.cli.output import echo, followed, live_option, progress, typed_command
+from tamis.cli.options import live_option, quiet_option, size, source_options
+from tamis.cli.output import echo, followed, progress, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import counted
 

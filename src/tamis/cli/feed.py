@@ -11,12 +11,13 @@ from tamis.cli.options import (
     execution_options,
     feeding_options,
     groups_option,
+    live_option,
     own_class_option,
     quiet_option,
     source_options,
     wait_option,
 )
-from tamis.cli.output import echo, followed, live_option, messages, progress
+from tamis.cli.output import echo, followed, messages, progress
 from tamis.core.sentences import counted
 
 

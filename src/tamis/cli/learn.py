@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import LEARNERS
-from tamis.cli.options import json_option, quiet_option, source_options
-from tamis.cli.output import (
-    echo,
-    echo_json,
-    followed,
-    live_option,
-    messages,
-    progress,
-    short,
-    typed_command,
-)
+from tamis.cli.options import json_option, live_option, quiet_option, source_options
+from tamis.cli.output import echo, echo_json, followed, messages, progress, short, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters

@@ -38,6 +38,9 @@ def _as_one(argument: str, *options: click.Option) -> Callable[[F], F]:
 
 quiet_option = click.option("--quiet", is_flag=True, help="Print errors only.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+live_option = click.option(
+    "--live", is_flag=True, help="Open a page that follows the run; it can be closed at any time."
+)
 
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

@@ -146,11 +146,6 @@ def short(number: float) -> str:
 # --- a live page ------------------------------------------------------------------------------
 
 
-live_option = click.option(
-    "--live", is_flag=True, help="Open a page that follows the run; it can be closed at any time."
-)
-
-
 @contextmanager
 def followed(live: bool, title: str) -> Iterator[LivePage | None]:
     """Serve a page during the run, with --live, and print its address."""

@@ -17,11 +17,12 @@ from tamis.cli.options import (
     COMMIT_EVERY,
     execution_options,
     groups_option,
+    live_option,
     quiet_option,
     size,
     source_options,
 )
-from tamis.cli.output import echo, followed, live_option, messages, progress, typed_command
+from tamis.cli.output import echo, followed, messages, progress, typed_command
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters, split_method

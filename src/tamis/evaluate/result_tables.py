@@ -58,19 +58,12 @@ def results_of(
 ) -> Results:
     """Return the records of all cells as results."""
     by_name = {one.name: one for one in sets}
-    rows: list[dict[str, Any]] = []
-    selections: list[dict[str, Any]] = []
-    for state in states:
-        about = by_name[state.cell.data]
-        selections += _selection_rows(state, about)
-        for classifier in params["classifiers"]:
-            rows += _score_rows(state, about, classifier)
-    return Results(
-        pa.Table.from_pylist(rows, ROWS),
-        pa.Table.from_pylist(selections, SELECTIONS),
-        params,
-        computed,
-    )
+    judges = params["classifiers"]
+    pairs = [(state, by_name[state.cell.data]) for state in states]
+    selections = [row for pair in pairs for row in _selection_rows(*pair)]
+    rows = [row for pair in pairs for judge in judges for row in _score_rows(*pair, judge)]
+    tables = pa.Table.from_pylist(rows, ROWS), pa.Table.from_pylist(selections, SELECTIONS)
+    return Results(*tables, params, computed)
 
 
 def _common(state: Any, share: float) -> dict[str, Any]:

@@ -221,8 +221,4 @@ class Page:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "title": self.title,
-            "summary": self.summary,
-            "sections": [section.as_json() for section in self.sections],
-        }
+        return {**vars(self), "sections": [section.as_json() for section in self.sections]}

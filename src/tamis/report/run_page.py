@@ -188,13 +188,8 @@ def _requested(run: Run, name: str) -> Section:
     items = [("method", run.method), *((k, str(v)) for k, v in run.parameters.items())]
     if run.measure:
         items += [("measure in use", run.measure), ("because", run.measure_reason)]
-    source = run.source
-    items += [
-        ("data", name),
-        ("format", str(source["format"])),
-        ("target", str(source["target"])),
-        ("fingerprint", str(source["fingerprint"])),
-    ]
+    about = ("format", "target", "fingerprint")
+    items += [("data", name), *((what, str(run.source[what])) for what in about)]
     return Table("Parameters", [Column("what"), Column("value")], [list(i) for i in items])
 
 
