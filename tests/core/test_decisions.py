@@ -200,7 +200,7 @@ def test_thirty_million_irrelevant_features_take_six_bytes_each():
         log.append_bulk(strengths, 0.05, "weak")
     counted = log.counts()
     held = [log._reason._array, log._relevance._array, log._events._array, log._because._array]
-    held += [log._levels]
+    held += [np.asarray(numbers) for _, _, numbers in log._levels._parts]
     assert len(log) == n
     assert counted["irrelevant"] == n
     assert sum(array.nbytes for array in held) <= 6 * n

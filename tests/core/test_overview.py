@@ -43,32 +43,32 @@ def test_growth_is_what_replaying_the_first_features_gives(log):
     counts = log.counts()
     assert curve.kept[-1] == counts["kept"] > 0
     assert curve.evicted[-1] == counts["evicted"] > 0
-    assert curve.irrelevant[-1] == counts["irrelevant"] > 0
 
 
 def test_a_thinned_curve_has_points_of_the_full_curve(log):
     whole, few = growth(log), growth(log, points=7)
     assert len(few.seen) == 8
-    for name in ("kept", "entered", "evicted", "redundant", "irrelevant"):
+    for name in ("kept", "entered", "evicted", "redundant"):
         assert getattr(few, name).tolist() == getattr(whole, name)[few.seen].tolist()
 
 
 def test_every_feature_has_one_outcome(log):
     went, counts = passage(log), log.counts()
     assert went.seen == len(log)
-    assert sum(went.irrelevant.values()) == counts["irrelevant"]
-    assert sum(went.redundant.values()) == counts["redundant"]
+    dropped = dict.fromkeys(("irrelevant", "redundant", "evicted"), 0)
+    for verdict, _, count in went.dropped:
+        dropped[verdict] += count
+    assert dropped | {"kept": went.kept} == counts
     assert went.entered == counts["kept"] + counts["evicted"]
-    total = sum(went.irrelevant.values()) + sum(went.redundant.values()) + went.entered
-    assert total == went.seen
+    assert dropped["irrelevant"] + dropped["redundant"] + went.entered == went.seen
 
 
 def test_strengths_count_every_feature_once(log):
-    spread = strengths(log)
-    assert sum(counts.sum() for counts in spread.counts.values()) == len(log)
+    edges, by_verdict = strengths(log)
+    assert sum(counts.sum() for counts in by_verdict.values()) == len(log)
     relevance = log.state()["relevance"]
-    first = sum(counts[0] for counts in spread.counts.values())
-    assert first == np.count_nonzero(relevance < spread.edges[1])
+    first = sum(counts[0] for counts in by_verdict.values())
+    assert first == np.count_nonzero(relevance < edges[1])
 
 
 def test_displaced_counts_the_events_a_feature_decided(log):

@@ -159,9 +159,9 @@ def rising(tmp_path_factory):
 def test_workers_foresee_drops_with_an_older_kept_set(
     rising, client, monkeypatch, kind, measure, bound, ties
 ):
-    sent, broadcast = [], engine_cluster._broadcast
+    sent, share = [], engine_cluster._Workers.share
     monkeypatch.setattr(
-        engine_cluster, "_broadcast", lambda *args: sent.append(args) or broadcast(*args)
+        engine_cluster._Workers, "share", lambda *args: sent.append(args) or share(*args)
     )
     store, selector = rising[kind], tamis.SAOLA(measure, bound=bound, ties=ties)
     here = tamis.select(store, selector)

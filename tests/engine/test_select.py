@@ -15,7 +15,6 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 import tamis
 from tamis import SAOLA
 from tamis.core.errors import InputError, ParameterError, SourceError
-from tamis.engine.known_selectors import make_selector
 from tamis.engine.selecting import select
 from tamis.kernels.threads import thread_count
 from tamis.measures import FisherZ, MutualInformation
@@ -270,8 +269,8 @@ def test_an_exception_leaves_no_thread(table, kind, where, monkeypatch):
     assert not any(t.name.startswith("tamis-ahead") for t in threading.enumerate())
 
 
-def test_make_selector_passes_parameters_on():
-    chosen = make_selector("saola", bound="max")
+def test_a_selector_keeps_its_parameters():
+    chosen = tamis.SAOLA(bound="max").to_selector()
     assert isinstance(chosen, FeatureStreamSelector)
     assert chosen.rule.bound == "max"
 

@@ -83,7 +83,7 @@ class DecisionLog:
         self.expected = 0
         self._codes = {key: code for code, key in enumerate(self.reasons)}
         #: The verdict of each reason, and which reasons have no level to show.
-        self._verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
+        self.reason_verdicts = np.array([r.verdict for r in self.reasons.values()], dtype=np.uint8)
         self._silent = np.array(["{level" not in r.sentence for r in self.reasons.values()], bool)
         self._reason = Growable(np.uint8)
         self._relevance = Growable(np.float32)
@@ -100,7 +100,7 @@ class DecisionLog:
         for key, reason in reasons.items():
             if key not in self.reasons:
                 self._codes[key] = len(self.reasons)
-                self._verdicts = np.append(self._verdicts, np.uint8(reason.verdict))
+                self.reason_verdicts = np.append(self.reason_verdicts, np.uint8(reason.verdict))
                 self._silent = np.append(self._silent, "{level" not in reason.sentence)
                 self.reasons[key] = reason
 
@@ -187,27 +187,21 @@ class DecisionLog:
         return len(self._events.view)
 
     @property
-    def event_features(self) -> npt.NDArray[np.int64]:
-        """The feature of each recorded decision, in order."""
-        features: npt.NDArray[np.int64] = self._events.view["feature"]
-        return features
-
-    @property
     def verdicts(self) -> npt.NDArray[np.uint8]:
         """The final verdict on each feature, as `Verdict` numbers."""
-        verdicts: npt.NDArray[np.uint8] = self._verdicts[self._reason.view]
+        verdicts: npt.NDArray[np.uint8] = self.reason_verdicts[self._reason.view]
         return verdicts
 
     def counts(self) -> dict[str, int]:
         """Return the number of features per verdict."""
-        found = np.bincount(self._verdicts[self._reason.view], minlength=len(Verdict))
+        found = np.bincount(self.reason_verdicts[self._reason.view], minlength=len(Verdict))
         return {v.name.lower(): int(found[v]) for v in Verdict}
 
     def replay(self) -> list[int]:
         """Replay the events and return the features kept at the end, in order of arrival."""
         kept: dict[int, None] = {}
         events = self._events.view
-        verdicts = self._verdicts[events["reason"]]
+        verdicts = self.reason_verdicts[events["reason"]]
         walk = np.flatnonzero((verdicts == Verdict.KEPT) | (verdicts == Verdict.EVICTED))
         for feature, verdict in zip(
             events["feature"][walk].tolist(), verdicts[walk].tolist(), strict=True
@@ -283,12 +277,7 @@ class DecisionLog:
 
     def explain(self, d: Decision) -> str:
         """Explain a recorded decision in one sentence, with the numbers."""
-        numbers = {
-            "relevance": d.relevance,
-            "value": d.value,
-            "level": d.level,
-            **d.evidence,
-        }
+        numbers = {"relevance": d.relevance, "value": d.value, "level": d.level, **d.evidence}
         if d.because:
             numbers["because_relevance"] = self.relevance_of(d.because[0])
         sentence = self.reasons[d.reason].sentence
@@ -316,7 +305,7 @@ class DecisionLog:
         level[self._silent[reason]] = np.nan
         table: dict[str, npt.NDArray[Any]] = {
             "feature": np.arange(lo, hi),
-            "verdict": self._verdicts[reason],
+            "verdict": self.reason_verdicts[reason],
             "reason": reason.copy(),
             "relevance": self._relevance.view[lo:hi].astype(np.float64),
             "value": self._values.between(lo, hi).astype(np.float64),
@@ -344,13 +333,10 @@ class DecisionLog:
         return {
             "feature": table["feature"],
             "name": [names[i] for i in table["feature"].tolist()],
+            **table,
             "verdict": [verdicts[code] for code in table["verdict"].tolist()],
             "reason": [reasons[code] for code in table["reason"].tolist()],
-            "relevance": table["relevance"],
-            "value": table["value"],
-            "level": table["level"],
             "because": [names[b] if b >= 0 else None for b in table["because"].tolist()],
-            "at": table["at"],
         }
 
     def to_pandas(self) -> Any:

@@ -119,10 +119,8 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 def kind_of(folder: str | os.PathLike[str]) -> str:
     """Return "run", "model" or "comparison" for a folder that holds one, else ""."""
     recover_missing(folder)
-    for kind in ("run", "model", "comparison"):
-        if os.path.isfile(os.path.join(folder, MARKERS[kind])):
-            return kind
-    return ""
+    kinds = ("run", "model", "comparison")
+    return next((k for k in kinds if os.path.isfile(os.path.join(folder, MARKERS[k]))), "")
 
 
 @contextlib.contextmanager
@@ -165,11 +163,8 @@ def partial(
                 raise OutputError(said) from error
             raise
     finally:  # also after Ctrl-C at any moment since the name was chosen
-        if kind != "file" and work != target:
-            shutil.rmtree(work, ignore_errors=True)
-        elif work != target:
-            with contextlib.suppress(OSError):
-                work.unlink()
+        if work != target:
+            _remove(work)
         if lock is not None and lock >= 0:
             os.close(lock)
 

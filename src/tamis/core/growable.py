@@ -68,11 +68,6 @@ class PiecewiseFloats:
 
     _parts: list[tuple[int, int, float | npt.NDArray[np.float32]]] = field(default_factory=list)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the numbers take."""
-        return sum(np.asarray(numbers).nbytes for _, _, numbers in self._parts)
-
     def append(self, first: int, width: int, numbers: float | npt.NDArray[Any]) -> None:
         """Set positions `first` to `first + width - 1`; pieces come in increasing order."""
         if isinstance(numbers, np.ndarray):

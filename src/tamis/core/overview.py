@@ -5,7 +5,6 @@ Everything is counted from the log with array operations, at a size fit for a pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,13 +31,12 @@ class Growth:
     entered: Ints
     evicted: Ints
     redundant: Ints
-    irrelevant: Ints
 
 
 def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
     """Return how the kept set grew, or None if decisions were not taken in order of arrival."""
     events = log.state()
-    at, verdicts = events["event_at"], _verdicts_of(log)[events["event_reason"]]
+    at, verdicts = events["event_at"], log.reason_verdicts[events["event_reason"]]
     if np.any(at[1:] < at[:-1]):
         return None
     n = len(log)
@@ -50,60 +48,44 @@ def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
         return np.asarray(counted[upto], dtype=np.int64)
 
     entered, evicted = so_far(Verdict.KEPT), so_far(Verdict.EVICTED)
-    # Features that the rule never saw have no event: they are counted in the log itself.
-    final = log.verdicts == Verdict.IRRELEVANT
-    per_part = np.add.reduceat(final, seen[:-1], dtype=np.int64) if n else np.zeros(0, np.int64)
-    irrelevant = np.concatenate([[0], np.cumsum(per_part)])[: len(seen)]
-    return Growth(seen, entered - evicted, entered, evicted, so_far(Verdict.REDUNDANT), irrelevant)
+    return Growth(seen, entered - evicted, entered, evicted, so_far(Verdict.REDUNDANT))
 
 
 @dataclass(frozen=True)
 class Passage:
-    """Number of features by verdict, and by reason if there are several."""
+    """Number of features that arrived, that were kept at some time, and that are kept.
+
+    `dropped` has verdict, label and count of each reason, the most frequent of a verdict first.
+    """
 
     seen: int
-    irrelevant: dict[str, int]
-    redundant: dict[str, int]
     entered: int
-    evicted: dict[str, int]
     kept: int
-
-    def dropped(self) -> Iterator[tuple[str, str, int]]:
-        """Yield verdict, label and count of each reason, the most frequent of a verdict first."""
-        for verdict in ("irrelevant", "redundant", "evicted"):
-            reasons: dict[str, int] = getattr(self, verdict)
-            for key, count in sorted(reasons.items(), key=lambda item: -item[1]):
-                reason = key.replace("_", " ")
-                alone = len(reasons) == 1 or reason == verdict
-                yield verdict, verdict if alone else f"{verdict}: {reason}", count
+    dropped: list[tuple[str, str, int]]
 
 
 def passage(log: DecisionLog) -> Passage:
-    """Count features by verdict and reason."""
-    reason = log.state()["reason"]
-    counts = np.bincount(reason, minlength=len(log.reasons))
-    by_verdict: dict[Verdict, dict[str, int]] = {verdict: {} for verdict in Verdict}
-    for (key, declared), count in zip(log.reasons.items(), counts.tolist(), strict=True):
-        if count:
-            by_verdict[declared.verdict][key] = count
-    kept = sum(by_verdict[Verdict.KEPT].values())
-    evicted = by_verdict[Verdict.EVICTED]
-    return Passage(
-        len(log), by_verdict[Verdict.IRRELEVANT], by_verdict[Verdict.REDUNDANT],
-        kept + sum(evicted.values()), evicted, kept,
-    )  # fmt: skip
+    """Count features by verdict, and by reason if there are several."""
+    counts = np.bincount(log.state()["reason"], minlength=len(log.reasons)).tolist()
+    every = zip(log.reasons.items(), counts, strict=True)
+    found = [(r.verdict, -n, key.replace("_", " ")) for (key, r), n in every if n]
+    dropped = []
+    for verdict, count, reason in sorted(found, key=lambda one: one[:2]):
+        name = verdict.name.lower()
+        alone = reason == name or [v for v, _, _ in found].count(verdict) == 1
+        if verdict != Verdict.KEPT:
+            dropped.append((name, name if alone else f"{name}: {reason}", -count))
+    totals = log.counts()
+    return Passage(len(log), totals["kept"] + totals["evicted"], totals["kept"], dropped)
 
 
-@dataclass(frozen=True)
-class Strengths:
-    """A histogram of relevance: edges, and counts per verdict between them."""
+def strengths(
+    log: DecisionLog, bins: int = 40
+) -> tuple[npt.NDArray[np.float64], dict[str, Ints]] | None:
+    """Return a histogram of relevance: edges, and counts per verdict between them.
 
-    edges: npt.NDArray[np.float64]
-    counts: dict[str, Ints]
-
-
-def strengths(log: DecisionLog, bins: int = 40) -> Strengths | None:
-    """Return the histogram of relevance over the features; None if all have the same."""
+    None if all features have the same relevance.
+    """
     relevance = log.state()["relevance"]
     finite = np.isfinite(relevance)
     if not finite.any():
@@ -117,7 +99,7 @@ def strengths(log: DecisionLog, bins: int = 40) -> Strengths | None:
         verdict.name.lower(): np.histogram(relevance[finite & (verdicts == verdict)], edges)[0]
         for verdict in Verdict
     }
-    return Strengths(edges, counts)
+    return edges, counts
 
 
 def _round_edges(low: float, high: float, bins: int) -> npt.NDArray[np.float64]:
@@ -136,8 +118,3 @@ def displaced(log: DecisionLog) -> dict[int, int]:
     because = log.state()["because"]
     features, counts = np.unique(because, return_counts=True)
     return dict(zip(features.tolist(), counts.tolist(), strict=True))
-
-
-def _verdicts_of(log: DecisionLog) -> npt.NDArray[np.uint8]:
-    """Return the verdict of each declared reason."""
-    return np.array([reason.verdict for reason in log.reasons.values()], dtype=np.uint8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -138,22 +139,15 @@ def labels_of(
             f"groups of shape {labels.shape} were given for {width} columns; give one label for "
             "each column, or one for all"
         )
-    _tell_of_returns(labels, data)
-    return labels
-
-
-def _tell_of_returns(labels: Labels, data: str) -> None:
-    """Warn of a group whose columns do not stand side by side."""
     begins = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)])
-    seen: set[Any] = set()
-    for label in labels[begins].tolist():
-        if label in seen:
-            warn(
-                f"the columns of the group {label!r} do not stand side by side in {data}; a label "
-                "that comes back is a new group"
-            )
-            return
-        seen.add(label)
+    parts = Counter(labels[begins].tolist())
+    for label in (label for label, count in parts.items() if count > 1):
+        warn(
+            f"the columns of the group {label!r} do not stand side by side in {data}; a label "
+            "that comes back is a new group"
+        )
+        break
+    return labels
 
 
 def refuse_groups(selector: ColumnSelector) -> None:
@@ -164,15 +158,14 @@ def refuse_groups(selector: ColumnSelector) -> None:
         )
 
 
-def grouped(source: ColumnSource, groups: Any, *, exact: bool = True) -> ColumnSource:
+def grouped(source: ColumnSource, groups: Any) -> ColumnSource:
     """Return a source whose columns say which group they belong to."""
     if groups is None:
         return source
     data = os.path.basename(source.path or "") or "the data"
     names = names_of(source) if isinstance(groups, GroupTable | Mapping) else None
     width = len(names) if names is not None else int(source.n_columns or 0)
-    labels = labels_of(groups, names, width, data, exact=exact)
-    return GroupedSource(source, labels)
+    return GroupedSource(source, labels_of(groups, names, width, data, exact=True))
 
 
 def names_of(source: ColumnSource) -> Names:

@@ -20,15 +20,10 @@ from tamis.measures.measure import Measure
 from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector, Rule
 
 
-def make_selector(method: str, **parameters: Any) -> ColumnSelector:
-    """Return a selector by the name of its method on the command line."""
-    return _known(method)(**parameters).to_selector()  # which checks the parameters
-
-
 def as_selector(method: Any) -> ColumnSelector:
     """Return a new selector for the name of a method, its rule, its estimator or a selector."""
     if isinstance(method, str):
-        return make_selector(method)
+        method = _known(method)()
     if isinstance(method, ColumnSelector):
         return type(method)(method.rule.clone())
     if hasattr(method, "to_selector") and not isinstance(method, type):
@@ -176,10 +171,7 @@ def saved_form(selector: ColumnSelector) -> dict[str, Any]:
 
 
 def selector_from(
-    method: str,
-    parameters: Mapping[str, Any],
-    own: str | None = None,
-    given: Any = None,
+    method: str, parameters: Mapping[str, Any], own: str | None = None, given: Any = None
 ) -> FeatureStreamSelector:
     """Return the selector that `saved_form` describes.
 

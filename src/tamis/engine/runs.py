@@ -33,7 +33,7 @@ FORMAT_VERSION = 1
 
 RUN_FIELDS = (
     "method", "parameters", "measure", "measure_reason", "source", "work", "seconds",
-    "peak_megabytes", "versions", "command", "seed",
+    "peak_megabytes", "versions", "command",
 )  # fmt: skip
 
 #: Columns of selected.csv.
@@ -57,8 +57,8 @@ class Run:
         Counted work, times by stage, and the most memory the process held.
     versions : dict
         tamis, Python and the libraries that computed.
-    command, seed : str, int or None
-        The command of the run; the seed, for methods that draw at random.
+    command : str
+        The command of the run.
     selector : selector or None
         The fitted selector; None for a run read from a folder.
     state : SelectionState or None
@@ -76,7 +76,6 @@ class Run:
     peak_megabytes: float
     versions: dict[str, str]
     command: str = ""
-    seed: int | None = None
     selector: Any = field(default=None, compare=False)
     state: Any = field(default=None, compare=False)
 

@@ -23,7 +23,7 @@ COLOURS = {
 def plot_flow(log: DecisionLog) -> Any:
     """Plot the number of features per verdict and reason, on a logarithmic axis."""
     went = passage(log)
-    bars = [(label, count, COLOURS[verdict]) for verdict, label, count in went.dropped()]
+    bars = [(label, count, COLOURS[verdict]) for verdict, label, count in went.dropped]
     bars.append(("kept", went.kept, COLOURS["kept"]))
     figure, axes = _figure("DecisionLog.plot_flow", (7.0, 0.8 + 0.45 * len(bars)))
     names, counts, colours = zip(*bars, strict=True)

@@ -90,7 +90,7 @@ def _flow(log: DecisionLog) -> Section:
         return len(nodes) - 1
 
     stage, source = 1, 0
-    for verdict, label, count in went.dropped():
+    for verdict, label, count in went.dropped:
         if verdict == "evicted" and stage == 1:
             stage, source = 2, add("kept at first", went.entered, 1, "green", 0)
         add(label, count, stage, COLOURS[verdict], source)
@@ -120,13 +120,10 @@ def _strengths(log: DecisionLog) -> Section | None:
     spread = strengths(log)
     if spread is None:
         return None
-    step = spread.edges[1] - spread.edges[0]
-    labels = [f"{low:.6g}" if abs(low) > step / 100 else "0" for low in spread.edges[:-1]]
-    series = {
-        verdict: count.astype(float).tolist()
-        for verdict, count in spread.counts.items()
-        if count.any()
-    }
+    edges, counts = spread
+    step = edges[1] - edges[0]
+    labels = [f"{low:.6g}" if abs(low) > step / 100 else "0" for low in edges[:-1]]
+    series = {v: count.astype(float).tolist() for v, count in counts.items() if count.any()}
     return Bars(
         "Relevance of all features", labels, series, [COLOURS[v] for v in series], True,
         note="Features by their strength towards the target alone, on a square-root scale.",

@@ -76,13 +76,8 @@ class Fed:
         return said
 
 
-@dataclass(frozen=True, eq=False)
-class Picked:
-    """New columns of a block, where they end in the source, and what their hashes should be."""
-
-    block: ColumnBlock
-    end: int
-    marks: Hashes
+#: New columns of a block, where they end in the source, and what their hashes should be.
+Picked = tuple[ColumnBlock, int, Hashes]
 
 
 @dataclass
@@ -239,9 +234,8 @@ class Feeding:
                 f"{self.name}: the column {names[changed[0]]!r} was fed before with other values; "
                 "rename it, or use --replace (replace=True) to put it in place of the old one"
             )
-        if (
-            len(state.seen.features.view) < book.count
-        ):  # some came without a name, and are called by a number
+        # Some came without a name, and are called by a number.
+        if len(state.seen.features.view) < book.count:
             pattern = f"^{re.escape(book.prefix)}[0-9]{{1,19}}$"
             for i in pc.indices_nonzero(pc.match_substring_regex(arrow_names(names), pattern)):
                 name = names[i.as_py()]
@@ -270,9 +264,10 @@ class Feeding:
         first = state.selector.n_features_in_
 
         def score(picked: Picked) -> ScoredColumns:
-            if not np.array_equal(_marks(picked.block, hashes_of(picked.block)), picked.marks):
+            block, end, marks = picked
+            if not np.array_equal(_marks(block, hashes_of(block)), marks):
                 raise self._changed()
-            return replace(scorer(self._ready(picked.block)), end=picked.end)
+            return replace(scorer(self._ready(block)), end=end)
 
         def commit(end: int) -> None:
             self.fed.taken = state.selector.n_features_in_ - first
@@ -296,8 +291,7 @@ class Feeding:
             if self.labels is not None:
                 block = replace(block, group=self.labels[begin:at])
             if len(picks):
-                picked = replace(block.pick(picks), first=number)
-                yield Picked(picked, at, looked_at[begin + picks])
+                yield replace(block.pick(picks), first=number), at, looked_at[begin + picks]
                 number += len(picks)
         if at < len(take):
             raise self._changed()

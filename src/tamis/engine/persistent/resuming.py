@@ -15,13 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tamis.core.errors import (
-    InputError,
-    OutputError,
-    ParameterError,
-    SourceError,
-    TamisError,
-)
+from tamis.core.errors import InputError, OutputError, ParameterError, SourceError, TamisError
 from tamis.core.files import atomic_folder
 from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
@@ -33,12 +27,7 @@ from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Scorer, advance, ahead
 from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
 from tamis.engine.persistent.selection import Selection
-from tamis.engine.persistent.selection_state import (
-    Given,
-    can_be_saved,
-    started_state,
-    warn_of_leak,
-)
+from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state, warn_of_leak
 from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
 from tamis.engine.seen_columns import target_hashes

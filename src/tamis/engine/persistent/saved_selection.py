@@ -139,8 +139,7 @@ def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> Saved
     if not is_persistent(path):
         raise SourceError(not_persistent(path))
     with reading(path) as opened:
-        stored = read_log(opened, history=history)
-        return SavedSelection(path, stored.head, stored.log, stored.history)
+        return read_log(path, opened, history=history)[0]
 
 
 @dataclass(frozen=True)
@@ -153,40 +152,33 @@ class Piece:
     forgotten: list[int]
 
 
-@dataclass(frozen=True)
-class StoredLog:
-    """The head, the log, the pieces that it is stored in, the columns seen in each, the history."""
+def read_log(
+    folder: Path, opened: sqlite3.Connection, *, history: bool = True
+) -> tuple[SavedSelection, list[tuple[Piece, Record]]]:
+    """Read the head, all pieces of the log in order, and what happened, one entry per commit.
 
-    head: Record
-    log: DecisionLog
-    pieces: list[Piece]
-    seen: list[Record]
-    history: list[Record]
-
-
-def read_log(opened: sqlite3.Connection, *, history: bool = True) -> StoredLog:
-    """Read the head, all pieces of the log in order, and what happened, one entry per commit."""
+    Also returns the pieces in which the log is stored, with the columns seen in each.
+    """
     ((_, head, _),) = read(opened, "head")
     names = NameBook(head["names"]["prefix"], head["names"]["base"])
     log = DecisionLog(reasons_from(head), names, head["words"])
-    stored = StoredLog(head, log, [], [], [])
+    saved, pieces = SavedSelection(folder, head, log, []), []
     for number, piece, size in read(opened, "log"):
         begin, width = log.mark, len(piece["log"]["reason"])
         if len(piece["log"].get("value", piece["log"]["reason"])) != width:
             raise SourceError("the numbers of the log do not fit together")
         log.extend(piece["log"])
         log.names.extend(piece["names"], width)
-        stored.pieces.append(Piece(number, size, begin, list(piece["forgotten"])))
-        stored.seen.append(piece["seen"])
+        pieces.append((Piece(number, size, begin, list(piece["forgotten"])), piece["seen"]))
     if (log.mark.features, log.mark.events) != (head["features"], head["events"]):
         raise SourceError("a piece of the log is missing")
     for number, line, _ in read(opened, "history") if history else ():
-        stored.history.append(line)
-        if number != len(stored.history) or not 0 <= line["events"] <= head["events"]:
+        saved.history.append(line)
+        if number != len(saved.history) or not 0 <= line["events"] <= head["events"]:
             raise SourceError("a piece of the history is missing")
-    if history and len(stored.history) != head["commit"]:
+    if history and len(saved.history) != head["commit"]:
         raise SourceError("a piece of the history is missing")
-    return stored
+    return saved, pieces
 
 
 # --- what cannot be fed ----------------------------------------------------------------------

@@ -46,10 +46,6 @@ UNWRITTEN = (OSError, pa.ArrowException, sqlite3.Error)
 Say = Callable[[str], object]
 
 
-def say_nothing(sentence: str) -> None:
-    """Say nothing."""
-
-
 class Selection:
     """A selection that lives in a folder and takes new columns whenever they come.
 
@@ -181,7 +177,7 @@ class Selection:
         width: int | None = None,
         wait: bool = True,
         progress: Progress = silent,
-        say: Say = say_nothing,
+        say: Say = lambda sentence: None,
         facts: dict[str, Any] | None = None,
         **reading: Any,
     ) -> Fed:
@@ -230,7 +226,7 @@ class Selection:
             state.export()
         return fed
 
-    def drop(self, name: str, *, wait: bool = True, say: Say = say_nothing) -> list[str]:
+    def drop(self, name: str, *, wait: bool = True, say: Say = lambda sentence: None) -> list[str]:
         """Withdraw a feature that no longer exists upstream.
 
         It leaves the kept features, and the log says so. Returns the features that it had
@@ -295,7 +291,9 @@ class Selection:
     # --- small steps -----------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _writing(self, wait: bool = True, say: Say = say_nothing) -> Iterator[SelectionState]:
+    def _writing(
+        self, wait: bool = True, say: Say = lambda sentence: None
+    ) -> Iterator[SelectionState]:
         """Be the only writer, know what others wrote, and forget what could not be written."""
         try:
             with only_writer(self.folder, wait=wait, say=say):

@@ -31,12 +31,7 @@ from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of
 from tamis.engine.known_selectors import as_selector, saved_form, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
-from tamis.engine.persistent.saved_selection import (
-    Piece,
-    SavedSelection,
-    cannot_be_fed,
-    read_log,
-)
+from tamis.engine.persistent.saved_selection import Piece, SavedSelection, cannot_be_fed, read_log
 from tamis.engine.persistent.state_file import Record, put, read, reading, writing
 from tamis.engine.runs import RUN_FIELDS, Run, readable_files
 from tamis.engine.seen_columns import SeenColumns, name_hashes
@@ -275,7 +270,7 @@ class SelectionState(SavedSelection):
 
     def export(self) -> None:
         """Write the files that people read; run.json comes last and says which commit they show."""
-        log, folder, run = self.log, self.folder, Run(log=self.log, **self.head["run"])
+        log, folder, run = self.log, self.folder, self.run()
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
             self.exported = log.mark.features, log.mark.events
             with atomic_file(folder / "log.parquet", hint=COMMITTED) as file:
@@ -304,7 +299,7 @@ class SelectionState(SavedSelection):
         tamis knows by name are made.
         """
         with reading(folder) as opened:
-            stored = read_log(opened)
+            stored, pieces = read_log(folder, opened)
             head, log, encoded = stored.head, stored.log, None
             ((_, rows, _),) = read(opened, "rows")
             target = Target.of(rows["labels"])
@@ -326,9 +321,9 @@ class SelectionState(SavedSelection):
             state = cls(
                 selector=selector, target=target, labels=rows["labels"], keys=rows["keys"],
                 key=head["key"], target_name=head["target_name"], encoded=encoded, folder=folder,
-                head=head, history=stored.history, pieces=stored.pieces, mark=log.mark,
+                head=head, history=stored.history, pieces=[p for p, _ in pieces], mark=log.mark,
             )  # fmt: skip
-            for piece, seen in zip(stored.pieces, stored.seen, strict=True):
+            for piece, seen in pieces:
                 if piece.forgotten:
                     state.seen.forget(piece.forgotten)
                 state.seen.add(seen["features"], seen["names"], seen["values"])

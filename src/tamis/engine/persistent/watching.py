@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,8 +108,8 @@ class Watcher:
     ) -> None:
         self.selection, self.folder = selection, Path(folder)
         self._settle, self._say = settle, say
-        self._leave: dict[str, Any] = {"replace": replace, "allow_target": allow_target}
-        self._progress, self._reading = progress, reading
+        given = {"replace": replace, "allow_target": allow_target, "progress": progress, "say": say}
+        self._options: dict[str, Any] = given | reading
         self._before: set[Seen] = set()
 
     def once(self) -> int:
@@ -118,18 +118,17 @@ class Watcher:
         if not self._before:
             return 0
         time.sleep(self._settle)
-        return sum(1 for _ in self._feed_complete())
+        return self._feed_complete()
 
     def forever(self) -> None:
         """Feed files as they become complete, until something stops us."""
         self._before = look(self.folder)
         while True:
             time.sleep(self._settle)
-            for _ in self._feed_complete():
-                pass
+            self._feed_complete()
 
-    def _feed_complete(self) -> Iterator[Seen]:
-        """Feed the files that did not change since the last look, by name."""
+    def _feed_complete(self) -> int:
+        """Feed the files that did not change since the last look, by name; return how many."""
         now = look(self.folder)
         complete, self._before = now & self._before, now
         known = {  # files that are in the history, fed whole or refused
@@ -137,18 +136,15 @@ class Watcher:
             for line in self.selection.history
             if "mtime_ns" in line and line.get("done", True)
         }
-        for file in sorted(complete):
-            if (file.name, file.size, file.mtime_ns) not in known:
-                self._feed(file)
-                yield file
+        new = [f for f in sorted(complete) if (f.name, f.size, f.mtime_ns) not in known]
+        for file in new:
+            self._feed(file)
+        return len(new)
 
     def _feed(self, file: Seen) -> None:
         facts = {"size": file.size, "mtime_ns": file.mtime_ns}
         try:
-            fed = self.selection.feed(
-                self.folder / file.name, progress=self._progress, say=self._say, facts=facts,
-                **self._leave, **self._reading,
-            )  # fmt: skip
+            fed = self.selection.feed(self.folder / file.name, facts=facts, **self._options)
         except OutputError:  # not the file's fault: there is no room, or no right to write
             raise
         except TamisError as error:

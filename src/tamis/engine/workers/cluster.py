@@ -17,6 +17,7 @@ from typing import Any
 
 from tamis._version import __version__
 from tamis.core.errors import ClusterError, need
+from tamis.core.files import reason
 from tamis.engine.workers.ranges import Crew, Task
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
@@ -27,8 +28,19 @@ LOOK = 2.0
 
 @contextlib.contextmanager
 def on_cluster(cluster: Any) -> Iterator[Crew]:
-    """Yield the workers of a cluster, given its address or a client."""
-    with _client(cluster) as client:
+    """Yield the workers of a cluster, given its address or a client, which stays open."""
+    distributed = need("distributed", extra="cluster", what_for="cluster=")
+    client = cluster
+    with contextlib.ExitStack() as stack:
+        if not isinstance(cluster, distributed.Client):
+            try:
+                client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
+            except (OSError, TimeoutError, ValueError) as error:
+                raise ClusterError(
+                    f"there is no Dask scheduler at {cluster!r} ({reason(error)}); start one with "
+                    "`dask scheduler`, or use local:2"
+                ) from error
+            stack.enter_context(client)
         check_workers(client)
         yield _Workers(client)
 
@@ -45,23 +57,18 @@ class _Workers:
         return _Answer(self._client, call, *what)
 
     def share(self, what: bytes) -> Any:
-        """Send bytes to one worker, from whom the others have them."""
-        return _broadcast(self._client, what)
+        """Send bytes to one worker, as a task: what is lost with a worker is made again.
+
+        Workers pass it on to each other packed, as each of them has to open the source itself.
+        """
+        dask = need("dask", extra="cluster", what_for="a cluster")
+        # Dask would warn of what is meant to be: the kept columns may be large.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return self._client.submit(bytes, what, pure=False)
 
     def examine(self, task: Task, told: Any, kept: Any) -> _Answer:
         """Score the blocks of a task on a worker."""
         return self.submit(_examine, task, told, kept, self._ours)
-
-
-def _broadcast(client: Any, what: bytes) -> Any:
-    """Something packed, for all workers, as a task: what is lost with a worker is made again.
-
-    Workers pass it on to each other packed, as each of them has to open the source itself.
-    """
-    dask = need("dask", extra="cluster", what_for="a cluster")
-    # Dask would warn of what is meant to be: the kept columns may be large.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-        return client.submit(bytes, what, pure=False)
 
 
 def _examine(task: Task, told: bytes, kept: bytes | None, ours: dict[str, str]) -> Any:
@@ -81,8 +88,21 @@ class _Answer:
     def result(self) -> Any:
         """Wait for it; raise one sentence when workers are lost for good."""
         distributed = need("distributed", extra="cluster", what_for="a cluster")
+        idle: float | None = None
         try:
-            return self._wait()
+            while True:  # look now and then whether anybody still works
+                try:
+                    return self._future.result(timeout=LOOK)
+                except TimeoutError:
+                    if self._future.done():  # just now, or with a timeout of its own
+                        return self._future.result()
+                states = _states(self._client)
+                if "running" in states:
+                    idle = None
+                elif idle is None:
+                    idle = time.monotonic()
+                elif time.monotonic() - idle >= PATIENCE:
+                    raise ClusterError(_nobody_works(self._client, states))
         except distributed.KilledWorker as error:
             raise ClusterError(
                 "workers died again and again on the same columns, most likely for lack of memory; "
@@ -92,23 +112,6 @@ class _Answer:
             raise ClusterError(
                 f"the cluster went away ({type(error).__name__}); start it again and run this again"
             ) from error
-
-    def _wait(self) -> Any:
-        """Wait for it, and look now and then whether anybody still works."""
-        idle: float | None = None
-        while True:
-            try:
-                return self._future.result(timeout=LOOK)
-            except TimeoutError:
-                if self._future.done():  # just now, or with a timeout of its own
-                    return self._future.result()
-            states = _states(self._client)
-            if "running" in states:
-                idle = None
-            elif idle is None:
-                idle = time.monotonic()
-            elif time.monotonic() - idle >= PATIENCE:
-                raise ClusterError(_nobody_works(self._client, states))
 
     def cancel(self) -> Any:
         """Cancel it."""
@@ -133,24 +136,6 @@ def _nobody_works(client: Any, states: set[str]) -> str:
     )
 
 
-@contextlib.contextmanager
-def _client(cluster: Any) -> Iterator[Any]:
-    """Yield a client: the one given, or a new one for an address, closed afterwards."""
-    distributed = need("distributed", extra="cluster", what_for="cluster=")
-    if isinstance(cluster, distributed.Client):
-        yield cluster
-        return
-    try:
-        client = distributed.Client(cluster, timeout=PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterError(
-            f"there is no Dask scheduler at {cluster!r} ({_first_line(error)}); start one with "
-            "`dask scheduler`, or use local:2"
-        ) from error
-    with client:
-        yield client
-
-
 def check_workers(client: Any) -> None:
     """Wait for a worker, and see to it that all run what we run: bits depend on it."""
     try:
@@ -162,8 +147,7 @@ def check_workers(client: Any) -> None:
         theirs = client.run(versions, on_error="return")
     except Exception as error:  # a worker without tamis cannot even read the question
         raise ClusterError(
-            f"the workers cannot run tamis ({_first_line(error)}); install tamis "
-            f"{__version__} there"
+            f"the workers cannot run tamis ({reason(error)}); install tamis {__version__} there"
         ) from error
     for worker, found in theirs.items():
         who = f"the worker {worker}"
@@ -174,7 +158,7 @@ def check_workers(client: Any) -> None:
             )
         if not isinstance(found, dict):
             raise ClusterError(
-                f"{who} cannot run tamis ({_first_line(found)}); install tamis {__version__} there"
+                f"{who} cannot run tamis ({reason(found)}); install tamis {__version__} there"
             )
         refuse_other(who, found, ours)
 
@@ -189,6 +173,9 @@ def refuse_other(who: str, theirs: dict[str, str], ours: dict[str, str]) -> None
             )
 
 
+_installed = functools.cache(importlib.metadata.version)
+
+
 def versions() -> dict[str, str]:
     """Return what numbers depend on: tamis, and what computes for it."""
     return {
@@ -196,12 +183,3 @@ def versions() -> dict[str, str]:
         "python": ".".join(platform.python_version_tuple()[:2]),
         **{package: _installed(package) for package in ("numpy", "scipy", "numba")},
     }
-
-
-@functools.cache
-def _installed(package: str) -> str:
-    return importlib.metadata.version(package)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

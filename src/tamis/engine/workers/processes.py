@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,8 +32,9 @@ class Processes:
 
     def __init__(self, count: int) -> None:
         self.size = count
-        self._requested: list[_Answer] = []
-        self._losses = self._shared = 0
+        #: Answers that nobody has taken yet, and how often processes were lost since the last one.
+        self.requested: list[_Answer] = []
+        self.losses = self._shared = 0
         self._folder = TemporaryDirectory(prefix="tamis-")
         self._begin()
 
@@ -64,11 +66,11 @@ class Processes:
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Submit a task and return its future result."""
         answer = _Answer(self, call, what)
-        self._requested.append(answer)
-        self.ask(answer)
+        self.requested.append(answer)
+        self._ask(answer)
         return answer
 
-    def ask(self, answer: _Answer) -> None:
+    def _ask(self, answer: _Answer) -> None:
         """Submit now; whoever waits for the result learns of a dead process."""
         try:
             answer.future = self._pool.submit(answer.call, *answer.what)
@@ -83,21 +85,16 @@ class Processes:
                 "the worker processes ended before they began; a script must call tamis under "
                 '`if __name__ == "__main__":`, and a process needs memory to start'
             ) from error
-        self._losses += 1
-        if self._losses > LOSSES:
+        self.losses += 1
+        if self.losses > LOSSES:
             raise ClusterError(
                 "worker processes died again and again at the same place, most likely for lack of "
                 "memory; give fewer processes, a smaller width (--width) or more memory"
             ) from error
         self._pool.shutdown(cancel_futures=True)
         self._begin()
-        for answer in self._requested:
-            self.ask(answer)
-
-    def forget(self, answer: _Answer, *, came: bool) -> None:
-        """Note that a result was taken, or is not needed any more."""
-        self._requested.remove(answer)
-        self._losses = 0 if came else self._losses
+        for answer in self.requested:
+            self._ask(answer)
 
     def close(self) -> None:
         """End the processes."""
@@ -105,13 +102,14 @@ class Processes:
         self._folder.cleanup()
 
 
+@dataclass(eq=False)
 class _Answer:
     """A result that a process is computing; submitted again if that process is lost."""
 
-    future: Future[Any]
-
-    def __init__(self, crew: Processes, call: Callable[..., Any], what: tuple[Any, ...]) -> None:
-        self._crew, self.call, self.what = crew, call, what
+    crew: Processes
+    call: Callable[..., Any]
+    what: tuple[Any, ...]
+    future: Future[Any] = field(init=False)
 
     def result(self) -> Any:
         """Wait for it."""
@@ -119,14 +117,15 @@ class _Answer:
             try:
                 found = self.future.result()
             except BrokenProcessPool as error:
-                self._crew.replace(error)
+                self.crew.replace(error)
             else:
-                self._crew.forget(self, came=True)
+                self.crew.requested.remove(self)
+                self.crew.losses = 0
                 return found
 
     def cancel(self) -> bool:
         """Cancel it."""
-        self._crew.forget(self, came=False)
+        self.crew.requested.remove(self)
         return self.future.cancel()
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import itertools
 import pickle
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,17 +60,17 @@ class Crew(Protocol):
         """Score the blocks of a task on a worker, given what was shared."""
 
 
+@dataclass(frozen=True, eq=False)
 class Task:
     """Columns first to last - 1: read where they are scored, or sent along.
 
-    Whoever reads them does so `width` columns at a time.
+    Whoever reads them does so `width` columns at a time, or all at once.
     """
 
-    def __init__(
-        self, first: int, last: int, width: int | None = None, block: ColumnBlock | None = None
-    ) -> None:
-        self.first, self.last, self.block = first, last, block
-        self.width = width or last - first
+    first: int
+    last: int
+    width: int | None = None
+    block: ColumnBlock | None = None
 
     def __str__(self) -> str:
         return f"columns {self.first:,} to {self.last - 1:,}"
@@ -82,8 +84,17 @@ class Task:
                 f"{who} cannot open the data ({error}); every worker must see it under the same "
                 "path"
             ) from error
-        with _telling(who, self):
+        try:
             return self.score(scorer, source, None if kept is None else opened(kept))
+        except (MemoryError, OSError) as error:
+            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+                raise ClusterError(f"{who} cannot read {self} ({error}); try again") from error
+            columns = self.last - self.first
+            narrower = max(1, min(self.width or columns, columns) // 4)
+            raise ClusterError(
+                f"{who} ran out of memory on {self}; take fewer at a time (--width {narrower}), or "
+                "give each worker more memory"
+            ) from error
 
     def score(self, scorer: Scorer, source: ColumnSource | None, kept: Any = None) -> list[Any]:
         """Score the blocks; one thread, as there are as many workers as there should be.
@@ -91,14 +102,11 @@ class Task:
         `kept` is the snapshot of what the selector kept when the task was given out.
         """
         with threads(1):
-            return [scorer(block, kept) for block in self._blocks(source)]
-
-    def _blocks(self, source: ColumnSource | None) -> Iterator[ColumnBlock]:
-        if self.block is not None:
-            yield self.block
-            return
-        assert source is not None
-        yield from source.columns(self.width, self.first, self.last)
+            if self.block is not None:
+                return [scorer(self.block, kept)]
+            assert source is not None
+            width = self.width or self.last - self.first
+            return [scorer(block, kept) for block in source.columns(width, self.first, self.last)]
 
 
 class News:
@@ -143,21 +151,6 @@ def opened(what: bytes) -> Any:
     return pickle.loads(what)
 
 
-@contextlib.contextmanager
-def _telling(who: str, task: Task) -> Iterator[None]:
-    """Raise one sentence, from the worker itself, if memory ends or a file is gone."""
-    try:
-        yield
-    except (MemoryError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
-            raise ClusterError(f"{who} cannot read {task} ({error}); try again") from error
-        narrower = max(1, min(task.width, task.last - task.first) // 4)
-        raise ClusterError(
-            f"{who} ran out of memory on {task}; take fewer at a time (--width {narrower}), or "
-            "give each worker more memory"
-        ) from error
-
-
 def tasks(
     source: ColumnSource, width: int | None, progress: Progress, start: int = 0
 ) -> Iterator[Task]:
@@ -178,18 +171,25 @@ def tasks(
 def in_order(
     todo: Iterator[Any], submit: Callable[[Any], Promise], window: int, tell: Callable[[Any], None]
 ) -> Generator[Any]:
-    """Yield results in the order of the tasks, `window` of them under way."""
+    """Yield results in the order of the tasks, `window` of them under way.
+
+    Running out of memory is one sentence.
+    """
     waiting: deque[tuple[Any, Promise]] = deque()
     try:
-        for task in todo:
-            waiting.append((task, submit(task)))
-            if len(waiting) >= window:
-                done, promise = waiting.popleft()
-                yield _result(promise)
-                tell(done)
-        while waiting:
+        while True:
+            new = itertools.islice(todo, window - len(waiting))
+            waiting.extend((task, submit(task)) for task in new)
+            if not waiting:
+                return
             done, promise = waiting.popleft()
-            yield _result(promise)
+            try:
+                result = promise.result()
+            except MemoryError as error:
+                raise ClusterError(
+                    "a worker ran out of memory; start fewer of them, or give each more memory"
+                ) from error
+            yield result
             tell(done)
     finally:
         for _, promise in waiting:
@@ -201,13 +201,3 @@ def one_by_one(results: Generator[list[Any]]) -> Generator[Any]:
     with contextlib.closing(results):
         for blocks in results:
             yield from blocks
-
-
-def _result(promise: Promise) -> Any:
-    """Wait for a result; running out of memory is one sentence."""
-    try:
-        return promise.result()
-    except MemoryError as error:
-        raise ClusterError(
-            "a worker ran out of memory; start fewer of them, or give each more memory"
-        ) from error
