@@ -187,6 +187,12 @@ class DecisionLog:
         return len(self._events.view)
 
     @property
+    def event_features(self) -> npt.NDArray[np.int64]:
+        """The feature of each recorded decision, in order."""
+        features: npt.NDArray[np.int64] = self._events.view["feature"]
+        return features
+
+    @property
     def verdicts(self) -> npt.NDArray[np.uint8]:
         """The final verdict on each feature, as `Verdict` numbers."""
         verdicts: npt.NDArray[np.uint8] = self.reason_verdicts[self._reason.view]

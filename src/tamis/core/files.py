@@ -154,7 +154,12 @@ def partial(
         except OSError as error:
             raise OutputError(f"{target} cannot be written ({reason(error)})") from error
         if kind in MARKERS and os.path.lexists(target):
-            _refuse_taken(path, kind, force)
+            if not force:
+                raise OutputError(
+                    f"{path} already exists; choose another name, or use --force (force=True)"
+                )
+            if not (target / MARKERS[kind]).is_file() and not _is_empty(target):
+                raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
         try:
             yield work
         except Exception as error:
@@ -167,15 +172,6 @@ def partial(
             _remove(work)
         if lock is not None and lock >= 0:
             os.close(lock)
-
-
-def _refuse_taken(path: str | os.PathLike[str], kind: str, force: bool) -> None:
-    if not force:
-        raise OutputError(
-            f"{path} already exists; choose another name, or use --force (force=True)"
-        )
-    if not os.path.isfile(os.path.join(path, MARKERS[kind])) and not _is_empty(Path(path)):
-        raise OutputError(f"{path} exists and is not a {kind}; it will not be replaced")
 
 
 def _is_about_writing(error: Exception, work: Path) -> bool:

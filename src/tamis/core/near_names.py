@@ -32,15 +32,12 @@ def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
     if numbered is not None and names.find_numbered(numbered) is not None:
         return [numbered]
     known = names.named
-    at = Names(known.blob.lower(), known.offsets).find(_lower(wanted))
+    # In lower case as `bytes.lower` does it, which keeps the length of a name.
+    lower = wanted.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+    at = Names(known.blob.lower(), known.offsets).find(lower)
     if at is not None:
         return [known[at]]
     return difflib.get_close_matches(wanted, dict.fromkeys(_closest(known, wanted)), most, 0.7)
-
-
-def _lower(name: str) -> str:
-    """Return a name in lower case as `bytes.lower` does it, which keeps its length."""
-    return name.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def _closest(names: Names, wanted: str) -> Names:

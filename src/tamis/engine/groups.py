@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError, SourceError, warn
+from tamis.core.files import reason
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import join
 from tamis.engine.log_tables import numbered_names
@@ -91,10 +92,9 @@ def read_groups(path: str | os.PathLike[str]) -> GroupTable:
             convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
         )
     except (OSError, pa.ArrowException) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SourceError(
-            f"{where} cannot be read as a table of groups ({' '.join(said.split()).rstrip('.')}); "
-            f"give a CSV or TSV file whose first line is {FEATURE},{GROUP}"
+            f"{where} cannot be read as a table of groups ({reason(error)}); give a CSV or TSV "
+            f"file whose first line is {FEATURE},{GROUP}"
         ) from error
     lacking = [name for name in (FEATURE, GROUP) if table.column_names.count(name) != 1]
     if lacking:

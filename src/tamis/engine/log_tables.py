@@ -37,9 +37,7 @@ def write_log(
             *([("name", pa.large_string())] if named else []),
             ("verdict", pa.dictionary(pa.int8(), pa.string())),
             ("reason", pa.dictionary(pa.uint8(), pa.string())),
-            ("relevance", pa.float64()),
-            ("value", pa.float64()),
-            ("level", pa.float64()),
+            *((number, pa.float64()) for number in ("relevance", "value", "level")),
             ("because", pa.int64()),
             ("at", pa.int64()),
         ]
@@ -149,12 +147,9 @@ def write_events(log: DecisionLog, file: IO[bytes]) -> None:
 
 def describe_log(log: DecisionLog) -> dict[str, Any]:
     """Return what JSON holds of a log: how features are named, and the sentences of its reasons."""
+    names = log.names
     return {
-        "names": {
-            "prefix": log.names.prefix,
-            "base": log.names.base,
-            "numbered": log.names.numbered,
-        },
+        "names": {"prefix": names.prefix, "base": names.base, "numbered": names.numbered},
         "words": log.template_fields,
         "reasons": {
             key: {"verdict": reason.verdict.name.lower(), "sentence": reason.sentence}

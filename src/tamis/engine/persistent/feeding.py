@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import counted
@@ -351,10 +351,6 @@ def rearranged(block: ColumnBlock, indices: Indices) -> ColumnBlock:
         return replace(block, values=np.asfortranarray(block.values[indices]), n_rows=len(indices))
     import scipy.sparse as sp
 
-    v, new_place = block.values, np.empty(len(indices), dtype=np.int32)
-    new_place[indices] = np.arange(len(indices), dtype=np.int32)
-    shape = (len(indices), block.width)
-    moved = sp.csc_matrix((v.data.copy(), new_place[v.indices], v.indptr), shape=shape)
-    moved.sort_indices()
-    values = Compressed(moved.indptr, moved.indices, moved.data).widened()
-    return replace(block, values=values, n_rows=len(indices))
+    v, shape = block.values, (block.n_rows, block.width)
+    moved = sp.csc_matrix((v.data, v.indices, v.indptr), shape=shape)[indices]
+    return replace(block, values=compressed_columns(moved).widened(), n_rows=len(indices))

@@ -203,10 +203,8 @@ def resume(
             state, commit, every=every, total=columns.n_columns, whole=True,
             progress=progress if watch is None else watched(progress, lambda: watch(state.run)),
         )  # fmt: skip
-        facts = state.head["run"]
-        facts["seconds"]["select"] = (
-            facts["seconds"].get("select", 0.0) + time.perf_counter() - begun
-        )
+        facts, spent = state.head["run"], time.perf_counter() - begun
+        facts["seconds"]["select"] = facts["seconds"].get("select", 0.0) + spent
         facts["peak_megabytes"] = peak_megabytes()
         commit(len(state.log), done=True)
         state.export()
@@ -233,11 +231,10 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
     """Raise a one-sentence error if a folder holds a run that `resume` would continue."""
     if force or not is_persistent(Path(folder)):
         return
-    try:
-        line, _ = _last_line(read_saved(folder).history, folder)
-    except TamisError:  # nothing that could be resumed
-        return
-    if not line["done"]:
+    unfinished = False
+    with contextlib.suppress(TamisError):  # nothing that could be resumed
+        unfinished = read_saved(folder).must_be_resumed()
+    if unfinished:
         raise OutputError(
             f"{folder} holds a run that is not finished; resume it: tamis resume "
             f"{shlex.quote(os.fspath(folder))}; or choose another folder, or use --force"
