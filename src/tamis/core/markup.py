@@ -42,8 +42,5 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") 
     """
     align = align or "l".ljust(len(heads), "r")
     rule = "|".join("---:" if side == "r" else "---" for side in align)
-    return "\n".join([_row(heads), f"|{rule}|", *map(_row, rows)])
-
-
-def _row(words: Sequence[str]) -> str:
-    return f"| {' | '.join(words)} |"
+    head, *body = (f"| {' | '.join(row)} |" for row in (heads, *rows))
+    return "\n".join([head, f"|{rule}|", *body])

@@ -88,12 +88,10 @@ def strengths(
     """
     relevance = log.state()["relevance"]
     finite = np.isfinite(relevance)
-    if not finite.any():
+    values = relevance[finite]
+    if not len(values) or values.min() == values.max():
         return None
-    low, high = float(relevance[finite].min()), float(relevance[finite].max())
-    if low == high:
-        return None
-    edges = _round_edges(low, high, bins)
+    edges = _round_edges(float(values.min()), float(values.max()), bins)
     verdicts = log.verdicts
     counts = {
         verdict.name.lower(): np.histogram(relevance[finite & (verdicts == verdict)], edges)[0]

@@ -145,8 +145,7 @@ def load_class(where: str) -> Any:
         raise ParameterError(
             f"there is no selector {where} to import ({error}){hint if is_its_own else ''}"
         ) from error
-    is_rule = isinstance(found, type) and issubclass(found, Rule)
-    if not (is_rule or (isinstance(found, type) and hasattr(found, "fit"))):
+    if not isinstance(found, type) or not (issubclass(found, Rule) or hasattr(found, "fit")):
         raise ParameterError(
             f"{where} is not a selector: it is neither a rule nor a class with fit(X, y)"
         )
@@ -178,8 +177,7 @@ def selector_from(
     `own` is where a rule that is not one of tamis was found, as a file says. It is not imported:
     the user must have `given` its class.
     """
-    if given is not None:
-        given = rule_of(given)
+    given = rule_of(given)
     if own is not None and (given is None or place_of(given) != own):
         named = "" if given is None else f", and not with {place_of(given)}"
         raise ParameterError(
