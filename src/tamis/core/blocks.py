@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError
-from tamis.core.names import Names
+from tamis.core.names import Names, gathered
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["unknown", "discrete", "continuous"]
@@ -64,11 +64,7 @@ class Compressed:
 
     def pick(self, vectors: npt.NDArray[np.intp]) -> Compressed:
         """Return a copy of the given vectors, in the given order."""
-        lengths = (self.indptr[1:] - self.indptr[:-1])[vectors]
-        indptr = np.zeros(len(vectors) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=indptr[1:])
-        shift = np.repeat(self.indptr[:-1][vectors] - indptr[:-1], lengths)
-        at = np.arange(indptr[-1]) + shift
+        indptr, at = gathered(self.indptr, vectors)
         return Compressed(indptr, self.indices[at], self.data[at])
 
 
@@ -138,30 +134,26 @@ class ColumnBlock:
 
     def part(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1, sharing memory."""
-        values = (
-            self.values.part(lo, hi)
-            if isinstance(self.values, Compressed)
-            else self.values[:, lo:hi]
-        )
-        names = None if self.names is None else self.names.part(lo, hi)
-        is_text = None if self.is_text is None else self.is_text[lo:hi]
-        group = self.group[lo:hi] if isinstance(self.group, np.ndarray) else self.group
-        first = self.first + lo
-        return ColumnBlock(first, self.n_rows, values, names, self.kind, group, is_text)
+        v, names = self.values, None if self.names is None else self.names.part(lo, hi)
+        values = v.part(lo, hi) if isinstance(v, Compressed) else v[:, lo:hi]
+        return self._some(slice(lo, hi), self.first + lo, values, names)
 
     def pick(self, columns: npt.NDArray[np.intp]) -> ColumnBlock:
         """Return a copy of some columns, given by increasing positions; itself for all of them."""
         if len(columns) == self.width:
             return self
-        values = (
-            self.values.pick(columns)
-            if isinstance(self.values, Compressed)
-            else np.asfortranarray(self.values[:, columns])
-        )
-        names = None if self.names is None else self.names.pick(columns)
-        is_text = None if self.is_text is None else self.is_text[columns]
-        group = self.group[columns] if isinstance(self.group, np.ndarray) else self.group
-        return ColumnBlock(self.first, self.n_rows, values, names, self.kind, group, is_text)
+        v, names = self.values, None if self.names is None else self.names.pick(columns)
+        if isinstance(v, Compressed):
+            return self._some(columns, self.first, v.pick(columns), names)
+        return self._some(columns, self.first, np.asfortranarray(v[:, columns]), names)
+
+    def _some(
+        self, at: slice | npt.NDArray[np.intp], first: int, values: Any, names: Names | None
+    ) -> ColumnBlock:
+        """Return a block of some of the columns, given their values and names."""
+        is_text = None if self.is_text is None else self.is_text[at]
+        group = self.group[at] if isinstance(self.group, np.ndarray) else self.group
+        return ColumnBlock(first, self.n_rows, values, names, self.kind, group, is_text)
 
     def without_zeros(self) -> ColumnBlock:
         """Return the same block without stored zeros, as measures expect; itself if it has none."""

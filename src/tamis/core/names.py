@@ -16,6 +16,16 @@ from tamis.core.errors import SourceError
 from tamis.core.growable import Growable
 
 
+def gathered(
+    offsets: npt.NDArray[Any], vectors: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the offsets of some vectors put end to end, and where their entries were before."""
+    lengths = np.diff(offsets)[vectors]
+    new = np.zeros(len(vectors) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=new[1:])
+    return new, np.arange(new[-1]) + np.repeat(offsets[:-1][vectors] - new[:-1], lengths)
+
+
 @dataclass(frozen=True, eq=False)
 class Names(Sequence[str]):
     """A fixed list of names in two arrays: the UTF-8 bytes end to end, and the offset of each.
@@ -69,10 +79,7 @@ class Names(Sequence[str]):
 
     def pick(self, indices: npt.NDArray[np.intp]) -> Names:
         """Return the names at the given indices, in the given order."""
-        lengths = np.diff(self.offsets)[indices]
-        offsets = np.zeros(len(indices) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][indices] - offsets[:-1], lengths)
+        offsets, at = gathered(self.offsets, indices)
         return Names(np.frombuffer(self.blob, np.uint8)[at].tobytes(), offsets)
 
     def __iter__(self) -> Iterator[str]:

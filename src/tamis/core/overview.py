@@ -6,15 +6,11 @@ Everything is counted from the log with array operations, at a size fit for a pl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.verdicts import Verdict
-
-if TYPE_CHECKING:
-    from tamis.core.decisions import DecisionLog
+from tamis.core.decisions import DecisionLog, Verdict
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,11 +31,10 @@ class Growth:
 
 def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
     """Return how the kept set grew, or None if decisions were not taken in order of arrival."""
-    events = log.state()
-    at, verdicts = events["event_at"], log.reason_verdicts[events["event_reason"]]
-    if np.any(at[1:] < at[:-1]):
+    if not log.is_in_order:
         return None
-    n = len(log)
+    events, n = log.state(), len(log)
+    at, verdicts = events["event_at"], log.reason_verdicts[events["event_reason"]]
     seen = np.unique(np.linspace(0, n, min(points, n) + 1).astype(np.int64))
     upto = np.searchsorted(at, seen, side="left")  # features 0 to seen - 1 have arrived
 

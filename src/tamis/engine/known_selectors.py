@@ -177,7 +177,8 @@ def selector_from(
     `own` is where a rule that is not one of tamis was found, as a file says. It is not imported:
     the user must have `given` its class.
     """
-    given = rule_of(given)
+    if given is not None:
+        given = rule_of(given)
     if own is not None and (given is None or place_of(given) != own):
         named = "" if given is None else f", and not with {place_of(given)}"
         raise ParameterError(

@@ -270,7 +270,8 @@ class SelectionState(SavedSelection):
 
     def export(self) -> None:
         """Write the files that people read; run.json comes last and says which commit they show."""
-        log, folder, run = self.log, self.folder, self.run()
+        log, folder = self.log, self.folder
+        run = Run(log=log, **{key: self.head["run"][key] for key in RUN_FIELDS})
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
             self.exported = log.mark.features, log.mark.events
             with atomic_file(folder / "log.parquet", hint=COMMITTED) as file:

@@ -16,8 +16,7 @@ from tamis.engine.workers.ranges import Crew, News, in_order, one_by_one, packed
 from tamis.sources.base import ColumnSource, Progress
 
 
-@contextlib.contextmanager
-def crew(cluster: Any) -> Iterator[Crew]:
+def crew(cluster: Any) -> contextlib.AbstractContextManager[Crew]:
     """Give workers, and end whatever they have begun, also when something goes wrong.
 
     `cluster` is ``"local:2"`` for two processes on this machine, or the address or client of a Dask
@@ -26,13 +25,10 @@ def crew(cluster: Any) -> Iterator[Crew]:
     if isinstance(cluster, str) and cluster.startswith("local:"):
         from tamis.engine.workers.processes import Processes
 
-        with contextlib.closing(Processes(process_count(cluster))) as found:
-            yield found
-    else:
-        from tamis.engine.workers.cluster import on_cluster
+        return contextlib.closing(Processes(process_count(cluster)))
+    from tamis.engine.workers.cluster import on_cluster
 
-        with on_cluster(cluster) as there:
-            yield there
+    return on_cluster(cluster)
 
 
 @contextlib.contextmanager
