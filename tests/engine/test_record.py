@@ -42,6 +42,15 @@ def test_a_run_read_from_a_folder_can_be_written_again(tmp_path):
     assert facts_of(open_run(save_run(first, tmp_path / "b"))) == facts_of(first)
 
 
+def test_a_run_of_an_earlier_version_with_a_seed_is_read(tmp_path):
+    run = a_run()
+    path = save_run(run, tmp_path / "run") / "run.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert "seed" not in record
+    path.write_text(json.dumps(record | {"seed": None}), encoding="utf-8")
+    assert facts_of(open_run(tmp_path / "run")) == facts_of(run)
+
+
 def test_a_log_in_many_pieces_is_the_same_log(tmp_path, monkeypatch):
     monkeypatch.setattr(log_tables, "CHUNK", 3)
     run = a_run(names=ODD)
