@@ -103,7 +103,7 @@ def test_a_part_holds_the_requested_columns_under_their_own_numbers(table, spars
     assert np.array_equal(dense_of(part), table[:, lo:hi])
     assert (part.first, part.width, part.n_rows) == (7 + lo, hi - lo, len(table))
     assert list(part.names) == [f"c{j}" for j in range(lo, hi)]
-    assert isinstance(part.values, Compressed) == sparse
+    assert part.is_sparse == sparse
 
 
 @given(tables, st.booleans())

@@ -72,7 +72,7 @@ def test_blocks_of_every_width_hold_the_table(make, width):
     assert [b.first for b in blocks] == firsts[:-1].tolist()
     assert all(b.width == (width or 11) for b in blocks[:-1])
     for block in blocks:
-        if isinstance(block.values, Compressed):
+        if block.is_sparse:
             v = block.values
             types = (v.indptr.dtype, v.indices.dtype, v.data.dtype)
             assert types == (np.int64, np.int32, np.float64)
@@ -88,12 +88,10 @@ def test_blocks_of_rows_of_every_size_hold_the_table(make, size):
     y = np.arange(23)
     blocks = list(to_rows(MemorySource(make(), y)).batches(size))
     for block in blocks:
-        values = block.values.data if isinstance(block.values, Compressed) else block.values
+        values = block.values.data if block.is_sparse else block.values
         assert values.dtype == np.float64
     rows = [
-        dense(b.values, 11).T
-        if isinstance(b.values, Compressed)
-        else b.values  # compressed vectors are rows here
+        dense(b.values, 11).T if b.is_sparse else b.values  # compressed vectors are rows here
         for b in blocks
     ]
     assert np.array_equal(np.vstack(rows), TABLE)

@@ -52,7 +52,7 @@ def collect(store, width=None):
         assert block.first == first
         assert block.kind == "unknown"
         first += block.width
-        if not isinstance(block.values, Compressed):
+        if not block.is_sparse:
             assert block.values.dtype == np.float64
             assert block.values.flags.f_contiguous
             out.append(block.values)

@@ -132,6 +132,11 @@ class ColumnBlock:
             )
         return cls(first, dense.shape[0], np.asfortranarray(dense), names)
 
+    @property
+    def is_sparse(self) -> bool:
+        """True for compressed columns."""
+        return isinstance(self.values, Compressed)
+
     def part(self, lo: int, hi: int) -> ColumnBlock:
         """Return columns lo to hi - 1, sharing memory."""
         v, names = self.values, None if self.names is None else self.names.part(lo, hi)
