@@ -63,6 +63,7 @@ class DecisionLog:
     >>> log = DecisionLog(reasons)
     >>> log.append_bulk(np.array([0.1, 0.9, 0.2]), level=0.5, reason="weak", names=Names.of("abc"))
     >>> log.append(Decision(1, "kept", relevance=0.9))
+    True
     >>> log.replay()
     [1]
     >>> log.why("c")
