@@ -103,7 +103,7 @@ def test_drops_are_decided_again_when_their_cause_was_evicted(later) -> None:
     copies = ColumnBlock.of(X[:, 2:], first=2)
     scored = selector.score_knowing(copies, known)
     selector.update(scored)
-    assert scored.foresight.because.tolist() == [0] * later
+    assert scored.foresight["because"].tolist() == [0] * later
     assert selector.kept_.tolist() == [1]
     assert selector.log_.counts()["evicted"] == 1
     assert_same_log(selector.log_, SAOLA(MutualInformation(alpha=0.01)).fit(X, y).log_, "again")

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
 from tamis._registry import METHODS
 from tamis.core.errors import ParameterError
@@ -214,6 +214,25 @@ class Parameters:
             if repr(value) != repr(defaults[name].default)
         ]
         return f"{self.public_name}({', '.join(changed)})"
+
+
+@dataclass_transform()
+class DeclaredParameters(Parameters):
+    """Parameters that are annotated attributes with defaults: every subclass becomes a dataclass.
+
+    `param(default, range)` says which values a parameter may take; both are inherited. An attribute
+    that a subclass declares again as a `ClassVar` is no parameter of it.
+    """
+
+    #: What the name of a class ends in that its name in messages does not.
+    suffix: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if "public_name" not in vars(cls):
+            cls.public_name = cls.__name__.removesuffix(cls.suffix)
+        if "__init__" not in vars(cls):
+            dataclass(eq=False, repr=False, match_args=False)(cls)
+        super().__init_subclass__(**options)
 
 
 # --- methods as text: saola, saola:alpha=0.05, my_lab.top_k:TopK:size=5 ------------------------

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tamis.core.params import Number, Range
+from tamis.core.params import Number, param
 from tamis.core.target import Target
-from tamis.encode.encoder import WHICH, Encoder, Finder
-from tamis.encode.missing import Missing
+from tamis.encode.encoder import Encoder, Finder
 from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns
 
 
 class _Bins(Encoder):
     """The common part of the three: a number of bins, and a kernel."""
 
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {
-        "bins": Number(2, 2**15, integer=True),
-        **WHICH,
-    }
     _way: ClassVar[int]
 
-    def __init__(
-        self, bins: int = 5, *, which: str = "numbers", missing: Missing | str = "error"
-    ) -> None:
-        self.bins = bins
-        self.which = which
-        self.missing = missing
+    bins: int = param(5, Number(2, 2**15, integer=True))
 
     def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
         return lambda lo, hi, numbers: bin_columns(

@@ -6,8 +6,8 @@ Nothing here needs scikit-learn; the transformers are in `tamis.estimators`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.errors import InputError
-from tamis.core.params import OneOf, Parameters, Range
+from tamis.core.params import DeclaredParameters, OneOf, param
 from tamis.core.target import Target
 from tamis.encode.missing import Missing, with_entries
 from tamis.kernels.cuts import code_entries, survey_columns
@@ -27,8 +27,6 @@ Ints = npt.NDArray[np.int64]
 Finder = Callable[[int, int, Ints], Floats]
 #: The name of a column in a message.
 NameOf = Callable[[ColumnBlock, int], str]
-
-WHICH: Mapping[str, Range | Sequence[Range]] = {"which": OneOf(("numbers", "all"))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class Cuts:
         return self.values[self.indptr[j] : self.indptr[j + 1]].copy()
 
 
-class Encoder(Parameters):
+class Encoder(DeclaredParameters):
     """Encode numeric columns as categories, each column independently: block in, block out.
 
     Subclasses find the cuts (`_find`). Codes increase with the values. The bin with 0 has code
@@ -64,22 +62,18 @@ class Encoder(Parameters):
     So all columns of the result are discrete.
     """
 
+    suffix: ClassVar[str] = "Encoder"
+
     #: Its name on the command line: ``tamis select --encode mdlp``.
     method: ClassVar[str]
-    #: Allowed values of each parameter.
-    ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = WHICH
     #: Whether cuts depend on the class.
     supervised: ClassVar[bool] = False
     #: Whether an encoded block is of the kind of the block; else it is discrete.
     keeps_kind: ClassVar[bool] = False
 
-    which: str
-    missing: Missing | str
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        if "public_name" not in vars(cls):
-            cls.public_name = cls.__name__.removesuffix("Encoder")
-        super().__init_subclass__(**options)
+    _: KW_ONLY
+    which: str = param("numbers", OneOf(("numbers", "all")))
+    missing: Missing | str = "error"
 
     @abstractmethod
     def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from tamis.core.errors import InputError
 from tamis.core.target import Target
 from tamis.encode.encoder import Encoder, Finder
-from tamis.encode.missing import Missing
 from tamis.kernels.information import entropy_table
 from tamis.kernels.mdl_cuts import mdlp_columns
 
@@ -59,10 +58,6 @@ class MDLPEncoder(Encoder):
 
     method: ClassVar[str] = "mdlp"
     supervised: ClassVar[bool] = True
-
-    def __init__(self, *, which: str = "numbers", missing: Missing | str = "error") -> None:
-        self.which = which
-        self.missing = missing
 
     def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
         if target is None or target.codes is None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from tamis.core.target import Target
 from tamis.encode.encoder import Encoder, Finder
-from tamis.encode.missing import Missing
 
 
 class PlainEncoder(Encoder):
@@ -28,12 +27,8 @@ class PlainEncoder(Encoder):
     """
 
     method: ClassVar[str] = "plain"
-    ranges: ClassVar = {}
     keeps_kind: ClassVar[bool] = True
-    which = "numbers"
-
-    def __init__(self, *, missing: Missing | str = "error") -> None:
-        self.missing = missing
+    which: ClassVar[str] = "numbers"  # type: ignore[misc]
 
     def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
         stays[:] = True

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -132,43 +132,16 @@ class ScoredBlock:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Foresight:
-    """What the rule would decide about survivors, had the kept set not changed since.
-
-    Only plain drops can be foreseen: `because[i]` is the kept feature that drops survivor i while
-    none is evicted, or -1 where the rule itself must decide. A drop holds as long as `because[i]`
-    is still kept when survivor i's turn comes: features that are kept meanwhile come after it in
-    the walk, and those that left dropped no other.
-    """
-
-    because: npt.NDArray[np.int64]
-    value: Floats
-    level: Floats
-    reasons: tuple[str, ...]
-    reason: npt.NDArray[np.intp]
-
-    def part(self, lo: int, hi: int) -> Foresight:
-        """Return the part about survivors lo..hi-1."""
-        return Foresight(
-            self.because[lo:hi], self.value[lo:hi], self.level[lo:hi], self.reasons,
-            self.reason[lo:hi],
-        )  # fmt: skip
-
-    def filled(self, indices: npt.NDArray[np.intp], other: Foresight) -> Foresight:
-        """Return a copy with those of another one at some positions."""
-        both = {}
-        for name in ("because", "value", "level", "reason"):
-            both[name] = getattr(self, name).copy()
-            both[name][indices] = getattr(other, name)
-        return Foresight(reasons=self.reasons, **both)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Return all parts, one after the other."""
-        names = ("because", "value", "level", "reason")
-        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return cls(reasons=parts[0].reasons, **whole)
+#: What the rule would decide about survivors, had the kept set not changed since: one entry each.
+#:
+#: Only plain drops can be foreseen: `because` is the kept feature that drops a survivor while none
+#: is evicted, or -1 where the rule itself must decide. A drop holds as long as `because` is still
+#: kept when the survivor's turn comes: features that are kept meanwhile come after it in the walk,
+#: and those that left dropped no other. `reason` is a position in `MeasuredRule.foreseen`.
+FORESIGHT = np.dtype(
+    [("because", np.int64), ("value", np.float64), ("level", np.float64), ("reason", np.intp)]
+)
+Foresight = npt.NDArray[np.void]
 
 
 # --- rules ---------------------------------------------------------------------------------------
@@ -233,6 +206,9 @@ class MeasuredRule(MeasuringRule):
     feature can be kept or dropped (`reasons`), and decide about one arriving feature (`decide`).
     They all have the parameters `measure` and `alpha`.
     """
+
+    #: The reasons of drops that `foresee` settles.
+    foreseen: ClassVar[tuple[str, ...]] = ()
 
     def decide(self, arrival: Arrival, kept: Any) -> Decision:
         """Decide about one relevant feature: keep it, drop it, evict others."""
@@ -447,15 +423,16 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         """Let survivors first..last-1 meet the rule: foreseen drops in bulk, others in turn."""
         for lo in range(first, last, self.look_ahead):
             hi = min(lo + self.look_ahead, last)
-            foresight = None
-            if scored.foresight is not None or (hi - lo > 1 and len(self._kept.features)):
-                foresight = self._foreseen(scored, lo, hi)
-            still_kept = set() if foresight is None else set(self._kept.features.tolist())
+            still_kept, causes = set(), [-1] * (hi - lo)
+            foresight: Any = self._foreseen(scored, lo, hi)
+            if foresight is not None:
+                still_kept = set(self._kept.features.tolist())
+                causes = foresight["because"].tolist()
             recorded = lo  # survivors before this one are in the log
-            for i in range(lo, hi):
-                if foresight is not None and foresight.because[i - lo] in still_kept:
+            for i, cause in enumerate(causes, lo):
+                if cause in still_kept:
                     continue
-                if foresight is not None and recorded < i:
+                if recorded < i:
                     self._record(scored, lo, foresight, recorded, i)
                 recorded = i + 1
                 arrival = scored.arrival(i)
@@ -463,17 +440,17 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                 self._carry_out(decision, arrival)
                 if decision.evicts:
                     still_kept.intersection_update(self._kept.features.tolist())
-            if foresight is not None and recorded < hi:
+            if recorded < hi:
                 self._record(scored, lo, foresight, recorded, hi)
 
     def _foreseen(self, scored: ScoredBlock, lo: int, hi: int) -> Foresight | None:
         """Return foreseen drops of survivors lo..hi-1, computed again where they no longer hold."""
         earlier, rest = None, np.arange(hi - lo)
         if scored.foresight is not None:
-            earlier = scored.foresight.part(lo, hi)
+            earlier = scored.foresight[lo:hi]
             # Those that it left open are likely to be kept, so the rule decides at once.
-            gone = ~np.isin(earlier.because, self._kept.features)
-            rest = np.flatnonzero(gone & (earlier.because >= 0))
+            gone = ~np.isin(earlier["because"], self._kept.features)
+            rest = np.flatnonzero(gone & (earlier["because"] >= 0))
         if len(rest) < 2 or not self.rule.foresees or not len(self._kept.features):
             return earlier
         columns: Any = scored.columns
@@ -481,8 +458,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
             pairs = self._kept.panel.between_many(columns, lo, hi)
         else:
             pairs = self._kept.panel.between_many(columns.pick(lo + rest), 0, len(rest))
-        now = self.rule.foresee(scored.strengths[lo + rest], pairs, self._kept)
-        return now if earlier is None or now is None else earlier.filled(rest, now)
+        now: Foresight | None = self.rule.foresee(scored.strengths[lo + rest], pairs, self._kept)
+        if earlier is None or now is None:
+            return now
+        both = earlier.copy()
+        both[rest] = now
+        return both
 
     def _carry_out(self, decision: Decision, arrival: Arrival) -> None:
         """Log a decision, evict and keep."""
@@ -497,15 +478,12 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
     def _record(self, scored: ScoredBlock, lo: int, seen: Foresight, first: int, end: int) -> None:
         """Log foreseen drops of survivors first..end-1, one run of equal reasons at a time."""
         picks = np.arange(first - lo, end - lo)
-        for run in np.split(picks, np.flatnonzero(np.diff(seen.reason[picks])) + 1):
+        for run in np.split(picks, np.flatnonzero(np.diff(seen["reason"][picks])) + 1):
+            some = seen[run]
             self.log_.append_many(
-                seen.reasons[int(seen.reason[run[0]])],
-                scored.features[lo + run],
-                scored.strengths[lo + run],
-                seen.value[run],
-                seen.level[run],
-                seen.because[run],
-            )
+                self.rule.foreseen[some["reason"][0]], scored.features[lo + run],
+                scored.strengths[lo + run], some["value"], some["level"], some["because"],
+            )  # fmt: skip
 
     # --- with workers elsewhere --------------------------------------------------------------
 
@@ -527,7 +505,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
                 if part is None:
                     return scored
                 parts.append(part)
-        return replace(scored, foresight=Foresight.joined(parts))
+        return replace(scored, foresight=np.concatenate(parts))
 
     # --- saving a stream -------------------------------------------------------------------
 

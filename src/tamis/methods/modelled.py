@@ -105,20 +105,6 @@ class Page:
     levels: npt.NDArray[np.float32]
     codes: npt.NDArray[np.uint8]
 
-    @classmethod
-    def of(cls, width: int) -> Page:
-        """Return an empty page."""
-        return cls(
-            np.zeros(width, np.float32), np.full(width, np.nan, np.float32),
-            np.zeros(width, np.uint8),
-        )  # fmt: skip
-
-    @property
-    def level(self) -> float | npt.NDArray[np.float32]:
-        """The levels, or the one that all columns share."""
-        shared = len(self.levels) > 0 and bool((self.levels == self.levels[0]).all())
-        return float(self.levels[0]) if shared else self.levels
-
 
 class ModelRule(Rule):
     """A rule for feature streams that decides by what a column would add to its model.
@@ -160,16 +146,19 @@ class ModelStream(FeatureStreamSelector):
 
     def update(self, columns: Columns) -> None:
         """Take a scored block into the stream; blocks must come in order."""
-        self._in_order(columns.first, columns.width)
-        page, met = Page.of(columns.width), []
+        width = columns.width
+        self._in_order(columns.first, width)
+        levels, met = np.full(width, np.nan, np.float32), []
+        page = Page(np.zeros(width, np.float32), levels, np.zeros(width, np.uint8))
         at, ahead = 0, self.look_ahead
-        while at < columns.width:
-            stop = min(at + ahead, columns.width)
-            at, decision = self.rule.take(columns, at, stop, page)
+        while at < width:
+            at, decision = self.rule.take(columns, at, min(at + ahead, width), page)
             ahead = 2 * ahead if decision is None else self.look_ahead
             if decision is not None:
                 met.append(decision)
-        self.log_.append_bulk(page.strengths, page.level, page.codes, columns.names)
+        shared = width > 0 and bool((levels == levels[0]).all())
+        level = float(levels[0]) if shared else levels
+        self.log_.append_bulk(page.strengths, level, page.codes, columns.names)
         for decision in met:
             self.log_.append(decision)
 

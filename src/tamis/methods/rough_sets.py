@@ -9,7 +9,7 @@ S.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -125,24 +125,17 @@ class KeptSet:
         self.mean = sum(single.value for single in self.gate) / max(1, len(self.gate))
         self.mean = self._rule.gate(self.mean, self)
 
-    def prune(
-        self,
-        newcomer: LineColumn,
-        whole: Dependency,
-        lets_go: Callable[[int], bool],
-        *,
-        spare: bool,
-    ) -> list[Pruned]:
-        """Drop held features, each if the change in dependency lets it go, the newcomer too.
+    def prune(self, newcomer: LineColumn, whole: Dependency) -> list[Pruned]:
+        """Drop held features, each if the rule lets it go; the program spares the newcomer.
 
-        `whole` is the dependency with all of them; `spare` the newcomer.
+        `whole` is the dependency with all of them.
         """
         gone: list[Pruned] = []
         for column in self._in_pruning_order(newcomer):
-            if spare and column is newcomer:
+            if self.space.program and column is newcomer:
                 continue
             without = self.space.dependency(minus=column)
-            if lets_go(self.space.compare(without, whole)):
+            if self._rule.lets_go(self.space.compare(without, whole)):
                 self.space.drop(column)
                 gone.append(Pruned(column, whole, without))
                 whole = without
@@ -158,13 +151,6 @@ class KeptSet:
             return hashlib.blake2b(key.encode(), digest_size=8).digest()
 
         return sorted(self.space.columns, key=draw)
-
-    def worse(self, column: LineColumn, tried: Dependency) -> Decision:
-        """Return the decision that drops a newcomer with which the dependency falls."""
-        return Decision(
-            column.feature, "worse", column.alone.value,
-            tried.value, self.whole.value, evidence={"mean": self.mean},
-        )  # fmt: skip
 
     def taken(
         self, column: LineColumn, mean: float, before: Dependency, gone: list[Pruned]
@@ -188,7 +174,7 @@ class KeptSet:
 
 
 class RoughSetRule(Rule):
-    """A rule that tries a newcomer with the kept set (`decide`).
+    """A rule that tries a newcomer with the kept set.
 
     Parameters
     ----------
@@ -216,7 +202,32 @@ class RoughSetRule(Rule):
 
     def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
         """Decide about one feature that reached the gate, and change the kept set accordingly."""
-        raise NotImplementedError(f"{type(self).__name__} has no decide()")
+        mean, before, space = kept.mean, kept.whole, kept.space
+        tried = space.dependency(plus=column)
+        change = space.compare(tried, before)
+        if not self.accepts(change, tried, before):
+            return Decision(
+                column.feature, "worse", column.alone.value, tried.value, before.value,
+                evidence={"mean": mean},
+            )  # fmt: skip
+        space.add(column)
+        gone = kept.prune(column, tried) if change <= 0 else []
+        after = gone[-1].after if gone else tried
+        if space.program and space.compare(after, before) < 0:
+            for pruned in gone:
+                space.add(pruned.column)
+            return kept.taken(column, mean, before, [])
+        kept.whole = after
+        kept.move_gate()
+        return kept.taken(column, mean, before, gone)
+
+    def accepts(self, change: int, tried: Dependency, before: Dependency) -> bool:
+        """Tell whether a newcomer enters that makes D fall (-1), stay (0) or rise (1)."""
+        return change >= 0
+
+    def lets_go(self, change: int) -> bool:
+        """Tell whether a feature goes without which D falls (-1), stays (0) or rises (1)."""
+        return change == 0
 
     def passes(self, balance: int) -> bool:
         """Tell whether a feature below (-1), at (0) or above (1) the gate passes."""
@@ -278,19 +289,16 @@ class RoughSetStream(FeatureStreamSelector):
                 None if block.names is None else block.names.part(at, end),
             )  # fmt: skip
             at = end
-            if j < block.width:
-                self._meet(kept.space.ready(block, j))
-
-    def _meet(self, column: LineColumn) -> None:
-        """Let the rule decide about a feature, unless it turns out to miss the gate by a hair."""
-        balance = self._kept.balance(column)
-        if self.rule.passes(balance):
-            self._met += 1
-            self.log_.append(self.rule.decide(column, self._kept))
-        elif balance < 0:
-            self.log_.append(
-                Decision(column.feature, "irrelevant", column.alone.value, level=self._kept.mean)
-            )
+            if j == block.width:
+                break
+            column = kept.space.ready(block, j)
+            balance = kept.balance(column)
+            if self.rule.passes(balance):
+                self._met += 1
+                self.log_.append(self.rule.decide(column, kept))
+            elif balance < 0:  # it misses the gate by a hair
+                missed = Decision(column.feature, "irrelevant", column.alone.value, level=kept.mean)
+                self.log_.append(missed)
 
     # --- saving a stream -------------------------------------------------------------------
 

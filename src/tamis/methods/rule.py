@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.core.decisions import Reason, Verdict
-from tamis.core.params import Parameters
+from tamis.core.params import DeclaredParameters
 from tamis.core.target import Target
 
 if TYPE_CHECKING:
@@ -23,12 +22,11 @@ when_kept = partial(Reason, Verdict.KEPT)
 CONSTANT = when_irrelevant("{name} was dropped as irrelevant: it has the same value in every row")
 
 
-@dataclass_transform()
-class Rule(Parameters):
+class Rule(DeclaredParameters):
     """The rule of one method: its parameters, its reasons, and how it decides.
 
     Parameters are annotated attributes with defaults, as in a dataclass (every subclass becomes
-    one), and `param(default, range)` says which values they may take; both are inherited.
+    one): see `DeclaredParameters`.
 
     A rule does not know scikit-learn, files, workers or progress: a selector runs it over scored
     blocks (`to_selector`). Its docstring is the documentation of the method.
@@ -46,6 +44,8 @@ class Rule(Parameters):
     work_ : dict
         Counted work: what was computed, whatever the machine.
     """
+
+    suffix: ClassVar[str] = "Rule"
 
     #: The name on the command line: ``tamis select --method saola``.
     name: ClassVar[str]
@@ -65,16 +65,6 @@ class Rule(Parameters):
 
     #: Parameters of earlier versions that run folders may hold, and their names today, if any.
     former_parameters: ClassVar[Mapping[str, str | None]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        if "public_name" not in vars(cls):
-            cls.public_name = cls.__name__.removesuffix("Rule")
-        if "__init__" not in vars(cls):
-            dataclass(eq=False, repr=False, match_args=False)(cls)
-        super().__init_subclass__(**options)
-
-    def __init__(self) -> None:
-        """Take no parameters."""
 
     def reasons(self) -> dict[str, Reason]:
         """Return every reason that the rule can give, by name."""

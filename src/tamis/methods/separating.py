@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.core.decisions import Decision, Reason, Verdict
+from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError, warn
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
@@ -26,7 +26,7 @@ from tamis.methods.measured import (
     MeasuringRule,
     ScoredBlock,
 )
-from tamis.methods.rule import when_kept
+from tamis.methods.rule import when_evicted, when_kept, when_redundant
 
 
 class Separable(Kept):
@@ -73,13 +73,23 @@ class Separable(Kept):
             )
         self.decided_by_refusals += times
 
-    def dropped(
-        self,
-        found: Independence,
-        x: int,
-        arrival: Arrival,
-        evicts: tuple[Decision, ...] = (),
-    ) -> Decision:
+    def pruned(
+        self, members: Sequence[int], arrival: Arrival, including: int | None = None
+    ) -> tuple[Sequence[int], list[Decision]]:
+        """Drop, one after the other, members that the others left separate from the target.
+
+        Returns the members that stay, and the decisions about those that go.
+        """
+        gone = []
+        for x in members:
+            others = [m for m in members if m != x]
+            found = self.separator(x, others, including)
+            if found is not None:
+                members = others
+                gone.append(self.dropped(found, x, arrival))
+        return members, gone
+
+    def dropped(self, found: Independence, x: int, arrival: Arrival) -> Decision:
         """Return the decision that drops the feature at position x, with its separating set."""
         features = [*self.features.tolist(), arrival.feature]
         relevance = [*self.relevance.tolist(), arrival.relevance]
@@ -92,8 +102,7 @@ class Separable(Kept):
             found.strength,
             found.cutoff,
             tuple(features[i] for i in found.given),
-            evicts,
-            {key: number for key, number in numbers.items() if not math.isnan(number)},
+            evidence={key: number for key, number in numbers.items() if not math.isnan(number)},
         )
 
 
@@ -154,26 +163,20 @@ class SeparatingRule(MeasuringRule):
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, for features that come and for features that leave."""
-        reasons: dict[str, Reason] = {}
-        for word, verdict, begin in (
-            ("redundant", Verdict.REDUNDANT, "{name} was dropped as redundant: "),
-            ("evicted", Verdict.EVICTED, "{name} was kept until a later feature came: "),
-        ):
-            reasons |= {
-                f"{word}, independent": Reason(
-                    verdict, begin + "given {because} it is independent of the {target} ({test})"
-                ),
-                f"{word}, collinear": Reason(
-                    verdict,
-                    begin + "given {because} nothing of it is left (less than 1e-10 of its "
-                    "variance)",
-                ),
-                f"{word}, refused": Reason(
-                    verdict,
-                    begin + "given {because} there are too few rows to test its dependence on the "
-                    "{target}, which counts as independence",
-                ),
-            }
+        untested = "there are too few rows to test its dependence on the {target}, which counts as "
+        found = {
+            "independent": "it is independent of the {target} ({test})",
+            "collinear": "nothing of it is left (less than 1e-10 of its variance)",
+            "refused": untested + "independence",
+        }
+        reasons = {
+            f"{word}, {why}": when(begin + " given {because} " + text)
+            for word, when, begin in (
+                ("redundant", when_redundant, "{name} was dropped as redundant:"),
+                ("evicted", when_evicted, "{name} was kept until a later feature came:"),
+            )
+            for why, text in found.items()
+        }
         up_to = f"{self.max_conditioning} or fewer kept features make"
         if self.max_conditioning == 1:
             up_to = "single kept feature makes"
@@ -182,10 +185,7 @@ class SeparatingRule(MeasuringRule):
             "kept": when_kept(
                 "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, " + alone
             ),
-            "kept untested": when_kept(
-                "{name} is kept: there are too few rows to test its dependence on the {target}, "
-                "which counts as dependence, " + alone
-            ),
+            "kept untested": when_kept("{name} is kept: " + untested + "dependence, " + alone),
         }
 
 

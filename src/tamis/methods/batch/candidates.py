@@ -27,8 +27,8 @@ ROUNDING = 1e-12
 class Candidates:
     """Relevant features with their columns, in order of arrival.
 
-    `order` lists their positions, most relevant first, tied ones in order of arrival. `kept` is an
-    empty kept set, and `kept.panel` compares columns.
+    `order` lists their positions, most relevant first, tied ones in order of arrival: strengths
+    closer than `rounding` are tied. `kept` is an empty kept set, and its `panel` compares columns.
     """
 
     features: Ints
@@ -36,19 +36,10 @@ class Candidates:
     levels: Floats
     columns: Prepared
     order: npt.NDArray[np.intp]
+    rounding: float
     target: Target
     kept: Any
-
-    @property
-    def panel(self) -> Panel:
-        """The panel that compares columns."""
-        panel: Panel = self.kept.panel
-        return panel
-
-    @property
-    def rounding(self) -> float:
-        """Strengths closer than this are tied."""
-        return rounding_of(self.kept.measure)
+    panel: Panel
 
     def arrival(self, i: int) -> Arrival:
         """Return the candidate at position i as if it arrived now."""
@@ -98,14 +89,17 @@ class CandidateSelector(Measuring, BatchSelector):
             return
         relevance = np.concatenate([part.strengths for part in waiting])
         parts = [part.columns for part in waiting if isinstance(part.columns, Prepared)]
+        rounding = max(self.measure_.resolution, ROUNDING)
         candidates = Candidates(
             np.concatenate([part.features for part in waiting]),
             relevance,
             np.concatenate([part.levels for part in waiting]),
             type(parts[0]).joined(parts),
-            best_first(relevance, rounding_of(self.measure_)),
+            best_first(relevance, rounding),
+            rounding,
             self._target,
             self._kept,
+            self._kept.panel,
         )
         waiting.clear()
         parts.clear()
@@ -114,11 +108,6 @@ class CandidateSelector(Measuring, BatchSelector):
 
 
 CandidateRule.machinery = CandidateSelector
-
-
-def rounding_of(measure: Measure) -> float:
-    """Return the difference up to which strengths are tied."""
-    return max(measure.resolution, ROUNDING)
 
 
 def best_first(relevance: Floats, rounding: float) -> npt.NDArray[np.intp]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from tamis.core.decisions import Decision, DecisionLog, Reason
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
-from tamis.measures.measure import Floats, Ints, Panel
+from tamis.measures.measure import Floats, Ints
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 from tamis.methods.rule import when_kept, when_redundant
 
@@ -97,7 +96,7 @@ class CFSRule(CandidateRule):
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Search, and log what was found and how everything else would have changed it."""
-        merits = Merits(candidates, candidates.panel)
+        merits = Merits(candidates)
         # Forward search is best-first search that ends with the first expansion in vain.
         members = _best_first(merits, 1 if self.search == "forward" else self.stale)
         self.merit_ = before = 0.0
@@ -138,9 +137,8 @@ class CFSRule(CandidateRule):
 class Merits:
     """Merits of sets of candidates, given by position; pair values are computed once."""
 
-    def __init__(self, candidates: Candidates, panel: Panel) -> None:
-        self.relevance = candidates.relevance
-        self._columns, self._panel = candidates.columns, panel
+    def __init__(self, candidates: Candidates) -> None:
+        self.relevance, self._candidates = candidates.relevance, candidates
         self._rows: dict[int, Floats] = {}
 
     def row(self, member: int) -> Floats:
@@ -148,7 +146,8 @@ class Merits:
         if member not in self._rows:
             others = np.delete(np.arange(len(self.relevance)), member)
             pairs = np.zeros(len(self.relevance))
-            pairs[others] = self._panel.against(self._columns, member, others)
+            all_ = self._candidates
+            pairs[others] = all_.panel.against(all_.columns, member, others)
             self._rows[member] = pairs
         return self._rows[member]
 
@@ -169,48 +168,35 @@ class Merits:
         return float(self.with_each(members[:-1])[members[-1]])
 
 
-@dataclass(eq=False)
-class Expanded:
-    """A set and the merits of its children that have not been expanded; those of others are -1."""
-
-    members: tuple[int, ...]
-    merits: Floats
-
-    def best(self) -> tuple[float, int]:
-        """Return the merit of the best child, and which feature it adds."""
-        which = int(np.argmax(self.merits))
-        return float(self.merits[which]), which
-
-
 def _best_first(merits: Merits, stale: int) -> list[int]:
     """Best-first search; each expanded set waits in the heap with its best child."""
-    expanded: list[Expanded] = []
+    # Sets with the merits of their children; those of children that were expanded are -1.
+    expanded: list[tuple[tuple[int, ...], Floats]] = []
     waiting: list[tuple[float, int, int]] = []
+
+    def wait(parent: int) -> None:
+        children = expanded[parent][1]
+        best_child = int(np.argmax(children))
+        if children[best_child] >= 0:
+            heapq.heappush(waiting, (-float(children[best_child]), parent, best_child))
+
     seen: set[frozenset[int]] = set()
     best_merit, in_vain = 0.0, 0
     best: tuple[int, ...] = ()
     members: tuple[int, ...] = ()
     while in_vain < stale:
         seen.add(frozenset(members))
-        expanded.append(Expanded(members, merits.with_each(members)))
-        merit, which = expanded[-1].best()
+        children = merits.with_each(members)
+        expanded.append((members, children))
         in_vain += 1
-        if merit > best_merit:
-            best, best_merit, in_vain = (*members, which), merit, 0
-        if merit >= 0:
-            heapq.heappush(waiting, (-merit, len(expanded) - 1, which))
+        if children.max() > best_merit:
+            best, best_merit, in_vain = (*members, int(children.argmax())), children.max(), 0
+        wait(len(expanded) - 1)
         while waiting and frozenset(members) in seen:
-            members = _next(waiting, expanded)
+            _, parent, which = heapq.heappop(waiting)
+            members = (*expanded[parent][0], which)
+            expanded[parent][1][which] = -1.0
+            wait(parent)
         if frozenset(members) in seen:
             break
     return list(best)
-
-
-def _next(waiting: list[tuple[float, int, int]], expanded: list[Expanded]) -> tuple[int, ...]:
-    """Take the best child that waits, and let its set wait with the next one."""
-    _, parent, which = heapq.heappop(waiting)
-    expanded[parent].merits[which] = -1.0
-    merit, following = expanded[parent].best()
-    if merit >= 0:
-        heapq.heappush(waiting, (-merit, parent, following))
-    return (*expanded[parent].members, which)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.decisions import Decision, DecisionLog, Reason
-from tamis.core.params import Number
+from tamis.core.params import Number, param
 from tamis.core.target import Target
 from tamis.kernels.inconsistency import inconsistent_with, row_hashes
 from tamis.kernels.threads import over_columns
@@ -75,13 +75,11 @@ class ConsistencyRule(CandidateRule):
     """
 
     name: ClassVar[str] = "consistency"
-    ranges: ClassVar = {"max_rate": (Number(0, 1), None)}
-
     #: Not a parameter: what is not above its level is not looked at.
-    measure = SymmetricUncertainty()
+    measure: ClassVar = SymmetricUncertainty()  # type: ignore[misc]
+    alpha: ClassVar = None  # type: ignore[misc]
 
-    def __init__(self, max_rate: float | None = None) -> None:
-        self.max_rate = max_rate
+    max_rate: float | None = param(None, Number(0, 1), None)
 
     def begin(self, target: Target) -> None:
         """Begin with no feature, whose rate is that of the most common class."""

@@ -59,7 +59,6 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Add one after the other, then test all of them again."""
         tentative: Separable = candidates.kept
-        arrivals = []
         for i in candidates.order.tolist():
             arrival = candidates.arrival(i)
             new = tentative.consider(arrival)
@@ -68,16 +67,11 @@ class HITONPCRule(SeparatingRule, CandidateRule):
                 log.append(tentative.dropped(found, new, arrival))
                 continue
             tentative.add(arrival)
-            arrivals.append(arrival)
             log.append(taken(arrival))
-        members = list(range(len(arrivals)))
-        for x in range(len(arrivals)):
-            others = [m for m in members if m != x]
-            found = tentative.separator(x, others)
-            if found is not None:
-                members = others
-                log.append(tentative.dropped(found, x, arrivals[-1]))
-        return tentative.features[members]
+        members, gone = tentative.pruned(range(len(tentative)), arrival)
+        for decision in gone:
+            log.append(decision)
+        return tentative.features[list(members)]
 
 
 class SeparatingCandidates(Separating, CandidateSelector):

@@ -12,7 +12,8 @@ from tamis.core.errors import warn
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
 from tamis.measures.measure import Floats
-from tamis.methods.batch.scores import Found, Table, TableRule, weight_reasons
+from tamis.methods.batch.scores import Found, Table, TableRule
+from tamis.methods.rule import when_irrelevant, when_kept
 
 #: The penalty is looked for between these factors of the smallest C that gives any weight.
 DOUBLINGS = 24
@@ -98,7 +99,16 @@ class L1SVMRule(TableRule):
 
     def model_reasons(self) -> dict[str, Reason]:
         """Return the reasons, with the weights."""
-        return weight_reasons("|w({name})|")
+        size = "|w({name})|={relevance} is "
+        return {
+            "zero": when_irrelevant(
+                "{name} was dropped: its weight is 0 in the model with {model}"
+            ),
+            "below": when_irrelevant("{name} was dropped: " + size + "not above {cut}"),
+            "kept": when_kept(
+                "{name} is kept: " + size + "number {value} from the top in the model with {model}"
+            ),
+        }
 
     def find(self, table: Table) -> Found:
         """Fit the machine, at the C that keeps enough features if that is given."""

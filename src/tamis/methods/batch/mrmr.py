@@ -90,8 +90,15 @@ class MRMRRule(CandidateRule):
             best = _best(scores, candidates.relevance[rest], candidates.rounding)
             pick, top = int(rest[best]), float(scores[best])
             mean = shared[best] / max(1, len(picks))
-            log.append(_pick(candidates, pick, top, len(picks) + 1, mean))
             picks.append(pick)
+            first = len(picks) == 1
+            log.append(
+                Decision(
+                    int(candidates.features[pick]), "first" if first else "kept",
+                    float(candidates.relevance[pick]), top, float(candidates.levels[pick]),
+                    evidence={} if first else {"turn": len(picks), "mean": float(mean)},
+                )
+            )  # fmt: skip
             rest, shared, most, whom, scores = (
                 np.delete(of, best) for of in (rest, shared, most, whom, scores)
             )
@@ -151,15 +158,3 @@ def _best(scores: Floats, relevance: Floats, rounding: float) -> int:
         scores = np.where(scores == top, relevance, -np.inf)
         top = scores.max()
     return int(np.argmax(scores >= top - rounding * max(1.0, abs(top))))
-
-
-def _pick(all_: Candidates, pick: int, score: float, turn: int, mean: float) -> Decision:
-    """Return the decision that keeps a pick."""
-    return Decision(
-        int(all_.features[pick]),
-        "first" if turn == 1 else "kept",
-        float(all_.relevance[pick]),
-        score,
-        float(all_.levels[pick]),
-        evidence={} if turn == 1 else {"turn": turn, "mean": float(mean)},
-    )

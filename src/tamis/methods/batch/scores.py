@@ -56,12 +56,11 @@ class ScoredRule(Rule):
     takes_text: ClassVar[bool] = False
 
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Any:
-        """Return the model that scoring needs, fitted to all columns; None where it needs none."""
-        return None
+        """Return the model that scoring needs, fitted to all columns; None where it needs none.
 
-    def model_fields(self, model: Any) -> Mapping[str, str]:
-        """Return the fields that a model adds to the sentences."""
-        return {}
+        Its `fields`, if it has them, can be used by the sentences.
+        """
+        return None
 
     def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:
         """Return the scores of a block's columns, and codes of `UNUSABLE` where there are none."""
@@ -114,7 +113,7 @@ class ScoredBatch(BatchSelector):
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Fit the model of the rule to all columns."""
         self._model = self.rule.fit(map(self._ready, blocks), self._target)
-        self.log_.template_fields.update(self.rule.model_fields(self._model))
+        self.log_.template_fields.update(getattr(self._model, "fields", {}))
 
     def score(self, block: ColumnBlock) -> Scored:
         """Score a block: a pure function, in any order."""
@@ -181,12 +180,10 @@ class Table:
 
     def scaled(self) -> Any:
         """The columns with standard deviation 1."""
-        import scipy.sparse as sp
-
         size = np.sqrt(self.target.n_rows / self.columns.squares)
         lengths = np.diff(self.columns.indptr)
         m = self.matrix
-        return sp.csc_array((m.data * np.repeat(size, lengths), m.indices, m.indptr), m.shape)
+        return type(m)((m.data * np.repeat(size, lengths), m.indices, m.indptr), m.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,21 +234,6 @@ class TableRule(ScoredRule):
 
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Found:
         """Gather the table, fit the model, and return what it made of every column."""
-        table = self._gather(blocks, target)
-        scores, codes = np.zeros(len(table.unusable)), table.unusable.copy()
-        if table.width == 0:
-            return Found(np.zeros(0, np.int64), scores, codes)
-        found = self.find(table)
-        scores[table.features] = found.scores
-        if found.codes is not None:
-            codes[table.features] = found.codes
-        return Found(table.features[found.ranking], scores, codes, found.fields)
-
-    def model_fields(self, model: Found) -> Mapping[str, str]:
-        """Return the fields that the model adds to the sentences."""
-        return model.fields
-
-    def _gather(self, blocks: Iterable[ColumnBlock], target: Target) -> Table:
         panel = FisherZ().panel(target)
         parts, features, unusable = [], [], []
         for block in blocks:
@@ -260,8 +242,17 @@ class TableRule(ScoredRule):
             parts.append(panel.prepare(block, picks) if self.centred else _plain(block, picks))
             features.append(picks + block.first)
             unusable.append(codes)
-        columns = CentredColumns.joined(parts)
-        return Table(target, columns, np.concatenate(features), np.concatenate(unusable))
+        codes = np.concatenate(unusable)
+        table = Table(target, CentredColumns.joined(parts), np.concatenate(features), codes)
+        parts.clear()
+        scores, codes = np.zeros(len(codes)), codes.copy()
+        if table.width == 0:
+            return Found(np.zeros(0, np.int64), scores, codes)
+        found = self.find(table)
+        scores[table.features] = found.scores
+        if found.codes is not None:
+            codes[table.features] = found.codes
+        return Found(table.features[found.ranking], scores, codes, found.fields)
 
     def score(self, block: ColumnBlock, model: Found) -> tuple[Floats, Codes]:
         """Look up what the model made of a block's columns."""
@@ -276,8 +267,7 @@ class TableRule(ScoredRule):
 
 def constants(block: ColumnBlock) -> Codes:
     """Return codes of the reason why columns cannot be used: only constant ones cannot."""
-    codes = Columns.of(block).unusable(0, block.width)
-    return np.where(codes == 1, codes, 0).astype(np.uint8)
+    return (Columns.of(block).unusable(0, block.width) == 1).astype(np.uint8)
 
 
 def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
@@ -285,17 +275,3 @@ def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:
     v = compressed(block, picks).widened()
     mean, squares = np.zeros(len(picks)), np.ones(len(picks))
     return CentredColumns(v.indptr, v.indices, v.data, mean, squares)
-
-
-def weight_reasons(symbol: str) -> dict[str, Reason]:
-    """Return the reasons of models that give weights, of which many are 0."""
-    return {
-        "zero": when_irrelevant("{name} was dropped: its weight is 0 in the model with {model}"),
-        "below": when_irrelevant(
-            "{name} was dropped: " + symbol + "={relevance} is not above {cut}"
-        ),
-        "kept": when_kept(
-            "{name} is kept: " + symbol + "={relevance} is number {value} from the top in the "
-            "model with {model}"
-        ),
-    }

@@ -39,12 +39,8 @@ class LeastSquares:
         self._totals = np.sum(self.residuals**2, axis=1)
         self._panel = np.zeros((targets.shape[1], len(targets) + 8))
         self._used = len(targets)
-        self._rank = whiten(self.residuals, self._totals, self._panel)
-
-    @property
-    def rank(self) -> int:
-        """Independent directions of the targets that are not explained yet."""
-        return int(self._rank)
+        #: Independent directions of the targets that are not explained yet.
+        self.rank = int(whiten(self.residuals, self._totals, self._panel))
 
     @property
     def degrees(self) -> int:
@@ -71,7 +67,7 @@ class LeastSquares:
             self._panel = bigger
         accept(column, self.residuals, self._panel, len(self.residuals), self._used)
         self._used += 1
-        self._rank = whiten(self.residuals, self._totals, self._panel)
+        self.rank = int(whiten(self.residuals, self._totals, self._panel))
 
 
 class AlphaInvestingRule(ModelRule):
@@ -154,23 +150,17 @@ class AlphaInvestingRule(ModelRule):
     variant: str = param("paper", OneOf(("paper", "program")))
 
     @property
-    def _as_program(self) -> bool:
-        return self.variant == "program"
-
-    @property
     def centred(self) -> bool:
         """Whether columns are centred; the program has no other intercept."""
-        return not self._as_program
+        return self.variant != "program"
 
     def begin(self, target: Target) -> None:
         """Begin with a model without features and the wealth to begin with."""
-        self._rows = target.n_rows
-        self.model = LeastSquares(
-            targets_of(target, numbered=self._as_program), intercept=not self._as_program
-        )
+        self._as_program = self.variant == "program"
+        targets = targets_of(target, numbered=self._as_program)
+        self.model = LeastSquares(targets, intercept=not self._as_program)
         self.features = np.zeros(0, np.int64)
-        self._counted = 0
-        self._p_values = 0
+        self._counted = self._p_values = 0
         self.wealth_ = float(self.wealth)
 
     def take(self, columns: Columns, lo: int, hi: int, page: Page) -> tuple[int, Decision | None]:
@@ -185,7 +175,12 @@ class AlphaInvestingRule(ModelRule):
         shares, left = np.empty(hi - lo), np.empty(hi - lo)
         self.model.shares(columns, lo, hi, shares, left)
         self._p_values += hi - lo
-        p = self._tails(shares)
+        p = np.empty(hi - lo)
+        if self._as_program:
+            exponential_tail(shares, columns.n_rows / 2, p)
+        else:
+            # The upper tail of F is the lower tail of a beta distribution, that of 1 - share.
+            betainc(self.model.degrees / 2, self.model.rank / 2, 1.0 - shares, out=p)
         found, self._counted, self.wealth_, bet = invest(
             p, columns.squares, left, lo, hi, self._as_program, self._counted, self.wealth_,
             page.strengths, page.levels, page.codes,
@@ -199,7 +194,7 @@ class AlphaInvestingRule(ModelRule):
             "p": float(p[found - lo]), "bet": bet,
             "wealth_before": before, "wealth_after": self.wealth_,
         }  # fmt: skip
-        strength, level = _minus_log10(evidence["p"]), _minus_log10(bet)
+        strength, level = (-math.log10(max(p, 5e-324)) for p in (evidence["p"], bet))
         feature = columns.first + found
         return found + 1, Decision(feature, "kept", strength, level=level, evidence=evidence)
 
@@ -214,16 +209,6 @@ class AlphaInvestingRule(ModelRule):
     def _keep(self, columns: Columns, j: int) -> None:
         self.model.add(columns.whole(j))
         self.features = np.append(self.features, columns.first + j)
-
-    def _tails(self, shares: Floats) -> Floats:
-        """Return p-values of newcomers that would explain these shares of the residual."""
-        p = np.empty(len(shares))
-        if self._as_program:
-            exponential_tail(shares, self._rows / 2, p)
-        else:
-            # The upper tail of F is the lower tail of a beta distribution, that of 1 - share.
-            betainc(self.model.degrees / 2, self.model.rank / 2, 1.0 - shares, out=p)
-        return p
 
     def keep_again(self, columns: Columns, each: Mapping[str, Any]) -> None:
         """Take the kept columns of a saved stream into the model."""
@@ -268,7 +253,3 @@ def targets_of(target: Target, *, numbered: bool) -> Floats:
     classes = np.arange(max(1, target.n_classes - 1))
     indicators: Floats = (target.codes == classes[:, np.newaxis]).astype(np.float64)
     return indicators
-
-
-def _minus_log10(p: float) -> float:
-    return -math.log10(max(p, 5e-324))

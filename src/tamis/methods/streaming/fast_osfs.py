@@ -56,15 +56,7 @@ class FastOSFSRule(SeparatingStreamRule):
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Test the newcomer; if it stays, test the others given it."""
         newcomer = kept.consider(arrival)
-        candidates = list(range(newcomer))
-        found = kept.separator(newcomer, candidates)
+        found = kept.separator(newcomer, range(newcomer))
         if found is not None:
             return kept.dropped(found, newcomer, arrival)
-        evicts: list[Decision] = []
-        for y in range(newcomer):
-            others = [c for c in candidates if c != y]
-            found = kept.separator(y, others, including=newcomer)
-            if found is not None:
-                candidates = others
-                evicts.append(kept.dropped(found, y, arrival))
-        return taken(arrival, evicts)
+        return taken(arrival, kept.pruned(range(newcomer), arrival, including=newcomer)[1])

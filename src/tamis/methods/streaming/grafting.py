@@ -165,9 +165,8 @@ class GraftingRule(ModelRule):
     def begin(self, target: Target) -> None:
         """Begin with a model without features."""
         self.model = PenalisedLogistic(
-            _classes_against_rest(target), float(self.penalty), float(self.l2),
-            float(self.tol),
-        )  # fmt: skip
+            _classes_against_rest(target), float(self.penalty), float(self.l2), float(self.tol)
+        )
         self._gate = float(self.penalty * (1 + 2 * self.tol))
         self.features = np.zeros(0, np.int64)
         self._relevance = np.zeros(0)
@@ -198,10 +197,8 @@ class GraftingRule(ModelRule):
 
     def _scales_of(self, squares: Floats, n_rows: int) -> Floats:
         """Return the scales of columns with these sums of squares; 0 where they cannot be used."""
-        if self.scale == "std":
-            scales: Floats = np.sqrt(np.maximum(squares, 0.0) / n_rows)
-            return scales
-        return (squares > 0.0).astype(np.float64)
+        usable = np.maximum(squares, 0.0)
+        return np.sqrt(usable / n_rows) if self.scale == "std" else np.sign(usable)
 
     def _enter(self, columns: Columns, j: int, gradient: float, scale: float) -> Decision:
         """Add a column to the model, optimise all weights, and drop those that became 0."""
@@ -223,9 +220,10 @@ class GraftingRule(ModelRule):
             )
             for i in np.flatnonzero(~stays[:-1])
         )  # fmt: skip
+        furthest = max(weights[:, -1].tolist(), key=abs)  # from 0, over the models
         decision = Decision(
             newcomer, "kept" if stays[-1] else "returned", float(gradient), level=self._gate,
-            evicts=evicts, evidence={"weight": float(_largest(weights[:, -1]) / scale)},
+            evicts=evicts, evidence={"weight": float(furthest / scale)},
         )  # fmt: skip
         if not stays.all():
             self.model.keep_only(stays)
@@ -324,8 +322,3 @@ def _classes_against_rest(target: Target) -> npt.NDArray[np.bool_]:
         )
     positive = np.arange(k) if k > 2 else np.ones(1)
     return np.equal(codes, positive[:, np.newaxis])
-
-
-def _largest(weights: Floats) -> Any:
-    """Return the weight furthest from 0."""
-    return weights[np.argmax(np.abs(weights))]

@@ -97,19 +97,8 @@ class GroupSAOLARule(SAOLARule):
 
     name: ClassVar[str] = "group-saola"
     takes_groups: ClassVar[bool] = True
-    bound = "min"
-    ties = "kept"
-
-    def __init__(
-        self,
-        measure: Measure | str = "auto",
-        *,
-        alpha: float | None = None,
-        variant: str = "paper",
-    ) -> None:
-        self.measure = measure
-        self.alpha = alpha
-        self.variant = variant
+    bound: ClassVar[str] = "min"  # type: ignore[misc]
+    ties: ClassVar[str] = "kept"  # type: ignore[misc]
 
     def decide(self, arrival: Arrival, kept: Kept) -> Decision:
         """Walk over the kept features, oldest first; of equally relevant ones the older stays."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tamis.core.decisions import Decision
-from tamis.measures.dependency import LineColumn
 from tamis.methods.rough_sets import KeptSet, RoughSetRule
 
 
@@ -76,22 +74,6 @@ class OFSA3MRule(RoughSetRule):
         if self.variant == "program":
             return "the dependency of the kept set over its size"
         return super().gate_words()
-
-    def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
-        """Try a newcomer with the kept set."""
-        mean, before = kept.mean, kept.whole
-        tried = kept.space.dependency(plus=column)
-        change = kept.space.compare(tried, before)
-        if change < 0:
-            return kept.worse(column, tried)
-        kept.space.add(column)
-        kept.whole = tried
-        gone = []
-        if change == 0:
-            spare = self.variant == "program"
-            gone = kept.prune(column, tried, lambda change: change == 0, spare=spare)
-        kept.move_gate()
-        return kept.taken(column, mean, before, gone)
 
     def gate(self, mean: float, kept: KeptSet) -> float:
         """Return the gate: the program divides D by the size of S."""

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import ClassVar
 
-from tamis.core.decisions import Decision
 from tamis.core.params import Number, param
-from tamis.measures.dependency import Dependency, LineColumn, sign
-from tamis.methods.rough_sets import KeptSet, RoughSetRule
+from tamis.measures.dependency import Dependency, sign
+from tamis.methods.rough_sets import RoughSetRule
 
 
 class OFSDensityRule(RoughSetRule):
@@ -76,32 +75,10 @@ class OFSDensityRule(RoughSetRule):
 
     lam: float = param(0.05, Number(0, 1))
 
-    def decide(self, column: LineColumn, kept: KeptSet) -> Decision:
-        """Try a newcomer with the kept set."""
-        mean, before = kept.mean, kept.whole
-        program = self.variant == "program"
-        tried = kept.space.dependency(plus=column)
-        change = kept.space.compare(tried, before)
-        if change <= 0 and not self._nearly(tried, before):
-            return kept.worse(column, tried)
-        kept.space.add(column)
+    def accepts(self, change: int, tried: Dependency, before: Dependency) -> bool:
+        """Tell whether D rises, or D - dep <= lambda D, D not being 0."""
         if change > 0:
-            kept.whole = tried
-            kept.move_gate()
-            return kept.taken(column, mean, before, [])
-        lets_go = (lambda change: change >= 0) if program else (lambda change: change == 0)
-        gone = kept.prune(column, tried, lets_go, spare=program)
-        after = gone[-1].after if gone else tried
-        if program and kept.space.compare(after, before) < 0:
-            for pruned in gone:
-                kept.space.add(pruned.column)
-            return kept.taken(column, mean, before, [])
-        kept.whole = after
-        kept.move_gate()
-        return kept.taken(column, mean, before, gone)
-
-    def _nearly(self, tried: Dependency, before: Dependency) -> bool:
-        """Tell whether D - dep <= lambda D, D not being 0."""
+            return True
         if before.value == 0.0:
             return False
         if self.variant == "program":
@@ -109,3 +86,7 @@ class OFSDensityRule(RoughSetRule):
         share = Fraction(str(self.lam))
         at_least = share.denominator - share.numerator
         return sign((share.denominator, tried.shares), (-at_least, before.shares)) >= 0
+
+    def lets_go(self, change: int) -> bool:
+        """Tell whether a feature goes: the program also drops one without which D rises."""
+        return change == 0 or (change > 0 and self.variant == "program")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from tamis.core.decisions import Decision
@@ -51,15 +52,7 @@ class OSFSRule(SeparatingStreamRule):
     def decide(self, arrival: Arrival, kept: Separable) -> Decision:
         """Add the newcomer, then test every candidate, oldest first."""
         newcomer = kept.consider(arrival)
-        candidates = list(range(newcomer + 1))
-        evicts: list[Decision] = []
-        for y in range(newcomer + 1):
-            others = [c for c in candidates if c != y]
-            found = kept.separator(y, others)
-            if found is None:
-                continue
-            if y == newcomer:
-                return kept.dropped(found, y, arrival, tuple(evicts))
-            candidates = others
-            evicts.append(kept.dropped(found, y, arrival))
-        return taken(arrival, evicts)
+        members, gone = kept.pruned(range(newcomer + 1), arrival)
+        if newcomer in members:
+            return taken(arrival, gone)
+        return replace(gone[-1], evicts=tuple(gone[:-1]))  # the newcomer is the last that went

@@ -15,6 +15,7 @@ from tamis.measures.measure import Floats
 from tamis.methods.measured import (
     BETTER,
     DROPPED,
+    FORESIGHT,
     OLDER,
     REPLACED,
     WEAKER,
@@ -85,6 +86,7 @@ class SAOLARule(MeasuredRule):
     """
 
     name: ClassVar[str] = "saola"
+    foreseen: ClassVar[tuple[str, ...]] = ("redundant", "tied")
 
     _: KW_ONLY
     bound: str = param("min", OneOf(("min", "max")))
@@ -102,8 +104,9 @@ class SAOLARule(MeasuredRule):
     def compare(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
         """Return the strength with every kept feature, its bound, and which are redundant."""
         values = kept.panel.between(arrival.column)
-        lower = np.minimum(kept.relevance, arrival.relevance)
-        bound = lower if self.bound == "min" else np.maximum(kept.relevance, arrival.relevance)
+        bound = (np.minimum if self.bound == "min" else np.maximum)(
+            kept.relevance, arrival.relevance
+        )
         rounding = kept.measure.resolution
         if self.variant == "paper":
             redundant = values >= bound - rounding
@@ -120,16 +123,12 @@ class SAOLARule(MeasuredRule):
         )  # fmt: skip
         plain = (ends >= 0) & ~evicts
         other = kept.relevance[ends]
-        bound = (
-            np.minimum(relevance, other) if self.bound == "min" else np.maximum(relevance, other)
-        )
-        return Foresight(
-            because=np.where(plain, kept.features[ends], -1),
-            value=pairs[np.arange(len(pairs)), ends],
-            level=bound,
-            reasons=("redundant", "tied"),
-            reason=(np.abs(relevance - other) <= kept.measure.resolution).astype(np.intp),
-        )
+        seen = np.empty(len(pairs), FORESIGHT)
+        seen["because"] = np.where(plain, kept.features[ends], -1)
+        seen["value"] = pairs[np.arange(len(pairs)), ends]
+        seen["level"] = (np.minimum if self.bound == "min" else np.maximum)(relevance, other)
+        seen["reason"] = np.abs(relevance - other) <= kept.measure.resolution
+        return seen
 
     @property
     def foresees(self) -> bool:
@@ -138,12 +137,9 @@ class SAOLARule(MeasuredRule):
 
     def reasons(self) -> dict[str, Reason]:
         """Return the reasons, which depend on the bound."""
-        if self.bound == "min":
-            weaker = WEAKER
-        else:
-            weaker = "its dependence on {because} ({value}) reaches the relevance of both"
-        better = BETTER
+        weaker, better = WEAKER, BETTER
         if self.bound == "max":
+            weaker = "its dependence on {because} ({value}) reaches the relevance of both"
             better += " against {relevance}"
         return {
             "redundant": when_redundant(DROPPED + weaker + better),

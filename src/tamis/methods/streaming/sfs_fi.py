@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,8 @@ from tamis.core.decisions import Decision, Reason
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, param
 from tamis.core.target import Target
-from tamis.measures.interaction_gain import GainForm, InteractionPanel, Meeting, interaction_panel
-from tamis.measures.measure import Floats, Measure, Panel
+from tamis.measures.interaction_gain import GainForm, Meeting, interaction_panel
+from tamis.measures.measure import Floats, Measure
 from tamis.methods.measured import (
     BETTER,
     DROPPED,
@@ -124,11 +124,11 @@ class SFSFIRule(MeasuredRule):
 
     # --- the rule --------------------------------------------------------------------------
 
-    def decide(self, arrival: Arrival, kept: Kept) -> Decision:
+    def decide(self, arrival: Arrival, kept: Any) -> Decision:
         """Decide by what a feature adds together with the kept ones."""
         if len(kept) == 0:
             return Decision(arrival.feature, "first", arrival.relevance, level=arrival.level)
-        return self.weigh(arrival, kept, _interacting(kept.panel).meet_one(arrival.column))
+        return self.weigh(arrival, kept, kept.panel.meet_one(arrival.column))
 
     def weigh(self, arrival: Arrival, kept: Kept, met: Meeting) -> Decision:
         """Decide by the gain, and between 0 and gamma by pairs."""
@@ -253,7 +253,7 @@ class InteractionStream(MeasuredStream):
                     self._carry_out(self.rule.decide(arrival, self._kept), arrival)
                     lo += 1
                     continue
-                met = _interacting(self._kept.panel).meet(scored.columns, lo, hi, asks[lo:hi])
+                met = self._kept.panel.meet(scored.columns, lo, hi, asks[lo:hi])
                 bulk = scored.features[lo : met.stop] - self._first
                 self._gains[bulk] = met.gains[: met.stop - lo]
                 if met.stop < hi:
@@ -280,8 +280,3 @@ def _first_few(values: Floats) -> npt.NDArray[np.intp]:
     if len(few) > TERMS:
         few = few[values[few] <= np.partition(values[few], TERMS - 1)[TERMS - 1]]
     return few[np.argsort(values[few], kind="stable")][:TERMS]
-
-
-def _interacting(panel: Panel) -> InteractionPanel:
-    assert isinstance(panel, InteractionPanel)
-    return panel
