@@ -278,3 +278,16 @@ def compressed_columns(matrix: Any) -> Compressed:
 def most_levels(n_rows: int) -> float:
     """Return the number of levels above which columns are numbers rather than categories."""
     return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)
+
+
+def group_labels(groups: Any, width: int) -> Any:
+    """Return the label of each of `width` columns as an array, or one label for all."""
+    labels = np.asarray(groups)
+    if labels.ndim == 0:
+        return labels.item()
+    if labels.shape != (width,):
+        raise InputError(
+            f"groups of shape {labels.shape} were given for {width} columns; give one label for "
+            "each column, or one for all"
+        )
+    return labels

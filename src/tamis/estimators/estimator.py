@@ -19,7 +19,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, group_labels
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.names import Names
@@ -136,7 +136,7 @@ class ColumnEstimator(SelectingEstimator):
             )  # fmt: skip
             source = MemorySource(X, column_or_1d(y, warn=True))
         self.__dict__.pop("selector_", None)
-        labels = None if groups is None else labels_of(groups, int(source.n_columns or 0))
+        labels = None if groups is None else group_labels(groups, int(source.n_columns or 0))
 
         def blocks() -> Iterator[ColumnBlock]:
             return (with_group(block, labels, 0) for block in source.columns())
@@ -235,10 +235,9 @@ class StreamEstimator(ColumnEstimator):
         selector = vars(self).get("selector_")
         if selector is None:
             raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
-        first = selector.n_features_in_
-        labels = None
+        first, labels = selector.n_features_in_, None
         if groups is not None:
-            labels = labels_of(groups, sum(b.width for b in blocks_of(columns, names, first)))
+            labels = group_labels(groups, sum(b.width for b in blocks_of(columns, names, first)))
 
         def blocks() -> Iterator[ColumnBlock]:
             return (with_group(b, labels, first) for b in blocks_of(columns, names, first))
@@ -330,19 +329,6 @@ def blocks_of(columns: Any, names: Sequence[str] | None, first: int) -> Iterator
     yield from MemorySource(columns, None, names=given, first=first).columns()
 
 
-def labels_of(groups: Any, width: int) -> Any:
-    """Return the label of each of `width` columns as an array, or one label for all."""
-    labels = np.asarray(groups)
-    if labels.ndim == 0:
-        return labels.item()
-    if labels.shape != (width,):
-        raise InputError(
-            f"groups of shape {labels.shape} were given for {width} columns; give one label for "
-            "each column, or one for all"
-        )
-    return labels
-
-
 def with_group(block: ColumnBlock, labels: Any, first: int) -> ColumnBlock:
     """Return a block that says which group its columns belong to; labels count from `first`."""
     if labels is None:
@@ -374,20 +360,16 @@ def estimator_of(rule: type[Rule]) -> type[ColumnEstimator]:
     """
     if not (isinstance(rule, type) and issubclass(rule, Rule)):
         raise ParameterError(f"{rule!r} is not a rule; give a subclass of tamis.methods.Rule")
-    for known in _subclasses(ColumnEstimator):
+    kinds = [ColumnEstimator]
+    for known in kinds:
         if vars(known).get("rule") is rule:
             return known
+        kinds += known.__subclasses__()
     base: type[ColumnEstimator] = BatchEstimator
     if issubclass(rule.machinery, FeatureStreamSelector):
         base = GroupEstimator if rule.takes_groups else StreamEstimator
     body = {"rule": rule, "__module__": rule.__module__, "__reduce__": _reduce}
     return type(rule.public_name, (base,), body)
-
-
-def _subclasses(kind: type[ColumnEstimator]) -> Iterator[type[ColumnEstimator]]:
-    for sub in kind.__subclasses__():
-        yield sub
-        yield from _subclasses(sub)
 
 
 def _reduce(estimator: ColumnEstimator) -> tuple[Any, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
@@ -90,26 +89,18 @@ class FCBFRule(CandidateRule):
             falls_to[rest[redundant]] = predominant
             value[rest[redundant]] = pairs[redundant]
             rest, bound = rest[~redundant], bound[~redundant]
-        return self._record(candidates, log, falls_to, value)
-
-    def _record(
-        self, all_: Candidates, log: DecisionLog, falls_to: npt.NDArray[np.intp], value: Floats
-    ) -> Ints:
-        """Log the predominant features, then the others, and return the former, best first."""
-        kept = all_.order[falls_to[all_.order] < 0]
+        features, order, relevance = candidates.features, candidates.order, candidates.relevance
+        kept, fallen = order[falls_to[order] < 0], order[falls_to[order] >= 0]
         log.append_many(
-            "kept", all_.features[kept], all_.relevance[kept], value[kept], all_.levels[kept]
+            "kept", features[kept], relevance[kept], value[kept], candidates.levels[kept]
         )
-        fallen = all_.order[falls_to[all_.order] >= 0]
-        over = all_.relevance[falls_to[fallen]] - all_.relevance[fallen]
-        for reason, which in (("redundant", over > all_.rounding), ("tied", over <= all_.rounding)):
-            some = fallen[which]
-            relevance = all_.relevance[some]
+        tied = relevance[falls_to[fallen]] - relevance[fallen] <= candidates.rounding
+        for reason, some in (("redundant", fallen[~tied]), ("tied", fallen[tied])):
             log.append_many(
-                reason, all_.features[some], relevance, value[some], relevance,
-                all_.features[falls_to[some]],
+                reason, features[some], relevance[some], value[some], relevance[some],
+                features[falls_to[some]],
             )  # fmt: skip
-        return all_.features[kept]
+        return features[kept]
 
     def raise_cutoffs(self, cutoffs: Floats) -> None:
         """Raise the cutoffs to the threshold; NaN, that of a constant column, stays."""

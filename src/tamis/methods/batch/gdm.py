@@ -103,20 +103,17 @@ class GDMRule(FGMRule):
             if shares[j] <= ROUNDING or len(cut) == self.n_per_cut:
                 break
             if self._support[j] < 0:
-                self._found_support(machine, j)
+                # A new support feature, which all features that correlate with it join.
+                column = machine.columns.column(j)[:, None]
+                correlation = np.abs(machine.columns.products(column)[:, 0])
+                joins = (self._support < 0) & (correlation >= self.min_correlation - ROUNDING)
+                self._support[joins], self._correlation[joins] = j, correlation[joins]
+                self._support[j] = j
             if self._support[j] == j:
                 cut.append(j)
             else:
                 self._met.setdefault(j, float(shares[j]))
         return np.array(cut, np.int64)
-
-    def _found_support(self, machine: Machine, j: int) -> None:
-        """Let all features that correlate with a new support feature join it."""
-        column = machine.columns.column(j)[:, None]
-        correlation = np.abs(machine.columns.products(column)[:, 0])
-        joins = (self._support < 0) & (correlation >= self.min_correlation - ROUNDING)
-        self._support[joins], self._correlation[joins] = j, correlation[joins]
-        self._support[j] = j
 
     def log_kept(self, log: DecisionLog, ranking: Ints, scores: Floats) -> Ints:
         """Log the support features, then the affiliated ones."""

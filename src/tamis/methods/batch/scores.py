@@ -267,7 +267,8 @@ class TableRule(ScoredRule):
 
 def constants(block: ColumnBlock) -> Codes:
     """Return codes of the reason why columns cannot be used: only constant ones cannot."""
-    return (Columns.of(block).unusable(0, block.width) == 1).astype(np.uint8)
+    constant: Codes = (Columns.of(block).unusable(0, block.width) == 1).astype(np.uint8)
+    return constant
 
 
 def _plain(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> CentredColumns:

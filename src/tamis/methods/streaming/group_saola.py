@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, group_labels
 from tamis.core.decisions import Decision, Reason, Verdict
-from tamis.core.errors import InputError
 from tamis.measures.auto import from_name
 from tamis.measures.measure import Measure
 from tamis.methods.measured import (
@@ -135,12 +134,8 @@ class GroupStream(MeasuredStream):
     _pairs: int
 
     def _begin(self) -> None:
-        self._earlier = NOTHING
-        self._held = {}
-        self._label_of = {}
-        self._label = None
-        self._open = False
-        self._pairs = 0
+        self._earlier, self._held, self._label_of = NOTHING, {}, {}
+        self._label, self._open, self._pairs = None, False, 0
         super()._begin()
 
     def _use(self, measure: Measure, why: str) -> None:
@@ -197,12 +192,10 @@ class GroupStream(MeasuredStream):
         staying = []
         for arrival in mine:
             decision = self.rule.decide(arrival, earlier)
-            decision = replace(decision, reason=BETWEEN_GROUPS[decision.reason])
-            keeps = self.log_.append(decision)
+            if self.log_.append(replace(decision, reason=BETWEEN_GROUPS[decision.reason])):
+                staying.append(arrival)
             if decision.evicts:
                 self._drop_earlier([e.feature for e in decision.evicts])
-            if keeps:
-                staying.append(arrival)
         return staying
 
     def _meet_snapshots(self, mine: list[Arrival], earlier: Kept) -> list[Arrival]:
@@ -220,10 +213,8 @@ class GroupStream(MeasuredStream):
             decision = next((m for m in met if m.reason != "kept"), met[-1])
             evicts = tuple(e for m in met for e in m.evicts if e.feature not in gone)
             gone.update(e.feature for e in evicts)
-            self.log_.append(
-                replace(decision, reason=BETWEEN_GROUPS[decision.reason], evicts=evicts)
-            )
-            if decision.reason == "kept":
+            decision = replace(decision, reason=BETWEEN_GROUPS[decision.reason], evicts=evicts)
+            if self.log_.append(decision):
                 staying.append(arrival)
         self._drop_earlier(sorted(gone))
         return staying
@@ -308,13 +299,10 @@ class Grouped(ScoredBlock):
 
 def runs_of(block: ColumnBlock) -> list[Run]:
     """Return where the groups of a block begin, and their labels."""
-    if not isinstance(block.group, np.ndarray):
-        return [(block.first, block.group)]
     labels = block.group
-    if labels.shape != (block.width,):
-        raise InputError(
-            f"groups of shape {labels.shape} were given for {block.width} columns; give one label "
-            "for each column, or one for all"
-        )
+    if isinstance(labels, np.ndarray):
+        labels = group_labels(labels, block.width)
+    if not isinstance(labels, np.ndarray):
+        return [(block.first, labels)]
     starts = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)])
     return [(block.first + int(i), labels[i : i + 1].tolist()[0]) for i in starts]
