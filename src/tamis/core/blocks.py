@@ -291,3 +291,11 @@ def group_labels(groups: Any, width: int) -> Any:
             "each column, or one for all"
         )
     return labels
+
+
+def with_group(block: ColumnBlock, labels: Any, first: int) -> ColumnBlock:
+    """Return a block that says which group its columns belong to; labels count from `first`."""
+    if isinstance(labels, np.ndarray):
+        lo = block.first - first
+        labels = labels[lo : lo + block.width]
+    return replace(block, group=labels)

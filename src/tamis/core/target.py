@@ -80,6 +80,11 @@ class Target:
             raise InputError("a regression target has no classes; use FisherZ, which needs none")
         return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
 
+    def against_rest(self) -> npt.NDArray[np.bool_]:
+        """Return the rows of each class, one row per class; only of the second if there are two."""
+        classes = np.arange(self.n_classes) if self.n_classes > 2 else np.array([1])
+        return np.equal(self.codes, classes[:, np.newaxis])
+
     def refuse_numbers(self, method: str) -> None:
         """Raise one sentence for a regression target, which `method` cannot use."""
         if not self.is_classes:

@@ -19,7 +19,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from tamis.core.blocks import ColumnBlock, group_labels
+from tamis.core.blocks import ColumnBlock, group_labels, with_group
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.names import Names
@@ -137,17 +137,7 @@ class ColumnEstimator(SelectingEstimator):
             source = MemorySource(X, column_or_1d(y, warn=True))
         self.__dict__.pop("selector_", None)
         labels = None if groups is None else group_labels(groups, int(source.n_columns or 0))
-
-        def blocks() -> Iterator[ColumnBlock]:
-            return (with_group(block, labels, 0) for block in source.columns())
-
-        selector = self.to_selector()
-        selector.start(source.target(), name_prefix=source.name_prefix, name_base=source.name_base)
-        selector.prepare(blocks(), source.n_columns)
-        for block in blocks():
-            selector.update(selector.score(block))
-        selector.finish()
-        self.selector_ = selector
+        self.selector_ = self.to_selector().run(source, source.target(), labels=labels)
         return self
 
     # --- what can be read ------------------------------------------------------------------
@@ -240,7 +230,8 @@ class StreamEstimator(ColumnEstimator):
             labels = group_labels(groups, sum(b.width for b in blocks_of(columns, names, first)))
 
         def blocks() -> Iterator[ColumnBlock]:
-            return (with_group(b, labels, first) for b in blocks_of(columns, names, first))
+            found = blocks_of(columns, names, first)
+            return found if labels is None else (with_group(b, labels, first) for b in found)
 
         selector.prepare(blocks())
         # All of it is checked before any of it is taken.
@@ -313,7 +304,7 @@ class BatchEstimator(ColumnEstimator):
         return self.fit(X, y).ranking_
 
 
-# --- blocks and groups ---------------------------------------------------------------------------
+# --- blocks --------------------------------------------------------------------------------------
 
 
 def blocks_of(columns: Any, names: Sequence[str] | None, first: int) -> Iterator[ColumnBlock]:
@@ -327,16 +318,6 @@ def blocks_of(columns: Any, names: Sequence[str] | None, first: int) -> Iterator
     elif getattr(columns, "ndim", 2) == 1:
         columns = np.asarray(columns).reshape(-1, 1)
     yield from MemorySource(columns, None, names=given, first=first).columns()
-
-
-def with_group(block: ColumnBlock, labels: Any, first: int) -> ColumnBlock:
-    """Return a block that says which group its columns belong to; labels count from `first`."""
-    if labels is None:
-        return block
-    if isinstance(labels, np.ndarray):
-        lo = block.first - first
-        labels = labels[lo : lo + block.width]
-    return replace(block, group=labels)
 
 
 # --- estimators of other people's rules ----------------------------------------------------------

@@ -128,10 +128,18 @@ class KeptSet:
     def prune(self, newcomer: LineColumn, whole: Dependency) -> list[Pruned]:
         """Drop held features, each if the rule lets it go; the program spares the newcomer.
 
-        `whole` is the dependency with all of them.
+        `whole` is the dependency with all of them. They come in order of arrival, or shuffled by a
+        draw for this newcomer.
         """
-        gone: list[Pruned] = []
-        for column in self._in_pruning_order(newcomer):
+
+        def draw(column: LineColumn) -> bytes:
+            key = f"{self._rule.random_state} {newcomer.feature} {column.feature}"
+            return hashlib.blake2b(key.encode(), digest_size=8).digest()
+
+        columns, gone = list(self.space.columns), list[Pruned]()
+        if self._rule.order == "random":
+            columns.sort(key=draw)
+        for column in columns:
             if self.space.program and column is newcomer:
                 continue
             without = self.space.dependency(minus=column)
@@ -140,17 +148,6 @@ class KeptSet:
                 gone.append(Pruned(column, whole, without))
                 whole = without
         return gone
-
-    def _in_pruning_order(self, newcomer: LineColumn) -> list[LineColumn]:
-        """Return held features in order of arrival, or shuffled by a draw for this newcomer."""
-        if self._rule.order == "natural":
-            return list(self.space.columns)
-
-        def draw(column: LineColumn) -> bytes:
-            key = f"{self._rule.random_state} {newcomer.feature} {column.feature}"
-            return hashlib.blake2b(key.encode(), digest_size=8).digest()
-
-        return sorted(self.space.columns, key=draw)
 
     def taken(
         self, column: LineColumn, mean: float, before: Dependency, gone: list[Pruned]

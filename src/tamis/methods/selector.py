@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, with_group
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.errors import InputError, NotStartedError, SourceError
 from tamis.core.names import NameBook
@@ -133,11 +133,18 @@ class ColumnSelector:
             for name, path in owner.counted.items()
         }
 
-    def run(self, source: ColumnSource, y: Any, width: int | None = None) -> Self:
-        """Select from a whole source, block after block: the loop that any other must equal."""
+    def run(
+        self, source: ColumnSource, y: Any, width: int | None = None, labels: Any = None
+    ) -> Self:
+        """Select from a whole source, block after block: the loop that any other must equal.
+
+        `labels` are those of groups of columns (`group_labels`).
+        """
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
         self.prepare(source.columns(), source.n_columns)
         for block in source.columns(width):
+            if labels is not None:
+                block = with_group(block, labels, 0)
             self.update(self.score(block))
         self.finish()
         return self

@@ -39,7 +39,8 @@ class Machine:
         self.columns = UnitColumns(table)
         self.C = C
         self._scale = np.sqrt(table.target.n_rows)  # columns then have standard deviation 1
-        self._signs = _signs(table.target)
+        # One column per machine: 1 for rows of its class and -1 for others.
+        self._signs = np.where(np.ascontiguousarray(table.target.against_rest().T), 1.0, -1.0)
         self._codes = table.target.codes
         self.alpha = np.ones_like(self._signs) / len(self._signs)
 
@@ -84,13 +85,6 @@ class Machine:
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(X, self._codes)
         return machine.coef_, machine.decision_function(X).reshape(len(X), -1)
-
-
-def _signs(target: Target) -> Floats:
-    """Return 1 for rows of a class and -1 for others, one column per machine."""
-    assert target.codes is not None
-    classes = np.arange(target.n_classes) if target.n_classes > 2 else np.array([1])
-    return np.where(target.codes[:, None] == classes, 1.0, -1.0)
 
 
 class FGMRule(TableRule):

@@ -77,9 +77,6 @@ class LARSRule(PathRule):
 
 def _targets(target: Target) -> list[Floats]:
     """Return each target as one column, centred, with norm 1."""
-    raw = [target.values]
-    if target.codes is not None:
-        classes = range(target.n_classes) if target.n_classes > 2 else (1,)
-        raw = [(target.codes == c).astype(np.float64) for c in classes]
-    centred = [column - column.mean() for column in raw]
+    raw = target.against_rest() if target.is_classes else target.values[np.newaxis]
+    centred = [column - column.mean() for column in raw.astype(np.float64)]
     return [(column / np.sqrt(column @ column))[:, None] for column in centred]

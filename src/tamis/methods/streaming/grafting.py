@@ -164,8 +164,13 @@ class GraftingRule(ModelRule):
 
     def begin(self, target: Target) -> None:
         """Begin with a model without features."""
+        if not target.is_classes:
+            raise InputError(
+                "Grafting needs classes, but the target is a number; use AlphaInvesting, which "
+                "takes both, or group the target into classes"
+            )
         self.model = PenalisedLogistic(
-            _classes_against_rest(target), float(self.penalty), float(self.l2), float(self.tol)
+            target.against_rest(), float(self.penalty), float(self.l2), float(self.tol)
         )
         self._gate = float(self.penalty * (1 + 2 * self.tol))
         self.features = np.zeros(0, np.int64)
@@ -310,15 +315,3 @@ class GraftingRule(ModelRule):
                 "model with the weight {weight}"
             ),
         }
-
-
-def _classes_against_rest(target: Target) -> npt.NDArray[np.bool_]:
-    """Return which rows are of the class that a model is for; one model for two classes."""
-    codes, k = target.codes, target.n_classes
-    if codes is None:
-        raise InputError(
-            "Grafting needs classes, but the target is a number; use AlphaInvesting, which takes "
-            "both, or group the target into classes"
-        )
-    positive = np.arange(k) if k > 2 else np.ones(1)
-    return np.equal(codes, positive[:, np.newaxis])
