@@ -203,9 +203,9 @@ def test_lambda_is_the_exact_decimal() -> None:
     full, less = np.zeros(20, np.int64), np.zeros(20, np.int64)
     full[1], less[1] = 20, 19
     whole, tried = neighbourhood.Dependency(full, 1.0), neighbourhood.Dependency(less, 0.95)
-    assert selector._nearly(tried, whole)
-    assert not OFSDensityRule(0.0499)._nearly(tried, whole)
-    assert not OFSDensityRule(variant="program")._nearly(tried, whole)
+    assert selector.accepts(-1, tried, whole)
+    assert not OFSDensityRule(0.0499).accepts(-1, tried, whole)
+    assert not OFSDensityRule(variant="program").accepts(-1, tried, whole)
 
 
 # --- the order of pruning ------------------------------------------------------------------------

@@ -83,7 +83,9 @@ class Target:
     def against_rest(self) -> npt.NDArray[np.bool_]:
         """Return the rows of each class, one row per class; only of the second if there are two."""
         classes = np.arange(self.n_classes) if self.n_classes > 2 else np.array([1])
-        return np.equal(self.codes, classes[:, np.newaxis])
+        assert self.codes is not None
+        rows: npt.NDArray[np.bool_] = np.equal(self.codes, classes[:, np.newaxis])
+        return rows
 
     def refuse_numbers(self, method: str) -> None:
         """Raise one sentence for a regression target, which `method` cannot use."""

@@ -424,7 +424,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         for lo in range(first, last, self.look_ahead):
             hi = min(lo + self.look_ahead, last)
             still_kept, causes = set(), [-1] * (hi - lo)
-            foresight: Any = self._foreseen(scored, lo, hi)
+            foresight: Any = None
+            if scored.foresight is not None or (hi - lo > 1 and len(self._kept.features)):
+                foresight = self._foreseen(scored, lo, hi)
             if foresight is not None:
                 still_kept = set(self._kept.features.tolist())
                 causes = foresight["because"].tolist()

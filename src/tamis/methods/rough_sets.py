@@ -286,16 +286,19 @@ class RoughSetStream(FeatureStreamSelector):
                 None if block.names is None else block.names.part(at, end),
             )  # fmt: skip
             at = end
-            if j == block.width:
-                break
-            column = kept.space.ready(block, j)
-            balance = kept.balance(column)
-            if self.rule.passes(balance):
-                self._met += 1
-                self.log_.append(self.rule.decide(column, kept))
-            elif balance < 0:  # it misses the gate by a hair
-                missed = Decision(column.feature, "irrelevant", column.alone.value, level=kept.mean)
-                self.log_.append(missed)
+            if j < block.width:
+                self._meet(kept.space.ready(block, j))
+
+    def _meet(self, column: LineColumn) -> None:
+        """Let the rule decide about a feature, unless it turns out to miss the gate by a hair."""
+        balance = self._kept.balance(column)
+        if self.rule.passes(balance):
+            self._met += 1
+            self.log_.append(self.rule.decide(column, self._kept))
+        elif balance < 0:
+            self.log_.append(
+                Decision(column.feature, "irrelevant", column.alone.value, level=self._kept.mean)
+            )
 
     # --- saving a stream -------------------------------------------------------------------
 
