@@ -104,9 +104,8 @@ class SAOLARule(MeasuredRule):
     def compare(self, arrival: Arrival, kept: Kept) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
         """Return the strength with every kept feature, its bound, and which are redundant."""
         values = kept.panel.between(arrival.column)
-        bound = (np.minimum if self.bound == "min" else np.maximum)(
-            kept.relevance, arrival.relevance
-        )
+        lower = np.minimum(kept.relevance, arrival.relevance)
+        bound = lower if self.bound == "min" else np.maximum(kept.relevance, arrival.relevance)
         rounding = kept.measure.resolution
         if self.variant == "paper":
             redundant = values >= bound - rounding
