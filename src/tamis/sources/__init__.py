@@ -176,9 +176,9 @@ def format_of(path: str) -> str:
     if os.path.isfile(os.path.join(path, "meta.json")):
         return "cols"
     if os.path.isdir(path):
-        from tamis.sources.tables.daily import has_tables
+        from tamis.sources.tables.daily import tables_in
 
-        if has_tables(path):
+        if tables_in(path):
             return "daily"
         raise SourceError(f"{path} is a folder but not a column store; give a file of data")
     known = ", ".join(sorted(FORMATS))

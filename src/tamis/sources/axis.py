@@ -11,7 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -263,12 +263,7 @@ class _Rows(Wrapper, RowSource):
         else:
             folder = scratch_for(self, self.work_folder())
             columns = write_store(folder / "now.cols", source).mapped()
-        return partial(_rows_across, columns)
-
-
-def _rows_across(columns: npt.NDArray[Any], lo: int, hi: int) -> npt.NDArray[np.float64]:
-    """Return rows lo to hi - 1 of columns that are stored one after the other."""
-    return np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
+        return lambda lo, hi: np.ascontiguousarray(columns[:, lo:hi].T, dtype=np.float64)
 
 
 def _description(source: Source) -> dict[str, Any]:

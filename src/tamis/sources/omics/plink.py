@@ -71,7 +71,7 @@ class PlinkSource(ColumnSource, RowSource):
         self._library = need("bed_reader", extra="plink", what_for="reading a PLINK .bed file")
         with self._one_sentence(), self._opened(None, None) as bed:
             self.n_rows, self.n_columns = int(bed.iid_count), int(bed.sid_count)
-            self._check_size(is_transposed=head[2] == _INDIVIDUAL_MAJOR)
+            self._check_size(head[2])
             self._names = Names.of(_called(bed))
             self._individuals = np.char.add(np.char.add(bed.fid, "\t"), bed.iid)
             self._in_fam = np.asarray(bed.pheno)
@@ -144,11 +144,10 @@ class PlinkSource(ColumnSource, RowSource):
         with self._one_sentence():
             return np.asarray(bed.read(index, dtype=dtype, order="F"))
 
-    def _check_size(self, *, is_transposed: bool) -> None:
+    def _check_size(self, order: int) -> None:
         """Compare the length of the .bed file with the counts of the other two."""
-        inner, outer = self.n_rows, self.n_columns
-        if is_transposed:
-            inner, outer = outer, inner
+        shape = (self.n_rows, self.n_columns)
+        inner, outer = reversed(shape) if order == _INDIVIDUAL_MAJOR else shape
         wanted = _HEAD + (inner + 3) // 4 * outer
         if self._parts[0].size != wanted:
             raise SourceError(

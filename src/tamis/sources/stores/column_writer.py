@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import InputError, SourceError
 from tamis.sources.stores.column_store import ColumnStore
-from tamis.sources.stores.store_files import FolderWriter, Values
+from tamis.sources.stores.store_files import DTYPES, FolderWriter, Values
 from tamis.sources.stores.store_folder import StoreFolder
 
 
@@ -87,8 +87,12 @@ class StoreWriter(FolderWriter):
         assert values is not None
         if self._n_rows is not None and self._n_rows != n_rows:
             raise SourceError(f"{self._n_rows} rows were read where {n_rows} are expected")
-        if y is not None and len(y) != n_rows:
-            raise InputError(f"y holds {len(y)} values for {n_rows} rows")
+        if y is not None:
+            if len(y) != n_rows:
+                raise InputError(f"y holds {len(y)} values for {n_rows} rows")
+            y = np.asarray(y)
+            y = y.astype(str) if y.dtype == object else y
+            self.open("y.npy", y.dtype).append(y)
         offsets = self.files.get("names_offsets.npy")
         if offsets is not None and offsets.bytes != 8 * (self.n_columns + 1):
             raise InputError("some columns have names and others have none; name all or none")
@@ -100,9 +104,8 @@ class StoreWriter(FolderWriter):
         self._finish(
             (n_rows, self.n_columns),
             None if "dense.npy" in self.files else self.stored,
-            ("ones", "float32", "float64")[values.level],
+            str(DTYPES[values.level] or "ones"),
             values,
-            None if y is None else np.asarray(y),
             {"dense.npy": (self.n_columns, n_rows)},
             {"name_prefix": name_prefix, "name_base": name_base, "source": source},
         )

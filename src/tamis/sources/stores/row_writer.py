@@ -102,17 +102,15 @@ class RowWriter(FolderWriter):
                 self._held = [(None, rows.part(done, len(rows)))]
                 return
             end = min(end, len(rows))
-            self._write_block(rows.part(done, end))
+            part = rows.part(done, end)
+            part = replace(part, indices=_signed(part.indices, self.n_rows))
+            highest, width = write_block(part, self.n_rows, self._seen, self.files)
+            self.files["pointers.npy"].append(part.indptr[1:] + self.stored)
+            self._highest, self._widest = max(self._highest, highest), max(self._widest, width)
+            self._n_blocks += 1
+            self.n_rows += len(part)
+            self.stored += len(part.indices)
             done = end
-
-    def _write_block(self, rows: Compressed) -> None:
-        rows = replace(rows, indices=_signed(rows.indices, self.n_rows))
-        highest, width = write_block(rows, self.n_rows, self._seen, self.files)
-        self.files["pointers.npy"].append(rows.indptr[1:] + self.stored)
-        self._highest, self._widest = max(self._highest, highest), max(self._widest, width)
-        self._n_blocks += 1
-        self.n_rows += len(rows)
-        self.stored += len(rows.indices)
 
     def _append_dense(self, rows: npt.NDArray[Any]) -> None:
         if self._dense is None and "pointers.npy" not in self.files:
@@ -155,7 +153,6 @@ class RowWriter(FolderWriter):
             self.stored if dense is None else None,
             str(VALUES[self._widest] or "ones") if dense is None else str(DTYPES[dense.level]),
             self._seen if dense is None else dense,
-            None,
             {"dense.npy": (self.n_rows, width), "blocks.npy": (self._n_blocks, len(LINE))},
             {"name_prefix": name_prefix, "name_base": name_base}
             | {"first_number": first_number, "source": source},

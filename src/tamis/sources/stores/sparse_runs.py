@@ -165,11 +165,8 @@ class SparseRuns:
             if given is None:
                 given = np.ones(len(part) if kinds else 0, np.float32)
             kernel.merge_entries(each, part, given, run.first_row, slots, rows, values)
-        return (
-            rows,
-            values if kinds else None,
-            slots,
-        )  # every slot has moved to the end of its column
+        # Every slot has moved to the end of its column.
+        return rows, values if kinds else None, slots
 
     def _long_column(self, total: int, counts: list[int]) -> Iterator[_Columns]:
         """Yield one column that is longer than the memory: the runs' pieces follow each other."""
@@ -211,27 +208,22 @@ class _Held:
         lo, hi = self.entries, self.entries + len(rows.indices)
         place_type = np.int64 if wide else np.int32
         if hi > len(self.indices) or self.indices.dtype != place_type:
-            self.indices = _moved(self.indices[:lo], max(memory // 4, hi), place_type)
+            old, self.indices = self.indices, np.empty(max(memory // 4, hi), dtype=place_type)
+            self.indices[:lo] = old[:lo]
         was_ones = not self.has_values
         self.has_values = not (was_ones and np.all(rows.data == 1.0))
         if self.has_values:
             if hi > len(self.values):
-                self.values = _moved(self.values[:lo], max(memory // _ENTRY, hi), np.float64)
+                given, self.values = self.values, np.empty(max(memory // _ENTRY, hi))
+                self.values[: min(lo, len(given))] = given[:lo]
             if was_ones:
                 self.values[:lo] = 1.0
-        self.indices[lo:hi] = rows.indices
-        if self.has_values:
             self.values[lo:hi] = rows.data
+        self.indices[lo:hi] = rows.indices
         bounds = rows.indptr - rows.indptr[0] + lo
         self.bounds.append((self.n_rows, bounds[:-1].copy(), bounds[1:]))
         self.n_rows += len(rows)
         self.entries = hi
-
-
-def _moved(old: npt.NDArray[Any], length: int, dtype: Any) -> npt.NDArray[Any]:
-    new = np.empty(length, dtype=dtype)
-    new[: len(old)] = old
-    return new
 
 
 class _Run:

@@ -211,14 +211,10 @@ class FolderWriter:
         stored: int | None,
         values: str,
         seen: Seen,
-        y: npt.NDArray[Any] | None,
         shapes: dict[str, tuple[int, int]],
         rest: dict[str, Any],
     ) -> None:
-        """Write the target and meta.json, and move the store to its destination."""
-        if y is not None:
-            y = y.astype(str) if y.dtype.kind == "O" else y
-            self.open("y.npy", y.dtype).append(y)
+        """Write meta.json, and move the store to its destination."""
         files = {name: file.finish(shapes.get(name)) for name, file in self.files.items()}
         format, version = self.STORE.STORED_AS
         meta = {

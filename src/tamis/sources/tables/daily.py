@@ -198,7 +198,7 @@ class DailySource(ColumnSource):
 def _files(folder: str) -> list[TableFile]:
     """Return the tables of a folder, by name."""
     try:
-        found: list[TableFile] = [kind(path) for path, kind in _tables_in(folder)]
+        found: list[TableFile] = [kind(path) for path, kind in tables_in(folder)]
     except OSError as error:
         raise SourceError(f"{folder} cannot be read ({error.strerror}); check it") from error
     if not found:
@@ -223,12 +223,7 @@ def _keys(file: TableFile, name: str) -> Any:
     return keys
 
 
-def has_tables(folder: str) -> bool:
-    """Return whether a folder holds files that a DailySource reads."""
-    return bool(_tables_in(folder))
-
-
-def _tables_in(folder: str) -> list[tuple[str, type[ParquetTable] | type[ArrowTable]]]:
+def tables_in(folder: str) -> list[tuple[str, type[ParquetTable] | type[ArrowTable]]]:
     """Return paths of the tables in a folder, by name, and what opens each."""
     kinds = ((n, _TABLES.get(os.path.splitext(n)[1].lower())) for n in sorted(os.listdir(folder)))
     return [

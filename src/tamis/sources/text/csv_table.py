@@ -228,8 +228,8 @@ class CsvRows(RowSource):
                 self._pass(names, progress)
                 return
             except ReadAgainError as found:
-                if found.column is not None:  # not numbers after all, and not in the first lines
-                    self._types[found.column] = pa.large_string()
+                if found.args[0] is not None:  # not numbers after all, and not in the first lines
+                    self._types[found.args[0]] = pa.large_string()
 
     def _guess(self, name: str) -> Any:
         """Return how to read a column, by its first lines."""
@@ -331,15 +331,8 @@ def _target(labels: list[Any]) -> npt.NDArray[Any]:
 class ReadAgainError(Exception):
     """Reading must begin again: a column is not numbers, or longer records are expected now.
 
-    Attributes
-    ----------
-    column : str or None
-        The name of the column that is not numbers.
+    Its argument is the name of the column that is not numbers, or None.
     """
-
-    def __init__(self, column: str | None) -> None:
-        super().__init__(column)
-        self.column = column
 
 
 class CsvText:

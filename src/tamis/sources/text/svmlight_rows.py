@@ -14,7 +14,7 @@ import copy
 import math
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -158,7 +158,8 @@ class SvmlightSource(RowSource):
         if self._base is None and not self._is_learning:
             # A scan that skips text which cannot hold index 0.
             texts = self._text.chunks(min(self.chunk, GLANCE))
-            self._base = int(not any(kernel.may_hold_zero(t) and _lowest([t]) == 0 for t in texts))
+            lowest = (_scan([text])[kernel.LOWEST] for text in texts if kernel.may_hold_zero(text))
+            self._base = int(0 not in lowest)
         return self._base
 
     @name_base.setter
@@ -324,10 +325,7 @@ class SvmlightSource(RowSource):
     def _facts(self) -> Counts:
         """Count rows, entries and columns: a cheap pass over the text, once."""
         if self._known is None:
-            found = kernel.new_found()
-            for text in self._text.chunks(self.chunk):
-                kernel.scan_rows(text, found)
-            self._learn([found])
+            self._learn([_scan(self._text.chunks(self.chunk))])
         assert self._known is not None
         return self._known
 
@@ -369,7 +367,7 @@ class SvmlightSource(RowSource):
         except SourceError as error:
             damage = error
         if self.name_base is None:
-            self.name_base = int(_lowest(looked) != 0)
+            self.name_base = int(_scan(looked)[kernel.LOWEST] != 0)
         return _again(held, texts, damage), looked
 
     @cached_property
@@ -405,12 +403,12 @@ def _labels(text: Text) -> npt.NDArray[np.float64]:
     return np.unique(labels[: kernel.scan_labels(text, labels)])
 
 
-def _lowest(texts: list[Text]) -> int:
-    """Return the lowest index in some text."""
+def _scan(texts: Iterable[Text]) -> Counts:
+    """Count what some text holds, without its values."""
     found = kernel.new_found()
     for text in texts:
         kernel.scan_rows(text, found)
-    return int(found[kernel.LOWEST])
+    return found
 
 
 def _again(held: list[Text], rest: Generator[Text], damage: SourceError | None) -> Generator[Text]:
