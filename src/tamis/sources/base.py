@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeVar
@@ -23,6 +23,7 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.core.target import MOST_CLASSES
+from tamis.sources.rebatch import Piece, rebatch
 
 #: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
 #: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
@@ -376,6 +377,17 @@ class RowSource(Source):
             parts = [replace(part, indices=part.indices - self.first_number) for part in parts]
         matrix = joined(parts, self.n_columns or 0, self.layout == "sparse")
         return matrix, whole_numbers(y) if labels and self.whole_labels else y
+
+    def _blocks_of(
+        self, pieces: Iterable[Piece], size: int | None, progress: Progress
+    ) -> Iterator[RowBlock]:
+        """Stream all rows, which come in pieces of any height, in blocks of `size` rows."""
+        y, first = self.target(), 0
+        for _, values in rebatch(pieces, size):
+            last = first + len(values)
+            yield RowBlock(first, self.n_columns, values, None if y is None else y[first:last])
+            progress("reading rows", last, self.n_rows)
+            first = last
 
     def _row_ranges(
         self,

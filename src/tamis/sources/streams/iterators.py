@@ -34,7 +34,6 @@ from tamis.sources.base import (
     short_hash,
     silent,
 )
-from tamis.sources.rebatch import rebatch
 from tamis.sources.stores.column_store import ColumnStore
 from tamis.sources.stores.column_writer import StoreWriter
 from tamis.sources.stores.row_store import RowStore
@@ -229,14 +228,9 @@ class RowBlocks(_Blocks, RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream the rows in blocks of `size`, by default as they come."""
-        (n_rows, n_columns), y, first = self._shape, self.target(), 0
-        is_sparse = self._first.is_sparse
+        n_columns, is_sparse = self.n_columns, self._first.is_sparse
         pieces = ((None, _rows_of(block, n_columns, is_sparse)) for block in self._blocks())
-        for _, values in rebatch(pieces, size):
-            target = None if y is None else y[first : first + len(values)]
-            yield RowBlock(first, n_columns, values, target)
-            first += len(values)
-            progress("reading rows", first, n_rows)
+        return self._blocks_of(pieces, size, progress)
 
     @cached_property
     def _shape(self) -> tuple[int, int]:

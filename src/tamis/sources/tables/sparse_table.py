@@ -33,7 +33,6 @@ from tamis.sources.base import (
     silent,
 )
 from tamis.sources.matrix import load_y
-from tamis.sources.rebatch import rebatch
 from tamis.sources.tables.table_columns import floats, kind_of, name_one, no_such, target_values
 from tamis.sources.tables.table_files import TableFile
 from tamis.sources.tables.vocabulary import Vocabulary
@@ -110,11 +109,8 @@ class EntrySource(RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, by default as the file comes."""
-        y, first, n_columns = self.target(), 0, self.n_columns
-        for _, rows in rebatch(((None, piece) for piece in self._pieces(progress)), size):
-            target = None if y is None else y[first : first + len(rows)]
-            yield RowBlock(first, n_columns, rows, target)
-            first += len(rows)
+        pieces = ((None, piece) for piece in self._pieces(progress))
+        return self._blocks_of(pieces, size, silent)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
         """Return a CSR matrix, and the target."""

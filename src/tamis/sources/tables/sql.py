@@ -23,8 +23,8 @@ from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.sources.base import MEMORY, Progress, RowSource, as_path, default_width
+from tamis.sources.rebatch import Piece, rebatch
 from tamis.sources.tables.table_columns import kind_of, name_one
-from tamis.sources.tables.table_files import of_height
 from tamis.sources.text_files import TextFile
 
 #: Names of the columns, and a function of a number of rows: blocks as lists of columns.
@@ -129,18 +129,24 @@ class SqlSource(RowSource):
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, in the order of the answer."""
-        step = size or default_width(self.n_columns, max(1, self.n_rows), None)
+        step, first = size or default_width(self.n_columns, max(1, self.n_rows), None), 0
+        for y, values in rebatch(self._pieces(step), step):
+            yield RowBlock(first, self.n_columns, values, y)
+            first += len(values)
+            progress("reading rows", first, self.n_rows)
+
+    def _pieces(self, size: int) -> Iterator[Piece]:
+        """Stream targets and numbers of rows, about `size` at a time."""
         at = self._all.index(self.target_name) if self.target_name is not None else None
         first = 0
         with self._connected() as connection:
             _, blocks = self._ask(connection, self.query)
             with self._one_sentence():
-                for block in blocks(step):
+                for block in blocks(size):
                     y = None if at is None else self._labels(block.pop(at), first)
                     values = self._numbers(block, first)
-                    yield RowBlock(first, self.n_columns, values, y)
+                    yield y, values
                     first += len(values)
-                    progress("reading rows", first, self.n_rows)
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""
@@ -235,9 +241,9 @@ def _arrow_blocks(relation: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:
     import pyarrow as pa
 
     stream = getattr(relation, "to_arrow_reader", None)
-    for table in of_height((stream or relation.fetch_arrow_reader)(size), size):
+    for batch in (stream or relation.fetch_arrow_reader)(size):
         block = []
-        for column in table.columns:
+        for column in batch.columns:
             is_number = kind_of(column.type) == "number"
             if is_number and (column.null_count or pa.types.is_decimal(column.type)):
                 column = column.cast(pa.float64())

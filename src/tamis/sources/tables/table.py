@@ -23,8 +23,9 @@ from tamis.sources.base import (
     default_width,
     short_hash,
 )
+from tamis.sources.rebatch import Piece
 from tamis.sources.tables import table_columns as columns
-from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile, of_height
+from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 
 #: How many usual blocks of rows are read at a time.
 _HIGHER = 8
@@ -120,19 +121,19 @@ class TableSource(ColumnSource, RowSource):
         """Stream blocks of `size` rows; words need a pass over their columns first."""
         # Each column of each batch costs a call, so batches are higher than elsewhere.
         step = size or _HIGHER * default_width(self.n_columns, self.n_rows, None)
-        y, done = self.target(), 0
-        for table in of_height(self._file.batches(self._features, step), step):
-            values = np.empty((table.num_rows, self.n_columns))
-            for j, name in enumerate(self._features):
-                column = table.column(name)
-                if self._is_words[j]:
-                    values[:, j] = columns.coded(columns.as_words(column), self._words_of(name))
-                else:
-                    values[:, j] = columns.floats(column, f"{self.path}: column {name!r}")
-            done += len(values)
-            target = None if y is None else y[done - len(values) : done]
-            yield RowBlock(done - len(values), self.n_columns, values, target)
-            progress("reading rows", done, self.n_rows)
+        pieces = map(self._numbers, self._file.batches(self._features, step))
+        return self._blocks_of(pieces, step, progress)
+
+    def _numbers(self, batch: Any) -> Piece:
+        """Return some rows as numbers."""
+        values = np.empty((batch.num_rows, self.n_columns))
+        for j, name in enumerate(self._features):
+            column = batch.column(name)
+            if self._is_words[j]:
+                values[:, j] = columns.coded(columns.as_words(column), self._words_of(name))
+            else:
+                values[:, j] = columns.floats(column, f"{self.path}: column {name!r}")
+        return None, values
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -204,23 +204,3 @@ class MemoryTable:
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         """Yield record batches of at most `size` rows with some columns, in order."""
         yield from self.read(names).to_batches(max_chunksize=size)
-
-
-def of_height(batches: Iterable[Any], size: int | None) -> Iterator[Any]:
-    """Yield record batches of any height as tables of `size` rows; None leaves them as they are."""
-    import pyarrow as pa
-
-    if size is None:
-        yield from batches
-        return
-    held: list[Any] = []
-    height = 0
-    for batch in batches:
-        held.append(batch)
-        height += batch.num_rows
-        while height >= size:
-            table = pa.Table.from_batches(held)
-            yield table.slice(0, size)
-            held, height = table.slice(size).to_batches(), height - size
-    if height:
-        yield pa.Table.from_batches(held)

@@ -34,6 +34,7 @@ from tamis.sources.base import (
     silent,
     whole_numbers,
 )
+from tamis.sources.rebatch import Piece
 from tamis.sources.tables.table import TableSource
 from tamis.sources.tables.table_columns import (
     Roles,
@@ -45,7 +46,7 @@ from tamis.sources.tables.table_columns import (
     row_labels,
     sorted_words,
 )
-from tamis.sources.tables.table_files import MemoryTable, of_height
+from tamis.sources.tables.table_files import MemoryTable
 from tamis.sources.text_files import TextFile
 
 #: Bytes of a line, at most, unless more are allowed.
@@ -181,18 +182,17 @@ class CsvRows(RowSource):
         """Stream blocks of `size` rows, by default a piece of the text."""
         self._learn(progress)
         if self._held is not None:
-            yield from self._held.batches(size, progress=progress)
-            return
-        done = 0
-        for batch in of_height(self._batches(self._features), size):
-            values = np.empty((batch.num_rows, self.n_columns))
-            for j, name in enumerate(self._features):
-                column, words = batch.column(name), self._words.get(name)
-                values[:, j] = floats(column) if words is None else coded(column, words)
-            y = None if self._y is None else self._y[done : done + len(values)]
-            yield RowBlock(done, self.n_columns, values, y)
-            done += len(values)
-            progress("reading rows", self._text.file.done, self._text.file.size)
+            return self._held.batches(size, progress=progress)
+        pieces = map(self._numbers, self._batches(self._features))
+        return self._blocks_of(pieces, size, progress)
+
+    def _numbers(self, batch: Any) -> Piece:
+        """Return some rows as numbers."""
+        values = np.empty((batch.num_rows, self.n_columns))
+        for j, name in enumerate(self._features):
+            column, words = batch.column(name), self._words.get(name)
+            values[:, j] = floats(column) if words is None else coded(column, words)
+        return None, values
 
     def details(self) -> dict[str, Any]:
         """Return what else `tamis info` prints."""

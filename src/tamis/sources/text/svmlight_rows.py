@@ -57,8 +57,6 @@ Counts = npt.NDArray[np.int64]
 #: compressed text may be.
 _PER_BYTE, _PACKED = 16, 10
 
-#: Tokens for Python that a chunk has room for at first; a chunk with more is parsed twice.
-_SLOW = 1000
 #: A token ends before a blank, the end of a line or a comment.
 _TOKEN = re.compile(rb"[^ \t\r\n#]*")
 #: Shown of a token that is wrong.
@@ -469,14 +467,10 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     labels, indptr = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
     indices, values = np.empty(colons, dtype=np.int64), np.empty(colons)
     bad = np.empty((newlines if skip else 0, 2), dtype=np.int64)
-    room = _SLOW
-    while True:
-        slow, found = np.empty((room, 2), dtype=np.int64), kernel.new_found()
-        found[kernel.NO_EMPTY] = refuse_empty
-        count = kernel.parse_rows(text, least, labels, indptr, indices, values, slow, found, bad)
-        if found[kernel.SLOW] <= room:
-            break
-        room = int(found[kernel.SLOW])
+    # Room for every token; memory that is not written to costs nothing.
+    slow, found = np.empty((colons + newlines, 2), dtype=np.int64), kernel.new_found()
+    found[kernel.NO_EMPTY] = refuse_empty
+    count = kernel.parse_rows(text, least, labels, indptr, indices, values, slow, found, bad)
     n_rows, entries = int(found[kernel.ROWS]), int(found[kernel.ENTRIES])
     rows = Compressed(indptr[: n_rows + 1], indices[:entries], values[:entries])
     too_large = _slow_numbers(text, slow[: found[kernel.SLOW]], labels, values, rows.indptr)
