@@ -270,7 +270,7 @@ def test_blocks_are_freed_with_their_columns() -> None:
     live = GroupSAOLA(MutualInformation(alpha=0.01)).start(y).feed(X, groups=1)
     held = [arrival.column for arrival in live.selector_._held.values()]
     assert held
-    assert all(column.rows.base is None and column.codes.base is None for column in held)
+    assert all(len(column.columns) == 1 and column.columns.rows.base is None for column in held)
 
 
 def test_groups_that_do_not_fit_are_refused() -> None:

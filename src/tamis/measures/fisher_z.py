@@ -195,14 +195,6 @@ class CentredColumns(Prepared):
     means: Floats
     squares: Floats
 
-    def __getitem__(self, i: Any) -> CentredColumns:
-        """Return column i alone, sharing memory."""
-        a, b, one = self.indptr[i], self.indptr[i + 1], slice(i, i + 1)
-        return CentredColumns(
-            self.indptr[i : i + 2] - a, self.rows[a:b], self.values[a:b], self.means[one],
-            self.squares[one],
-        )  # fmt: skip
-
 
 class CorrelationPanel(RowListPanel):
     """Kept continuous columns; a cell is a slot, with the value as its number."""
@@ -251,7 +243,7 @@ class CorrelationPanel(RowListPanel):
         out = np.empty(len(picks))
         over_columns(
             lambda lo, hi: correlation_with_one(
-                spread, mine.means[0], mine.squares[0], c.indptr, c.rows, c.values, c.means,
+                spread, mine.means, mine.squares, c.indptr, c.rows, c.values, c.means,
                 c.squares, picks, lo, hi, self.n_rows, out,
             ),
             np.arange(len(picks) + 1) * (c.indptr[-1] // len(c)),
@@ -265,11 +257,11 @@ class CorrelationPanel(RowListPanel):
             self._alive,
         )  # fmt: skip
 
-    def cutoffs(self, column: CentredColumns) -> Floats:
+    def cutoffs(self, column: Any) -> Floats:
         """Return the cutoff of each strength."""
         return np.full(len(self._live), self.measure.cutoff(self.n_rows))
 
-    def add(self, column: CentredColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a prepared column."""
         of_slot = {"mean": column.means, "squares": column.squares}
         self._hang(column.rows, np.zeros(len(column.rows), np.int32), column.values, 1, of_slot)
@@ -290,21 +282,21 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
         self._n_targets = self._basis.shape[1]
         self._correlations = np.eye(self._n_targets + 1)
         self._cutoffs_given = np.zeros(0)
-        self._considered: CentredColumns | None = None
+        self._considered: Any = None
 
-    def consider(self, column: CentredColumns) -> None:
+    def consider(self, column: Any) -> None:
         """Put a prepared column at position ``len(panel)`` until another one is considered."""
         if column is self._considered:
             return
         row = self._correlations[-1]
         target_products(
-            column.rows, column.values, column.squares[0], self._basis, row[: self._n_targets]
+            column.rows, column.values, column.squares, self._basis, row[: self._n_targets]
         )
-        row[self._n_targets : -1] = self.signed(column, 0, 1)[0]
+        row[self._n_targets : -1] = self.signed(column.columns, column.i, column.i + 1)[0]
         self._correlations[:, -1] = row
         self._considered = column
 
-    def add(self, column: CentredColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a prepared column."""
         self.consider(column)
         super().add(column)

@@ -165,7 +165,7 @@ class GSquaredPanel(ConditionalPanel):
         self._n_levels = np.ones(1, np.int64)
         self._live = np.zeros(0, np.int64)
         self._spare = 0
-        self._considered: CodedColumns | None = None
+        self._considered: Any = None
 
     def __len__(self) -> int:
         return len(self._live)
@@ -177,11 +177,11 @@ class GSquaredPanel(ConditionalPanel):
         self.pairs += (hi - lo) * len(self)
         return np.array([self._pairs(columns[i])[0] for i in range(lo, hi)]).reshape(hi - lo, -1)
 
-    def cutoffs(self, column: CodedColumns) -> Floats:
+    def cutoffs(self, column: Any) -> Floats:
         """Return the cutoff of each statistic."""
         return self._pairs(column)[1]
 
-    def _pairs(self, column: CodedColumns) -> tuple[Floats, Floats]:
+    def _pairs(self, column: Any) -> tuple[Floats, Floats]:
         self.consider(column)
         value, cutoff = np.empty(len(self)), np.empty(len(self))
         pair_statistics(
@@ -190,7 +190,7 @@ class GSquaredPanel(ConditionalPanel):
         )  # fmt: skip
         return value, cutoff
 
-    def add(self, column: CodedColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a coded column."""
         self.consider(column)
         self._live = np.append(self._live, self._spare)
@@ -206,7 +206,7 @@ class GSquaredPanel(ConditionalPanel):
         """Drop the kept columns at these positions (0 is the oldest)."""
         self._live = np.delete(self._live, positions)
 
-    def consider(self, column: CodedColumns) -> None:
+    def consider(self, column: Any) -> None:
         """Put a coded column at position ``len(panel)`` until another one is considered."""
         if column is not self._considered:
             self._n_levels[self._spare] = dense_codes(

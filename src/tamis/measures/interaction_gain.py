@@ -74,7 +74,7 @@ class InteractionPanel(Panel):
 
     def meet_one(self, column: Any) -> Meeting:
         """Compute the gain of one prepared column."""
-        return self.meet(column, 0, 1, np.ones(1, dtype=np.bool_))
+        return self.meet(column.columns, column.i, column.i + 1, np.ones(1, dtype=np.bool_))
 
 
 def interaction_panel(measure: object, target: Target, form: GainForm) -> InteractionPanel | None:
@@ -162,7 +162,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
             self._significant[row, freedom] = quantile * units
         return self._significant
 
-    def add(self, column: CodedColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a coded column."""
         super().add(column)
         table, unit = table_of(self.n_rows)
@@ -177,7 +177,7 @@ class InformationInteractions(InformationPanel, InteractionPanel):
             information = column.entropies + of_class - table[self.n_rows] + joint
             units = unit * self.n_rows
             strength = self.measure.pair_values(information, column.entropies, of_class, units)
-            shift = float(information[0] / units - strength[0])
+            shift = float(information / units - strength)
         self._cells["classes"] = np.concatenate([self._cells["classes"], by_class[1:]])
         self._slots["rest"] = np.append(self._slots["rest"], rest)
         self._slots["shift"] = np.append(self._slots["shift"], shift)
@@ -212,9 +212,9 @@ class CorrelationInteractions(CorrelationPanel, InteractionPanel):
         self.pairs += (last + 1 - lo) * len(self._live)
         return Meeting(stop, gains[: last + 1 - lo], terms[self._live], np.abs(pairs[self._live]))
 
-    def add(self, column: CentredColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a prepared column."""
         super().add(column)
         share = np.empty((1, self._basis.shape[1]))
-        target_products(column.rows, column.values, column.squares[0], self._basis, share[0])
+        target_products(column.rows, column.values, column.squares, self._basis, share[0])
         self._slots["shares"] = np.concatenate([self._slots["shares"], share])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import getitem
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -91,9 +92,11 @@ class Prepared(Sequence[Any]):
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    def __getitem__(self, i: Any) -> Self:
-        """Return column i alone."""
-        return self.pick(np.array([i]))
+    def __getitem__(self, i: Any) -> Any:
+        """Return column i."""
+        if i >= len(self):
+            raise IndexError(i)
+        return PreparedColumn(self, i)
 
     def pick(self, which: npt.NDArray[Any]) -> Self:
         """Return a copy of some of the columns, in the given order."""
@@ -112,6 +115,32 @@ class Prepared(Sequence[Any]):
         return np.nan
 
 
+class PreparedColumn:
+    """A prepared column as its set and its position there, so that making one costs nothing.
+
+    It has the arrays of the set, each as the part that belongs to this column.
+    """
+
+    __slots__ = ("columns", "i")
+
+    def __init__(self, columns: Prepared, i: int) -> None:
+        self.columns: Any = columns
+        self.i = i
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.columns.arrays:
+            raise AttributeError(name)
+        array, by = getattr(self.columns, name), self.columns.arrays[name]
+        if by is None:
+            return array[self.i]
+        indptr = getattr(self.columns, by)
+        return array[indptr[self.i] : indptr[self.i + 1]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy, or pickle, this column without the others."""
+        return getitem, (self.columns.pick(np.array([self.i])), 0)
+
+
 class Panel(ABC):
     """The kept columns, in order of arrival, prepared for comparison with a newcomer."""
 
@@ -124,7 +153,8 @@ class Panel(ABC):
 
     def between(self, column: Any) -> Floats:
         """Return the strength of a prepared column with every kept column, oldest first."""
-        return np.asarray(self.between_many(column, 0, 1)[0])
+        values: Floats = self.between_many(column.columns, column.i, column.i + 1)[0]
+        return values
 
     @abstractmethod
     def between_many(self, columns: Any, lo: int, hi: int) -> Floats:

@@ -97,9 +97,8 @@ class InformationMeasure(Measure):
         if not self._symmetric:
             bits: Floats = information / units
             return bits
-        total = np.broadcast_to(h_x + h_y, information.shape)
         share: Floats = np.zeros(information.shape)
-        np.divide(2.0 * information, total, out=share, where=total > 0)
+        np.divide(2.0 * information, h_x + h_y, out=share, where=h_x + h_y > 0)
         return share
 
 
@@ -181,31 +180,31 @@ class InformationPanel(RowListPanel):
                 lambda a, b: pair_information(*new, lo + a, lo + b, *kept, lo, out),
                 c.indptr[lo : hi + 1] + len(self) * np.arange(hi - lo + 1),
             )
-        self.pairs += out.shape[0] * len(self._live)
-        return self.measure.pair_values(
-            out.take(self._live, axis=1), entropy[self._live], c.entropies[lo:hi, None],
-            unit * self.n_rows,
-        )  # fmt: skip
+        self.pairs += (hi - lo) * len(self._live)
+        information, units = out.take(self._live, axis=1), unit * self.n_rows
+        if not self.measure._symmetric:
+            return self.measure.pair_values(information, 0, 0, units)
+        h_x, h_y = entropy.take(self._live), c.entropies[lo:hi, None]
+        return self.measure.pair_values(information, h_x, h_y, units)
 
     def against(self, columns: CodedColumns, one: int, picks: Ints) -> Floats:
         """Return the strength of coded column `one` with those at `picks`, kept or not."""
         table, unit = table_of(self.n_rows)
         c, mine = columns, columns[one]
-        entropy = mine.entropies[0]
         spread = np.zeros(self.n_rows, dtype=np.int32)
         spread[mine.rows] = mine.codes
         out = np.empty(len(picks), dtype=np.int64)
         over_columns(
             lambda lo, hi: information_with_one(
-                spread, mine.level_counts, entropy, c.indptr, c.rows, c.codes,
+                spread, mine.level_counts, mine.entropies, c.indptr, c.rows, c.codes,
                 c.level_pointers, c.entropies, c.widest, picks, lo, hi, table, self.n_rows, out,
             ),
             np.arange(len(picks) + 1) * (c.indptr[-1] // len(c)),
         )  # fmt: skip
         self.pairs += len(picks)
-        return self.measure.pair_values(out, c.entropies[picks], entropy, unit * self.n_rows)
+        return self.measure.pair_values(out, c.entropies[picks], mine.entropies, unit * self.n_rows)
 
-    def cutoffs(self, column: CodedColumns) -> Floats:
+    def cutoffs(self, column: Any) -> Floats:
         """Return the cutoff of each strength."""
         n_levels = np.count_nonzero(column.level_counts)
         df = (self._slots["n_levels"][self._live] - 1) * (n_levels - 1)
@@ -214,9 +213,10 @@ class InformationPanel(RowListPanel):
             return bits
         unit = table_of(self.n_rows)[1]
         total = np.maximum(self._slots["entropy"][self._live] + column.entropies, 1)
-        return bits * 2.0 * unit * self.n_rows / total
+        scaled: Floats = bits * 2.0 * unit * self.n_rows / total
+        return scaled
 
-    def add(self, column: CodedColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a coded column."""
         counts = column.level_counts
         of_slot = {"entropy": column.entropies, "n_levels": np.count_nonzero(counts)}

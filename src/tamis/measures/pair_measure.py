@@ -68,11 +68,6 @@ class DenseColumns(Prepared):
     def __len__(self) -> int:
         return int(self.values.shape[1])
 
-    def __getitem__(self, i: Any) -> Self:
-        """Return column i alone, sharing memory."""
-        i = range(len(self))[i]
-        return type(self)(self.values[:, i : i + 1])
-
 
 class DensePanel(Panel):
     """The kept columns as whole arrays."""
@@ -95,13 +90,13 @@ class DensePanel(Panel):
         pairs = [[strength(kept, column) for kept in self._kept] for column in new]
         return np.array(pairs).reshape(hi - lo, len(self))
 
-    def cutoffs(self, column: DenseColumns) -> Floats:
+    def cutoffs(self, column: Any) -> Floats:
         """Return the cutoff of each of those strengths."""
         return np.full(len(self), self.measure.cutoff(self.n_rows))
 
-    def add(self, column: DenseColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a column."""
-        self._kept.append(column.values[:, 0])
+        self._kept.append(column.columns.values[:, column.i])
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""

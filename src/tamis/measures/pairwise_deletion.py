@@ -83,7 +83,7 @@ class PairwiseDeletion(Measure):
         assert encoded.codes is not None
         result = Strength.room(block.width) if out is None else out.part(block.width)
         c = gapped_columns(block, np.arange(block.width), self.gap)
-        _refuse_many_levels(c.widest * encoded.n_classes)
+        _refuse_many_levels(c.n_levels, encoded.n_classes)
         pairs = np.zeros((block.width, 6), dtype=np.int64)
         table, _ = table_of(block.n_rows)
         over_columns(
@@ -133,11 +133,6 @@ class GappedColumns(Prepared):
     n_levels: Ints
     gaps: Ints
 
-    @property
-    def widest(self) -> int:
-        """Largest number of codes of a column."""
-        return int(self.n_levels.max(initial=1))
-
 
 def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) -> GappedColumns:
     """Code the picked columns of a block."""
@@ -167,18 +162,17 @@ class GappedPanel(Panel):
 
     def between_many(self, columns: GappedColumns, lo: int, hi: int) -> Floats:
         """Return the strength of coded columns lo..hi-1 with every kept column, oldest first."""
+        self.pairs += (hi - lo) * len(self)
         return self._compare(columns, lo, hi)[0]
 
-    def cutoffs(self, column: GappedColumns) -> Floats:
+    def cutoffs(self, column: Any) -> Floats:
         """Return the cutoff of each strength."""
-        before = self.pairs
-        found = np.asarray(self._compare(column, 0, 1)[1][0])
-        self.pairs = before  # the same pairs were counted with their strengths
+        found: Floats = self._compare(column.columns, column.i, column.i + 1)[1][0]
         return found
 
-    def add(self, column: GappedColumns) -> None:
+    def add(self, column: Any) -> None:
         """Keep a coded column."""
-        self._kept = GappedColumns.joined([self._kept, column]) if len(self._kept) else column
+        self._kept = GappedColumns.joined([self._kept, column.columns.pick([column.i])])
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
@@ -187,7 +181,7 @@ class GappedPanel(Panel):
     def _compare(self, c: GappedColumns, lo: int, hi: int) -> tuple[Floats, Floats]:
         """Return strengths and cutoffs of columns lo..hi-1 with every kept one."""
         k = self._kept
-        _refuse_many_levels(c.widest * k.widest)
+        _refuse_many_levels(c.n_levels[lo:hi], int(k.n_levels.max(initial=1)))
         pairs = np.zeros((hi - lo, len(k), 6), dtype=np.int64)
         table, _ = table_of(self.n_rows)
         over_columns(
@@ -197,13 +191,12 @@ class GappedPanel(Panel):
             ),
             np.arange(hi - lo + 1) * int(k.indptr[-1] + 1),
         )  # fmt: skip
-        self.pairs += (hi - lo) * len(k)
         return self.measure.values(pairs, self.n_rows)
 
 
-def _refuse_many_levels(cells: int) -> None:
+def _refuse_many_levels(n_levels: Ints, others: int) -> None:
     """Raise one sentence if tables of counts would not fit in memory."""
-    if cells > MOST_CELLS:
+    if n_levels.max(initial=1) * others > MOST_CELLS:
         raise InputError(
             "columns have too many different values to be counted in pairs; turn them into "
             "categories with encode='mdlp' (--encode mdlp)"

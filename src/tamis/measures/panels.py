@@ -38,15 +38,6 @@ class CodedColumns(Prepared):
     level_counts: Ints
     entropies: Ints
 
-    def __getitem__(self, i: Any) -> CodedColumns:
-        """Return column i alone, sharing memory."""
-        a, b = self.indptr[i], self.indptr[i + 1]
-        c, d = self.level_pointers[i], self.level_pointers[i + 1]
-        return CodedColumns(
-            self.indptr[i : i + 2] - a, self.rows[a:b], self.codes[a:b],
-            self.level_pointers[i : i + 2] - c, self.level_counts[c:d], self.entropies[i : i + 1],
-        )  # fmt: skip
-
     @cached_property
     def widest(self) -> int:
         """Largest number of levels of a column."""
