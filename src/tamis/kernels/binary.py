@@ -60,7 +60,7 @@ def _loss(score, y, entries, counts):
 
 @inline
 def plus(total, dropped, value):
-    """Add a number to a sum held in two parts."""
+    """Add a number to a sum held in two parts (Neumaier)."""
     larger = total + value
     if abs(total) >= abs(value):
         return larger, dropped + ((total - larger) + value)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import jit
+from tamis.kernels.binary import plus
 from tamis.kernels.information import ROUNDING
 from tamis.kernels.subsets import next_subset
 
@@ -57,7 +58,7 @@ def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
             if pearson:
                 for c in range(n_classes):
                     term = _pearson_term(cells[at + c], in_level * in_class[c] / rows)
-                    total, lost = _compensated(total, lost, term)
+                    total, lost = plus(total, lost, term)
     if pearson:
         return total + lost, empty
     return (units / unit if units > ROUNDING * lookups else 0.0), empty
@@ -72,17 +73,6 @@ def _pearson_term(count, expected):
     if expected < SMALL_CELL:
         off = abs(off) - 0.5
     return off * off / expected
-
-
-@jit
-def _compensated(total, lost, term):
-    """Add a term to a compensated sum (Neumaier)."""
-    more = total + term
-    if abs(total) >= abs(term):
-        lost += (total - more) + term
-    else:
-        lost += (term - more) + total
-    return more, lost
 
 
 @jit

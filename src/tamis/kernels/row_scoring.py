@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels._jit import inline, jit
+from tamis.kernels.inconsistency import scrambled
 from tamis.kernels.sorting import argsort
 
 #: Codes of faults of an entry.
@@ -61,10 +62,8 @@ def _first_fault(r, first, last, indices, values, n_columns, signed):
 @inline
 def bucket(identity, shift):
     """Return the top bits of a 64-bit number after mixing (the finaliser of splitmix64)."""
-    h = np.uint64(identity) + np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((h ^ (h >> np.uint64(31))) >> np.uint64(shift))
+    mixed = scrambled(np.uint64(identity) + np.uint64(0x9E3779B97F4A7C15))
+    return np.int64(mixed >> np.uint64(shift))
 
 
 @jit
