@@ -18,6 +18,7 @@ from tamis.core.errors import ParameterError
 from tamis.methods.online.kept_learner import SIZES
 from tamis.methods.online.progressive import Recent
 from tamis.methods.online.row_input import sparse_rows
+from tamis.methods.online.weights import from_arrays, to_arrays
 
 SOME = (1, 2, 3, 5, 9)
 LEARNERS = [tamis.SOFS, tamis.PET, tamis.FOFS]
@@ -172,9 +173,9 @@ def test_wrong_sizes_are_reported(parameters, sentence):
 def test_a_saved_state_continues_to_the_same_model(learner):
     X, y, _ = known_stream(12, rows=600, columns=60, others=5)
     half = learner("auto", sizes=SOME).partial_fit(X[:250], y[:250], [False, True])
-    state = {name: array.copy() for name, array in half.learner_.state().items()}
+    state = {name: array.copy() for name, array in to_arrays(half.learner_.model).items()}
     other = learner("auto", sizes=SOME).partial_fit(X[:3], y[:3], [False, True])
-    other.learner_.restore(state, 60)
+    from_arrays(other.learner_.model, state)
     other.partial_fit(X[250:], y[250:])
     whole = learner("auto", sizes=SOME).fit(X, y)
     assert other.size_curve_ == whole.size_curve_

@@ -175,9 +175,10 @@ class _Watched:
     def note(self) -> str:
         if self._training is None:
             return ""
-        rows, seconds = self._training.rows, time.monotonic() - self._begun
+        work, seconds = self._training.learner.work_, time.monotonic() - self._begun
+        rows = work["rows"]
         rate = (rows - self._rows) / seconds if seconds > 0.2 else 0.0
-        error = self._training.mistakes / max(rows, 1)
+        error = work["mistakes"] / max(rows, 1)
         return f"{short(rows)} rows, {short(rate)} rows/s, error {100 * error:.2f}%"
 
 

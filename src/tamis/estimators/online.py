@@ -29,6 +29,7 @@ from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.merged_sofs import MergedSofsLearner
 from tamis.methods.online.ogd import OgdLearner
 from tamis.methods.online.pet import PetLearner
+from tamis.methods.online.scorer import best_class
 from tamis.methods.online.sofs import SofsLearner
 from tamis.sources import open_rows
 from tamis.sources.base import Progress, silent
@@ -76,16 +77,9 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         """
         self._forget()
         labels = self._labels_of(X, y)
-        classes = np.unique(labels if self.classes is None else self.classes)
-        if len(classes) < 2:
-            raise InputError(
-                f"y holds one class only, {classes.tolist()}, and there is nothing to learn; "
-                "give rows of two classes or more"
-            )
         learner = self.new_learner()
-        learner.begin(classes)
-        self._learn(learner, X, labels)
-        for _ in range(learner.passes - 1):
+        learner.begin(labels if self.classes is None else self.classes)
+        for _ in range(learner.passes):
             self._learn(learner, X, labels)
         return self
 
@@ -180,8 +174,7 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row; of classes with the same score, the first."""
-        check_is_fitted(self)
-        return self.learner_.predict(self._validated(self.learner_, X))
+        return np.asarray(self.classes_[best_class(self.decision_function(X))])
 
     def predict_one(self, x: Mapping[Any, float]) -> Any:
         """Return the class of one row given as a dict; None while nothing was learned."""
@@ -261,10 +254,8 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
                 "classes must be passed on the first call to partial_fit: the rows that come "
                 "first may not show every class"
             )
-        if len(known) < 2:
-            raise InputError(f"classes={known.tolist()} holds one class only; give two or more")
         learner = self.new_learner()
-        learner.begin(known)
+        learner.begin(known, f"classes={known.tolist()}")
         return learner
 
     def _learn(self, learner: OnlineLearner, X: Any, labels: npt.NDArray[Any]) -> None:

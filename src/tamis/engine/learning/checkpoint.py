@@ -30,6 +30,7 @@ from tamis.core.sentences import counted
 from tamis.engine.learning.model import classes_from_json, classes_to_json
 from tamis.engine.learning.training import Position, Training
 from tamis.methods.online.progressive import Curve
+from tamis.methods.online.weights import from_arrays, to_arrays
 from tamis.sources.base import BadLines, Progress
 
 FORMAT_VERSION = 1
@@ -61,7 +62,7 @@ def write_checkpoint(
     }
     text = np.frombuffer(json.dumps(record).encode(), dtype=np.uint8)
     with atomic_file(path, hint="free some space") as file:
-        np.savez(file, record=text, curve=training.curve.state(), **learner.state())  # type: ignore[arg-type]
+        np.savez(file, record=text, curve=training.curve.state(), **to_arrays(learner.model))  # type: ignore[arg-type]
 
 
 def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> float:
@@ -73,7 +74,8 @@ def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> f
                 _refuse_another(path, record["asked"], params)
                 training.start(classes_from_json(record["classes"]))
                 arrays = {name: file[name] for name in file.files}
-                training.learner.restore(arrays, int(record["n_features_in"]))
+                from_arrays(training.learner.model, arrays)
+                training.learner.columns.width = int(record["n_features_in"])
                 training.curve = Curve.from_state(arrays["curve"])
                 if record["base"] is not None:
                     training.set_base(record["base"])
@@ -98,6 +100,8 @@ def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> f
 class Checkpoints:
     """The checkpoints of a training that has begun at `begun`, every so many seconds.
 
+    If there is one already, the training is brought to where it was written (`resumed`).
+
     Parameters
     ----------
     path : Path
@@ -115,13 +119,9 @@ class Checkpoints:
     ) -> None:
         self.path, self.every, self.training, self.params = path, every, training, params
         self.begun = self.last = time.perf_counter()
-
-    def resume(self) -> bool:
-        """Bring the training to where the last checkpoint was written, if there is one."""
-        if not self.path.exists():
-            return False
-        self.begun -= read_checkpoint(self.path, self.training, self.params)
-        return True
+        self.resumed = path.exists()
+        if self.resumed:
+            self.begun -= read_checkpoint(path, training, params)
 
     def save(self) -> None:
         """Write one, and let the source know which rows are safe."""
@@ -135,15 +135,14 @@ class Checkpoints:
     def run(self, progress: Progress, after_batch: Callable[[Training], object]) -> None:
         """Learn to the end, writing checkpoints between batches, and a last one on Ctrl-C."""
         with _delayed_interrupts() as step:
-
-            def save_if_due(training: Training) -> None:
-                after_batch(training)
-                if time.perf_counter() - self.last >= self.every:
-                    with step():
-                        self.save()
-
             try:
-                self.training.run(progress, step=step, after_batch=save_if_due)
+                for batch in self.training.batches(progress):
+                    with step():
+                        self.training.take(batch)
+                    after_batch(self.training)
+                    if time.perf_counter() - self.last >= self.every:
+                        with step():
+                            self.save()
             except KeyboardInterrupt:
                 self.save()
                 raise Stopped(
@@ -192,13 +191,9 @@ def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> No
         then["random_state"] = then.pop("seed")
     for key in [*now, *then]:
         if then.get(key) != now.get(key):
-            was, is_now = (_short(some.get(key)) for some in (then, now))
+            texts = (json.dumps(some.get(key), ensure_ascii=False) for some in (then, now))
+            was, is_now = (t if len(t) <= 100 else t[:97] + "..." for t in texts)
             raise SourceError(
                 f"{path} belongs to another run: {key} was {was} and is {is_now} now; give the "
                 "same command to resume, or remove it to start again"
             )
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 100 else text[:97] + "..."

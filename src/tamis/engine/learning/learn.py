@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,13 @@ from tamis.core.files import check_folder
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.sentences import counted
 from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
-from tamis.engine.learning.learn_shards import (
-    check_mergeable,
-    cut_shards,
-    learn_shards,
-    merged_learner,
-)
+from tamis.engine.learning.learn_shards import cut_shards, learn_shards, merged_learner
 from tamis.engine.learning.model import plain, save_model
 from tamis.engine.learning.predict import Tally, accuracy_on
 from tamis.engine.learning.training import Schedule, Training
 from tamis.methods.online.learner import OnlineLearner
 from tamis.sources import open_rows
-from tamis.sources.base import BadLines, Progress, RowSource, silent
+from tamis.sources.base import BadLines, Progress, silent
 
 #: Learners by their name on the command line, imported when they are looked up.
 BY_METHOD: Lazy[type[OnlineLearner]] = Lazy({name: m.where for name, m in LEARNERS.items()})
@@ -62,7 +57,7 @@ class Learned:
     mistakes: int
     bad: BadLines
     test: Tally | None
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float]
     folder: Path | None = None
 
     @property
@@ -158,7 +153,11 @@ def learn(
     place = _check_outputs(out, checkpoint, cluster, force)
     if cluster is not None:
         data = [data] if isinstance(data, str | os.PathLike) else data
-        check_mergeable(chosen, data)
+        if "-" in data:
+            raise ParameterError(
+                "standard input cannot be read elsewhere; give files with --cluster"
+            )
+        merged_learner(chosen, 1).check_params()
         data = [os.path.abspath(path) for path in data]
     elif shards is not None:
         raise ParameterError("--shards (shards=) goes with --cluster (cluster=); give both")
@@ -175,7 +174,7 @@ def learn(
     saver = None
     if place is not None and checkpoint is not None:
         saver = Checkpoints(place, checkpoint, training, _params(training, classes, reading))
-    if saver is not None and saver.resume():
+    if saver is not None and saver.resumed:
         begun = saver.begun
         hooks.message(f"resuming from {place}, after {counted(training.rows, 'row')}")
     else:
@@ -185,9 +184,17 @@ def learn(
     elif saver is not None:
         saver.run(progress, hooks.after_batch)
     else:
-        training.run(progress, after_batch=hooks.after_batch)
+        training.run(progress, hooks.after_batch)
     training.finish()
-    done = _tested(training, tests, begun, progress)
+    learned, tally = time.perf_counter(), None
+    if tests is not None:
+        tally = accuracy_on(
+            chosen, tests, skip_bad_lines=skip_bad_lines,
+            progress=lambda _, *way: progress("testing", *way),
+        )  # fmt: skip
+    seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
+    work, holder = chosen.work_, given.holding(chosen)
+    done = Learned(holder, work["rows"], work["mistakes"], training.bad, tally, seconds)
     if out is not None:
         facts = {**hooks.facts, **_facts(done, training)}
         done.folder = save_model(chosen, out, force=force, **facts)
@@ -195,7 +202,6 @@ def learn(
         sources[file].committed(mark)
     if saver is not None:
         saver.path.unlink(missing_ok=True)
-    done.learner = given.holding(chosen)
     return done
 
 
@@ -238,21 +244,6 @@ def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[s
         **{name: plain(value) for name, value in reading.items()},
         "data": [source.identity() for source in training.sources],
     }  # fmt: skip
-
-
-def _tested(
-    training: Training, tests: Sequence[RowSource] | None, begun: float, progress: Progress
-) -> Learned:
-    """Return the result of a training, with its accuracy on the test rows, if any."""
-    learner, learned, tally = training.learner, time.perf_counter(), None
-    if tests is not None:
-        tally = accuracy_on(
-            learner, tests, skip_bad_lines=training.schedule.skip_bad_lines,
-            progress=lambda _, done, total: progress("testing", done, total),
-        )  # fmt: skip
-    seconds = {"learn": learned - begun, "test": time.perf_counter() - learned}
-    work = learner.work_
-    return Learned(learner, work["rows"], work["mistakes"], training.bad, tally, seconds)
 
 
 def _facts(done: Learned, training: Training) -> dict[str, Any]:

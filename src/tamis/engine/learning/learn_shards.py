@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
@@ -26,21 +25,8 @@ from tamis.methods.online.weights import KeptWeights
 from tamis.sources import open_rows
 from tamis.sources.base import BadLines, Progress, RowSource
 
-
-@dataclass(frozen=True)
-class Cut:
-    """The rows of a shard: the `number`-th of `of` ranges of a file."""
-
-    path: str
-    number: int = 0
-    of: int = 1
-
-
-def check_mergeable(learner: OnlineLearner, data: Any) -> None:
-    """Raise one sentence if a learner cannot be merged, or its data not be read elsewhere."""
-    if "-" in data:
-        raise ParameterError("standard input cannot be read elsewhere; give files with --cluster")
-    merged_learner(learner, 1).check_params()
+#: The rows of a shard: the file, the number of the range in it, and how many ranges it has.
+Cut = tuple[str, int, int]
 
 
 def merged_learner(learner: OnlineLearner, shards: int) -> MergedSofsLearner:
@@ -71,7 +57,7 @@ def cut_shards(
                 f"shards={shards} was given with {len(sources)} files, each of which is a shard; "
                 "leave --shards (shards=) out, or give one file to be cut"
             )
-        return [Cut(path) for path in paths]
+        return [(path, 0, 1) for path in paths]
     (source,) = sources
     can_be_cut = source.share(0, 2) is not None
     if not can_be_cut and shards not in (None, 1):
@@ -79,21 +65,18 @@ def cut_shards(
             f"{source.name} cannot be cut into shards; make a row store of it with tamis convert, "
             "or give several files"
         )
-    if can_be_cut and shards is None:
-        shards = _default_shards(source, learner, cluster)
-    return [Cut(paths[0], number, shards or 1) for number in range(shards or 1)]
-
-
-def _default_shards(source: RowSource, learner: OnlineLearner, cluster: Any) -> int:
-    """Return the number of shards of a file if it was not given."""
-    if isinstance(learner, MergedSofsLearner):
-        return learner.shards
-    if isinstance(cluster, str) and cluster.startswith("local:"):
-        return process_count(cluster)
-    raise ParameterError(
-        f"give with --shards (shards=) how many shards {source.name} is to be cut into, 1 for one "
-        "SOFS; the model depends on it, so the number of workers does not decide"
-    )
+    if shards is None and not can_be_cut:
+        shards = 1
+    elif shards is None and isinstance(learner, MergedSofsLearner):
+        shards = learner.shards
+    elif shards is None and isinstance(cluster, str) and cluster.startswith("local:"):
+        shards = process_count(cluster)
+    elif shards is None:
+        raise ParameterError(
+            f"give with --shards (shards=) how many shards {source.name} is to be cut into, 1 for "
+            "one SOFS; the model depends on it, so the number of workers does not decide"
+        )
+    return [(paths[0], number, shards) for number in range(shards)]
 
 
 def learn_shards(
@@ -107,20 +90,17 @@ def learn_shards(
     learner = training.learner
     assert isinstance(learner, MergedSofsLearner)
     params = {k: v for k, v in learner.get_params().items() if k != "shards"}
-    call = functools.partial(
-        _learn_shard, SofsLearner(**params), learner.classes_, training.schedule, reading
-    )
+    call = functools.partial(_learn_shard, params, learner.classes_, training.schedule, reading)
     models: list[KeptWeights] = []
-    widths: list[int] = []
     bases: dict[int, str] = {}
     with workers(cluster) as run:
-        for cut, (model, width, base, bad) in zip(cuts, run(call, cuts), strict=True):
+        for (path, _, _), (model, width, base, bad) in zip(cuts, run(call, cuts), strict=True):
             models.append(model)
-            widths.append(width)
+            learner.columns.width = max(learner.columns.width, width)
             if base is not None:
-                bases[base] = cut.path
+                bases[base] = path
             for reason, count in bad.counts.items():
-                training.bad.add(reason, count, bad.first.get(reason, ""))
+                training.bad.add(reason, count, bad.first[reason])
             progress("learning shards", len(models), len(cuts))
     if len(bases) > 1:
         raise InputError(
@@ -129,13 +109,12 @@ def learn_shards(
         )
     for base in bases:
         training.set_base(base)
-    learner.model.adopt(models)
-    learner.columns.width = max(widths)
+    learner.model.models = models
     learner.model.reach(learner.columns.width)
 
 
 def _learn_shard(
-    learner: SofsLearner,
+    params: dict[str, Any],
     classes: npt.NDArray[Any],
     schedule: Schedule,
     reading: dict[str, Any],
@@ -145,17 +124,18 @@ def _learn_shard(
 
     Returns the model, its number of columns, the base of indices, and bad lines.
     """
-    learner = learner.new_learner()
-    (source,) = open_rows(cut.path, **reading)
-    rows = source.share(cut.number, cut.of)
+    path, number, of = cut
+    learner = SofsLearner(**params)
+    (source,) = open_rows(path, **reading)
+    rows = source.share(number, of)
     assert rows is not None
     training = Training(learner, [rows], schedule)
     training.start(classes)
     with threads(1):
         training.run()
-    if not training.rows and cut.of > 1:
+    if not training.rows and of > 1:
         raise InputError(
-            f"shard {cut.number} of {cut.of} (counted from 0) of {cut.path} holds no row to "
+            f"shard {number} of {of} (counted from 0) of {path} holds no row to "
             "learn from; cut it into fewer with --shards (shards=)"
         )
     training.finish()

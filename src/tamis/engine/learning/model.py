@@ -80,11 +80,9 @@ class SavedModel(LinearScorer):
 
     def as_matrix(self, X: Any) -> Any:
         """Return a matrix or table whose columns have the same names as in training."""
-        names = list(getattr(X, "columns", ()))
         table = super().as_matrix(X)
-        for name, number in self.columns.numbers.items() if names else ():
-            if number >= len(names) or str(names[number]) != name:
-                raise InputError(f"column {number} of X is not {name!r}, as it was in training")
+        if names := list(getattr(X, "columns", ())):
+            self.columns.check_names(names, "X")
         return table
 
     def __repr__(self) -> str:
@@ -92,11 +90,7 @@ class SavedModel(LinearScorer):
 
 
 def save_model(
-    learner: Any,
-    folder: str | os.PathLike[str],
-    *,
-    force: bool = False,
-    **facts: Any,
+    learner: Any, folder: str | os.PathLike[str], *, force: bool = False, **facts: Any
 ) -> Path:
     """Save a fitted learner as a model folder, completely or not at all.
 
@@ -120,17 +114,14 @@ def save_model(
     >>> bool((model.predict(X) == clf.predict(X)).all()), 7 in model.kept_
     (True, True)
     """
-    record, arrays, names = _content(
-        learner if isinstance(learner, OnlineLearner) else learner.learner_
-    )
+    plain_learner = learner if isinstance(learner, OnlineLearner) else learner.learner_
+    record, arrays, names = _content(plain_learner)
     with atomic_folder(folder, "model", force=force) as work:
-        sums = {}
         for name, array in arrays.items():
             np.save(work / f"{name}.npy", array, allow_pickle=False)
-            sums[f"{name}.npy"] = _sum(work / f"{name}.npy")
         if names is not None:
             (work / "names.json").write_bytes(_json(names))
-            sums["names.json"] = _sum(work / "names.json")
+        sums = {path.name: zlib.crc32(path.read_bytes()) for path in sorted(work.iterdir())}
         (work / MODEL).write_bytes(_json({**record, **facts, "crc32": sums}))
     return Path(folder)
 
@@ -164,12 +155,8 @@ def _content(
     learner: OnlineLearner,
 ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], list[str] | None]:
     """Return the content of the folder."""
-    kept, weights = learner.kept_, learner.weights_
-    arrays = {
-        "features": kept,
-        "weights": weights.reshape(len(kept), -1),
-        "confidence": learner.confidence_,
-    }
+    kept, weights, _ = learner.model.learned()
+    arrays = {"features": kept, "weights": weights, "confidence": learner.confidence_}
     columns, hashed = learner.columns, learner.n_bits is not None
     known = {number: name for name, number in columns.numbers.items()}
     names = [known.get(j, str(j)) for j in kept.tolist()] if known and not hashed else None
@@ -198,7 +185,7 @@ def _content(
 def _read(path: Path, record: dict[str, Any]) -> SavedModel:
     sums = record["crc32"]
     for name, wanted in sums.items():
-        if name != os.path.basename(name) or _sum(path / name) != wanted:
+        if name != os.path.basename(name) or zlib.crc32((path / name).read_bytes()) != wanted:
             raise ValueError(f"{name} has changed since it was written")
     arrays = {name: np.load(path / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
     names = None
@@ -235,18 +222,12 @@ def plain(value: Any) -> Any:
     """Return a parameter for JSON: numbers and text unchanged, else as Python would write it."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return (
-        [plain(v) for v in value] if isinstance(value, list | tuple | np.ndarray) else repr(value)
-    )
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(v) for v in value]
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
 
 
 def _json(content: Any) -> bytes:
     # Text that is not UTF-8 (a file name in another encoding) becomes an escape of JSON.
     text = json.dumps(masked(content), indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
-
-
-def _sum(path: Path) -> int:
-    return zlib.crc32(path.read_bytes())

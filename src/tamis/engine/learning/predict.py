@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import RowBlock
-from tamis.core.errors import InputError
 from tamis.engine.learning.training import usable_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import LinearScorer, best_class
 from tamis.sources import open_rows
-from tamis.sources.base import BadLines, Progress, RowSource, silent
+from tamis.sources.base import BadLines, Progress, silent
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,6 @@ class Tally:
     right: int = 0
     bad: BadLines = field(default_factory=BadLines)
 
-    def add(self, found: Predictions) -> None:
-        """Count more predictions."""
-        self.rows += len(found.rows)
-        self.labelled += len(found.right)
-        self.right += int(np.count_nonzero(found.right))
-
     @property
     def accuracy(self) -> float | None:
         """The share that was right; None if no label is a class."""
@@ -78,12 +71,24 @@ def predict_stream(
     for source in open_rows(data, **reading):
         if source.name_base is None and model.columns.prefix == "":
             source.name_base = model.columns.base
-        _check_names(model, source)
+        names = source.names()
+        if names is not None and model.n_bits is None:
+            model.columns.check_names(names, source.name)
         bad = tally.bad if skip_bad_lines else None
         for block in source.batches(bad=bad, progress=lambda _, *way: progress("predicting", *way)):
-            found = _predicted(model, block, bad, tally.rows)
-            tally.add(found)
-            yield found
+            rows, kept = usable_rows(model, block, bad)
+            scores = model.decision_function(RowBlock(0, None, rows))
+            codes = best_class(scores)
+            right = np.zeros(0, dtype=np.bool_)
+            if block.y is not None:
+                labels = np.asarray(block.y)
+                truth = row_input.codes_of(model.classes_, labels if kept is None else labels[kept])
+                right = (codes == truth)[truth >= 0]
+            numbers = np.arange(tally.rows, tally.rows + len(rows), dtype=np.int64)
+            tally.rows += len(rows)
+            tally.labelled += len(right)
+            tally.right += int(np.count_nonzero(right))
+            yield Predictions(numbers, model.classes_[codes], scores, right)
 
 
 def accuracy_on(model: LinearScorer, data: Any, **options: Any) -> Tally:
@@ -92,32 +97,3 @@ def accuracy_on(model: LinearScorer, data: Any, **options: Any) -> Tally:
     for _ in predict_stream(model, data, tally=tally, **options):
         pass
     return tally
-
-
-def _predicted(
-    model: LinearScorer, block: RowBlock, bad: BadLines | None, first: int
-) -> Predictions:
-    rows, kept = usable_rows(model, block, bad)
-    scores = model.decision_function(RowBlock(0, None, rows))
-    codes = best_class(scores)
-    right = np.zeros(0, dtype=np.bool_)
-    if block.y is not None:
-        labels = np.asarray(block.y)
-        truth = row_input.codes_of(model.classes_, labels if kept is None else labels[kept])
-        right = (codes == truth)[truth >= 0]
-    numbers = np.arange(first, first + len(rows), dtype=np.int64)
-    return Predictions(numbers, model.classes_[codes], scores, right)
-
-
-def _check_names(model: LinearScorer, source: RowSource) -> None:
-    """Raise one sentence if the kept features have other names than in training."""
-    names = source.names()
-    if names is None or model.n_bits is not None:
-        return
-    for name, number in model.columns.numbers.items():
-        if number >= len(names) or names[number] != name:
-            there = names[number] if number < len(names) else "nothing"
-            raise InputError(
-                f"{source.name} has {there!r} where the model was trained on {name!r}; give the "
-                "same columns in the same order"
-            )

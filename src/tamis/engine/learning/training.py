@@ -8,12 +8,10 @@ model, bit for bit (`checkpoint.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
@@ -46,15 +44,12 @@ class Schedule:
         Decides the shuffling.
     skip_bad_lines : bool
         Count lines that cannot be learned from, and continue.
-    max_rows : int, optional
-        Stop after so many rows.
     """
 
     passes: int = 1
     shuffle: int = 0
     random_state: int = 0
     skip_bad_lines: bool = False
-    max_rows: int | None = None
 
     def __post_init__(self) -> None:
         check("fit_stream", "passes", self.passes, Number(1, integer=True))
@@ -135,42 +130,34 @@ class Training:
         """How many rows were learned, in all passes."""
         return self.learner.work_["rows"]
 
-    @property
-    def mistakes(self) -> int:
-        """How many of them were predicted wrongly just before."""
-        return self.learner.work_["mistakes"]
-
     def start(self, classes: Any = None, progress: Progress = silent) -> None:
         """Begin a model with its classes and the names of its columns."""
         given = self.learner.classes if classes is None else classes
-        known = self._find_classes(progress) if given is None else np.unique(np.asarray(given))
-        if len(known) < 2:
-            whose = f"classes={known.tolist()}" if given is not None else self.sources[0].name
-            raise InputError(
-                f"{whose} holds one class only, {known.tolist()}; give all classes with classes= "
-                "(--classes)"
-            )
+        found = []
+        for source in self.sources if given is None else ():
+            # Of data that can be read once, the labels that come first.
+            labels = source.classes(progress)
+            if labels is None:
+                raise InputError(
+                    f"{source.name} does not tell its classes; give them with classes= (--classes)"
+                )
+            found.append(labels)
+        known = np.unique(np.concatenate(found) if given is None else np.asarray(given))
+        whose = self.sources[0].name if given is None else f"classes={known.tolist()}"
         for learner in self.learners:
-            learner.begin(known)
+            learner.begin(known, whose)
+            learner.columns = self.learner.columns
         self._name_columns()
 
     def run(
         self,
         progress: Progress = silent,
-        *,
-        step: Callable[[], AbstractContextManager[Any]] = nullcontext,
         after_batch: Callable[[Training], object] = lambda training: None,
     ) -> None:
-        """Learn from all remaining batches; `step` is entered around each, then `after_batch`."""
-        most = self.schedule.max_rows
-        for batch in self.batches(progress if most is None else silent):
-            with step():
-                self.take(batch if most is None else batch.first(most - self.rows))
+        """Learn from all remaining batches; `after_batch` is called after each."""
+        for batch in self.batches(progress):
+            self.take(batch)
             after_batch(self)
-            if most is not None:
-                progress("learning", self.rows, most)
-                if self.rows == most:
-                    break
 
     def batches(self, progress: Progress = silent) -> Iterator[Batch]:
         """Yield the batches that remain after the current position."""
@@ -190,7 +177,7 @@ class Training:
         """Learn from a batch, which must be the next one."""
         for learner in self.learners:
             learner.expect(batch.rows, batch.width)
-        for lo, hi in (self.recent or self.curve).cuts(self.learner.work_["rows"], len(batch.rows)):
+        for lo, hi in (self.recent or self.curve).cuts(self.rows, len(batch.rows)):
             part, codes = batch.rows.part(lo, hi), batch.codes[lo:hi]
             for learner in self.learners:
                 learner.update(learner.prepare(part), codes)
@@ -203,41 +190,26 @@ class Training:
 
     def finish(self) -> None:
         """Leave the skipped lines and the error curve with the learner."""
-        if self.learner.work_["rows"] == 0:
+        if not self.rows:
             raise InputError(f"{self.sources[0].name} holds no row to learn from; give some")
         self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
         self.learner.curve_ = self.curve.table()
 
     def set_base(self, base: int | None) -> None:
         """Set what svmlight indices count from."""
-        self.base = base
-        for learner in self.learners:
-            learner.columns.base = base or 0
+        self.base, self.learner.columns.base = base, base or 0
 
     # --- small steps -------------------------------------------------------------------------
 
-    def _find_classes(self, progress: Progress) -> npt.NDArray[Any]:
-        """Return the labels of all files; of data that can be read once, those that come first."""
-        found: list[npt.NDArray[Any]] = []
-        for source in self.sources:
-            labels = source.classes(progress)
-            if labels is None:
-                raise InputError(
-                    f"{source.name} does not tell its classes; give them with classes= (--classes)"
-                )
-            found.append(labels)
-        return np.unique(np.concatenate(found))
-
     def _name_columns(self) -> None:
         """Name columns as the first source does; the others must have the same names."""
-        first = self.sources[0]
-        names = first.names()
-        for learner in self.learners:
-            learner.columns.prefix, learner.columns.base = first.name_prefix, first.name_base or 0
-            if names is not None:
-                learner.columns.fix(len(names), list(names))
-        for other in self.sources[1:] if names is not None else ():
-            if list(other.names() or ()) != list(names or ()):
+        first, columns = self.sources[0], self.learner.columns
+        columns.prefix, columns.base = first.name_prefix, first.name_base or 0
+        if (names := first.names()) is None:
+            return
+        columns.fix(len(names), list(names))
+        for other in self.sources[1:]:
+            if list(other.names() or ()) != list(names):
                 raise InputError(
                     f"{other.name} has other columns than {first.name}; give files with the same "
                     "columns"
@@ -284,8 +256,10 @@ class Training:
         if bad is None and len(wrong):
             row = int(wrong[0])  # an earlier row may have a fault, which is reported first
             self.learner.check(row_input.block_rows(block).part(0, row), block.where)
+            label = np.asarray(y)[row].item()
+            whole = isinstance(label, float) and label.is_integer()  # 7 rather than 7.0
             raise InputError(
-                f"{block.where(row)} has the label {_short(np.asarray(y)[row].item())}, "
+                f"{block.where(row)} has the label {int(label) if whole else label!r}, "
                 f"which is not among the classes {classes.tolist()}; give all classes "
                 f"with classes= (--classes), or pass over such lines {SKIP}"
             )
@@ -299,6 +273,13 @@ class Training:
         run = 1 if begin.row == 0 else 2 + (begin.row - first) // size
         held: list[tuple[Any, Compressed]] = []
         height, last, width = 0, begin, None
+
+        def mixed(after: Position) -> Batch:
+            codes, rows = join(held)
+            assert codes is not None
+            order = self._draw(begin.number, run).permutation(len(rows))
+            return Batch(rows.pick(order), codes[order], width, last, after)
+
         for batch in batches:
             done, width = 0, batch.width
             length = first if run == 1 else size
@@ -307,27 +288,13 @@ class Training:
                 held.append((batch.codes[done:cut], batch.rows.part(done, cut)))
                 at = batch.before
                 after = replace(at, drop=at.drop + cut, row=at.row + cut)
-                yield self._mixed(held, run, width, last, after)
+                yield mixed(after)
                 held, height, done, length = [], 0, cut, size
                 last, run = after, run + 1
             held.append((batch.codes[done:], batch.rows.part(done, len(batch.rows))))
             height += len(batch.rows) - done
         if height:
-            after = Position(begin.number + 1, bad=self.bad.copy())
-            yield self._mixed(held, run, width, last, after)
-
-    def _mixed(
-        self,
-        held: list[tuple[Any, Compressed]],
-        run: int,
-        width: int | None,
-        before: Position,
-        after: Position,
-    ) -> Batch:
-        codes, rows = join(held)
-        order = self._draw(before.number, run).permutation(len(rows))
-        assert codes is not None
-        return Batch(rows.pick(order), codes[order], width, before, after)
+            yield mixed(Position(begin.number + 1, bad=self.bad.copy()))
 
     def _draw(self, number: int, run: int) -> np.random.Generator:
         """Return draws that depend on the random state, the pass and the run only."""
@@ -347,10 +314,12 @@ def usable_rows(
         return scorer.check(rows, block.where), None
     hashed = scorer.n_bits is not None
     rows = row_input.signed(rows, hashed)
-    faults = row_input.faults_of(rows, scorer.width_limit, hashed)
-    faults[np.asarray(wrong, dtype=np.intp)] = kernel.FINE  # counted once, for its label
-    found = {text: np.flatnonzero(faults == fault) for fault, text in row_input.FAULTS.items()}
-    found = {NO_CLASS: np.asarray(wrong, dtype=np.intp), **found}
+    faults = np.zeros(len(rows), dtype=np.uint8)
+    limit = scorer.width_limit
+    kernel.find_faults(rows.indptr, rows.indices, rows.data, limit, not hashed, faults)
+    found = {NO_CLASS: np.asarray(wrong, dtype=np.intp)}
+    faults[found[NO_CLASS]] = kernel.FINE  # counted once, for its label
+    found |= {text: np.flatnonzero(faults == fault) for fault, text in row_input.FAULTS.items()}
     for text, which in found.items():
         if len(which):
             bad.add(text, len(which), block.where(int(which[0])))
@@ -359,9 +328,3 @@ def usable_rows(
         return rows, None
     kept = np.setdiff1d(np.arange(len(rows)), out)
     return rows.pick(kept), kept
-
-
-def _short(label: Any) -> str:
-    """Return a label for a message: 7 rather than 7.0."""
-    whole = isinstance(label, float) and label.is_integer()
-    return repr(int(label)) if whole else repr(label)

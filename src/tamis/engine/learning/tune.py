@@ -115,24 +115,28 @@ def tune(
     check("tune", "rows", rows, (Number(2, integer=True), None))
     plain = learner.new_learner()
     settings = _settings(plain, grid)
-    models = [plain.new_learner().set_params(**one) for one in settings]
-    schedule = Schedule(skip_bad_lines=skip_bad_lines, max_rows=rows)
+    models = [plain.clone().set_params(**one) for one in settings]
+    schedule = Schedule(skip_bad_lines=skip_bad_lines)
     training = Training(models[0], _sources(data, y, reading), schedule, models[1:])
 
     def tuning(_: str, done: int, total: int | None) -> None:
         progress("tuning", done, total)
 
     training.start(classes, tuning)
-    training.run(tuning)
+    for batch in training.batches(tuning if rows is None else silent):
+        training.take(batch if rows is None else batch.first(rows - training.rows))
+        if rows is not None:
+            progress("tuning", training.rows, rows)
+            if training.rows == rows:
+                break
     if training.rows == 0:
         raise InputError("there are no rows to tune on; give training rows")
     recent = training.recent
     assert recent is not None
     best = settings[int(np.argmin(recent.mistakes))]
-    wrong, errors = recent.mistakes.tolist(), recent.errors.tolist()
     table = [
-        {**one, "mistakes": m, "error": e}
-        for one, m, e in zip(settings, wrong, errors, strict=True)
+        {**one, "mistakes": int(wrong), "error": wrong / max(recent.rows, 1)}
+        for one, wrong in zip(settings, recent.mistakes.tolist(), strict=True)
     ]
     chosen = type(learner)(**{**learner.get_params(), **best})
     return Tuned(best, chosen, table, training.rows, recent.rows)
@@ -155,7 +159,7 @@ def _settings(
     for values in itertools.product(*(sorted(set(v)) for v in chosen.values())):
         one = dict(zip(chosen, values, strict=True))
         try:
-            learner.new_learner().set_params(**one).check_params()
+            learner.clone().set_params(**one).check_params()
         except ParameterError:
             if grid is not None:
                 raise

@@ -53,11 +53,7 @@ class FofsLearner(KeptLearner):
     }
 
     def __init__(
-        self,
-        n_features: int | str = 500,
-        eta: float = 0.2,
-        lam: float = 0.01,
-        **options: Any,
+        self, n_features: int | str = 500, eta: float = 0.2, lam: float = 0.01, **options: Any
     ) -> None:
         KeptLearner.__init__(self, n_features, **options)
         self.eta, self.lam = eta, lam

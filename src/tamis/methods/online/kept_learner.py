@@ -29,22 +29,28 @@ SIZES = tuple(2**k for k in range(2, 13))
 SIZE = Number(1, MOST_SLOTS, integer=True)
 
 
-class SideBySide:
-    """Models of several sizes that learn from the same rows; the best of them answers."""
+class Several:
+    """Models that share nothing but the rows."""
 
-    def __init__(self, sizes: Sequence[int], blocks: int, *, second_order: bool) -> None:
-        self.sizes = tuple(sorted({int(size) for size in sizes}))
-        self.blocks = blocks
-        self.models = [KeptWeights(s, blocks, second_order=second_order) for s in self.sizes]
-        self.recent = Recent(len(self.models))
-        #: The model that was best at the last power of two, and the work of those that led.
-        self.lead = np.zeros(1, dtype=np.int64)
-        self.work = np.zeros(heap.N_COUNTS, dtype=np.int64)
+    models: list[KeptWeights]
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
         for model in self.models:
             model.reach(n_columns, more_may_come=more_may_come)
+
+
+class SideBySide(Several):
+    """Models of several sizes that learn from the same rows; the best of them answers."""
+
+    def __init__(self, sizes: Sequence[int], blocks: int, *, second_order: bool) -> None:
+        self.blocks = blocks
+        different = sorted({int(size) for size in sizes})
+        self.models = [KeptWeights(s, blocks, second_order=second_order) for s in different]
+        self.recent = Recent(len(self.models))
+        #: The model that was best at the last power of two, and the work of those that led.
+        self.lead = np.zeros(1, dtype=np.int64)
+        self.work = np.zeros(heap.N_COUNTS, dtype=np.int64)
 
     def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
         """Update every model with the rows, and count its mistakes at powers of two."""
@@ -74,12 +80,7 @@ class SideBySide:
     @property
     def size(self) -> int:
         """The size in use."""
-        return self.sizes[self.recent.first_good()]
-
-    @property
-    def curve(self) -> dict[int, float]:
-        """The recent error of each size."""
-        return dict(zip(self.sizes, self.recent.errors.tolist(), strict=True))
+        return self.chosen.size
 
     @property
     def counts(self) -> Ints:
@@ -94,7 +95,7 @@ class SideBySide:
         return self.chosen.scores(rows)
 
     def learned(self) -> Learned:
-        """Return what the chosen model keeps and knows."""
+        """Return the kept features, their weights and their precisions."""
         return self.chosen.learned()
 
 
@@ -126,11 +127,7 @@ class KeptLearner(OnlineLearner):
     model: KeptWeights | SideBySide
 
     def __init__(
-        self,
-        n_features: int | str = 500,
-        *,
-        sizes: Sequence[int] | None = None,
-        **options: Any,
+        self, n_features: int | str = 500, *, sizes: Sequence[int] | None = None, **options: Any
     ) -> None:
         OnlineLearner.__init__(self, **options)
         self.n_features, self.sizes = n_features, sizes
@@ -147,7 +144,11 @@ class KeptLearner(OnlineLearner):
         With "auto" the rows that count are those after the first p of the t rows seen, where p is
         the largest power of two up to t/2; otherwise all.
         """
-        return self.model.curve
+        model, work = self.model, self.work_
+        if isinstance(model, SideBySide):
+            errors = model.recent.errors.tolist()
+            return {one.size: error for one, error in zip(model.models, errors, strict=True)}
+        return {model.size: work["mistakes"] / max(work["rows"], 1)}
 
     def new_model(self, blocks: int) -> KeptWeights | SideBySide:
         """Return a model of the given size, or of several sizes."""
@@ -166,8 +167,8 @@ class KeptLearner(OnlineLearner):
                 f"{self.public_name}: sizes= are for n_features='auto', but "
                 f"n_features={self.n_features!r}; give one of the two"
             )
-        sizes: Any = self.sizes if isinstance(self.sizes, Sequence) else list(self.sizes)
-        if not len(sizes):
+        sizes = list(self.sizes)
+        if not sizes:
             raise ParameterError(f"{self.public_name}: sizes= is empty; give one size or more")
         for size in sizes:
             check(self.public_name, "sizes", size, SIZE)

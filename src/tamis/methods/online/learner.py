@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +23,7 @@ from tamis.core.params import Number, OneOf, Parameters
 from tamis.kernels import heap
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import Columns, LinearScorer, Weights
-from tamis.methods.online.weights import (
-    Arrays,
-    Floats,
-    FullWeights,
-    Ints,
-    Learned,
-    from_arrays,
-    to_arrays,
-)
+from tamis.methods.online.weights import Floats, FullWeights, Ints, Learned
 
 
 class Model(Weights, Protocol):
@@ -42,7 +34,7 @@ class Model(Weights, Protocol):
         """Counted work, by `tamis.kernels.heap`."""
 
     def learned(self) -> Learned:
-        """The features with a weight, and what is known of them."""
+        """Return the kept features, their weights and their precisions."""
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
@@ -145,22 +137,17 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
 
     # --- the steps of a training ----------------------------------------------------------------
 
-    @property
-    def begun(self) -> bool:
-        """Whether the classes are known, so that rows can be learned."""
-        return "model" in vars(self)
-
-    def begin(self, classes: Any) -> None:
-        """Start a new model for these classes."""
+    def begin(self, classes: Any, whose: str = "y") -> None:
+        """Start a new model for these classes; `whose` says where they are from, for an error."""
         self.check_params()
-        known = np.unique(np.asarray(classes))
-        self.classes_ = known
+        self.classes_ = known = np.unique(np.asarray(classes))
+        if len(known) < 2:
+            raise InputError(
+                f"{whose} holds one class only, {known.tolist()}; give all classes with classes= "
+                "(--classes), or rows of two or more"
+            )
         self.model = self.new_model(1 if len(known) == 2 else len(known))
-        self.columns = Columns()
-        if self.n_bits is not None:
-            self.columns.width = 2**self.n_bits
-        elif self.n_columns is not None:
-            self.columns.width = self.n_columns
+        self.columns = Columns(2**self.n_bits if self.n_bits is not None else self.n_columns or 0)
         self.model.reach(self.columns.width)
 
     def codes_of(self, labels: npt.NDArray[Any], first: int = 0) -> Ints:
@@ -179,10 +166,9 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         if self.n_bits is not None:
             return
         needed = width or 0
-        if rows is not None and len(rows.indices):
-            # Rows rise, so the last entry of each is its highest; an empty row repeats another's.
-            ends = rows.indptr[1:][rows.indptr[1:] > rows.indptr[:-1]]
-            needed = max(needed, int(rows.indices[ends - 1].max()) + 1) if len(ends) else needed
+        if rows is not None and rows.stored:
+            used = rows.indices[rows.indptr[0] : rows.indptr[-1]]
+            needed = max(needed, int(used.max()) + 1)
         columns = self.columns
         self.model.reach(needed, more_may_come=columns.is_open and self.n_columns is None)
         if columns.is_open:
@@ -215,22 +201,12 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.expect(rows, None)
         self.update(self.prepare(rows), codes)
 
-    def new_learner(self) -> Self:
-        """Return an untrained learner with the same parameters; estimators have this too."""
-        return type(self)(**self.get_params())
+    #: Return an untrained learner with the same parameters; estimators have this too.
+    new_learner = Parameters.clone
 
     def holding(self, learner: OnlineLearner) -> OnlineLearner:
         """Return a trained learner; an estimator returns an estimator around it."""
         return learner
-
-    def state(self) -> Arrays:
-        """Return all arrays of the model by name, for a checkpoint."""
-        return to_arrays(self.model)
-
-    def restore(self, arrays: Arrays, width: int) -> None:
-        """Resume a model, begun with the same parameters and classes, from its arrays."""
-        from_arrays(self.model, arrays)
-        self.columns.width = width
 
     # --- what was learned -----------------------------------------------------------------------
 
@@ -288,5 +264,4 @@ class SecondOrderLearner(OnlineLearner):
     @property
     def confidence_(self) -> Floats:
         """C_j = 1 - Sigma_j; with k > 2 classes k - sum_i Sigma_ij."""
-        precision = self.model.learned().precision
-        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + precision), axis=1))
+        return np.asarray(np.sum(1.0 - 1.0 / (1.0 + self.model.learned().precision), axis=1))

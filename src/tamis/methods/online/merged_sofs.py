@@ -15,7 +15,7 @@ from tamis.core.blocks import Compressed
 from tamis.core.params import Number
 from tamis.kernels import heap
 from tamis.kernels.threads import over_columns
-from tamis.methods.online.kept_learner import SIZE
+from tamis.methods.online.kept_learner import SIZE, KeptLearner, Several
 from tamis.methods.online.learner import OnlineLearner, SecondOrderLearner
 from tamis.methods.online.weights import Floats, Ints, KeptWeights, Learned, ListedWeights
 
@@ -51,8 +51,10 @@ def merged(parts: list[Posterior], size: int) -> Learned:
     for at, part in zip(indices, parts, strict=True):
         # The share is exactly 1 where one shard alone has seen a feature.
         means[at] += part[2] * ((1.0 + part[1]) / (1.0 + added[at]))
-    rank = _rank(added)
-    known = np.flatnonzero(rank > -blocks if blocks > 1 else rank > 0)
+    rank = added[:, 0]
+    if blocks > 1:  # added up class by class, so rounded as in the kernels
+        rank = -sum((1.0 / (1.0 + block) for block in added.T), np.zeros(len(added)))
+    known = np.flatnonzero(rank > (-blocks if blocks > 1 else 0))
     if len(known) > size:  # sort only those that can be among the best
         lowest = np.partition(rank[known], len(known) - size)[len(known) - size]
         known = known[rank[known] >= lowest]
@@ -61,28 +63,13 @@ def merged(parts: list[Posterior], size: int) -> Learned:
     return Learned(features[best], means[best], added[best])
 
 
-def _rank(added: Floats) -> Floats:
-    """Return what features are ranked by, rounded as in the kernels."""
-    if added.shape[1] == 1:
-        return added[:, 0]
-    doubt = np.zeros(len(added))
-    for block in added.T:  # one per class
-        doubt += 1.0 / (1.0 + block)
-    return -doubt
-
-
-class Shards:
+class Shards(Several):
     """Models of one share of the rows each: row r goes to model r modulo their number."""
 
     def __init__(self, shards: int, size: int, blocks: int) -> None:
         self.size, self.blocks = size, blocks
         self.models = [KeptWeights(size, blocks, second_order=True) for _ in range(shards)]
         self._merged: Learned | None = None
-
-    def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
-        """Grow the tables to features 0 to n_columns - 1."""
-        for model in self.models:
-            model.reach(n_columns, more_may_come=more_may_come)
 
     def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
         """Update every model with its rows."""
@@ -98,30 +85,21 @@ class Shards:
         # Threads split models, which share nothing.
         over_columns(some, np.arange(shards + 1) * rows.stored // shards)
 
-    def adopt(self, models: list[KeptWeights]) -> None:
-        """Replace the models by others, which learned elsewhere."""
-        self.models, self._merged = models, None
-
     @property
     def counts(self) -> Ints:
         """Counted work of all models."""
         return np.asarray(sum(model.counts for model in self.models))
 
-    @property
-    def curve(self) -> dict[int, float]:
-        """Error of the predictions each shard made before it learned a row, by size: one entry."""
-        counts = self.counts
-        return {self.size: int(counts[heap.MISTAKES]) / max(int(counts[heap.ROWS]), 1)}
-
     def learned(self) -> Learned:
-        """Return what the shards keep together, merged once after each change."""
+        """Return the kept features, their weights and their precisions, merged."""
         if self._merged is None:
             self._merged = merged([posterior_of(model) for model in self.models], self.size)
         return self._merged
 
     def scores(self, rows: Compressed) -> Floats:
-        """Score rows, one column per block."""
-        return ListedWeights(*self.learned()[:2]).scores(rows)
+        """Return one score per row and block."""
+        kept, weights, _ = self.learned()
+        return ListedWeights(kept, weights).scores(rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_merged": None}
@@ -185,11 +163,7 @@ class MergedSofsLearner(SecondOrderLearner):
     model: Shards
 
     def __init__(
-        self,
-        n_features: int = 500,
-        gamma: float = 1.0,
-        shards: int = 2,
-        **options: Any,
+        self, n_features: int = 500, gamma: float = 1.0, shards: int = 2, **options: Any
     ) -> None:
         OnlineLearner.__init__(self, **options)
         self.n_features, self.gamma, self.shards = n_features, gamma, shards
@@ -198,12 +172,5 @@ class MergedSofsLearner(SecondOrderLearner):
         """Return one model per shard."""
         return Shards(self.shards, int(self.n_features), blocks)
 
-    @property
-    def n_features_(self) -> int:
-        """How many features may be kept."""
-        return self.model.size
-
-    @property
-    def size_curve_(self) -> dict[int, float]:
-        """Error of the predictions each shard made before it learned a row, by size: one entry."""
-        return self.model.curve
+    n_features_ = KeptLearner.n_features_
+    size_curve_ = KeptLearner.size_curve_

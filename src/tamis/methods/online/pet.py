@@ -46,12 +46,7 @@ class PetLearner(KeptLearner):
     public_name: ClassVar[str] = "PET"
     ranges: ClassVar = {"eta": Number(0, open_low=True)}
 
-    def __init__(
-        self,
-        n_features: int | str = 500,
-        eta: float = 0.2,
-        **options: Any,
-    ) -> None:
+    def __init__(self, n_features: int | str = 500, eta: float = 0.2, **options: Any) -> None:
         KeptLearner.__init__(self, n_features, **options)
         self.eta = eta
 

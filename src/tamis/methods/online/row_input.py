@@ -21,9 +21,6 @@ from tamis.kernels import row_scoring as kernel
 #: Numbers of a dense table that are converted at a time.
 PART_ENTRIES = 1_000_000
 
-#: Says where a row is, for an error: ``where(0)`` may be ``'train.svm, line 7'``.
-Where = Callable[[int], str]
-
 
 def block_rows(block: RowBlock) -> Compressed:
     """Return the rows of a block with the data types of the kernels."""
@@ -41,16 +38,12 @@ def block_rows(block: RowBlock) -> Compressed:
 
 
 def sparse_rows(matrix: Any) -> Compressed:
-    """Return the rows of a scipy matrix, sharing memory where its types allow."""
+    """Return the rows of a scipy matrix, sharing memory if it is canonical and its types allow."""
     csr = matrix.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()  # sorts the indices too
     return _typed(csr.indptr, csr.indices, csr.data)
-
-
-def sorted_rows(matrix: Any) -> Compressed:
-    """Return the rows of a scipy matrix with sorted indices and duplicates added up."""
-    csr = matrix.tocsr().copy()
-    csr.sum_duplicates()
-    return sparse_rows(csr)
 
 
 def dense_rows(table: npt.NDArray[np.float64]) -> Compressed:
@@ -68,13 +61,6 @@ def dense_parts(
     step = max(1, PART_ENTRIES // max(1, table.shape[1]))
     for first in range(0, len(table), step):
         yield first, table[first : first + step]
-
-
-def bad_parts(table: npt.NDArray[np.float64]) -> Iterator[tuple[int, Compressed]]:
-    """Yield the parts of a table that hold NaN, infinity or a number that is too large."""
-    for first, part in dense_parts(table):
-        if part.size and not np.abs(part).max() <= kernel.LARGEST:
-            yield first, dense_rows(part)
 
 
 def n_rows_of(X: Any) -> int | None:
@@ -150,21 +136,9 @@ FAULTS = {
 }
 
 
-def faults_of(rows: Compressed, n_columns: int, hashed: bool) -> npt.NDArray[np.uint8]:
-    """Return the fault of each row, `kernel.FINE` for a good one."""
-    faults = np.zeros(len(rows), dtype=np.uint8)
-    kernel.find_faults(rows.indptr, rows.indices, rows.data, n_columns, not hashed, faults)
-    return faults
-
-
-def _typed(
-    indptr: npt.NDArray[Any], indices: npt.NDArray[Any], values: npt.NDArray[Any]
-) -> Compressed:
+def _typed(indptr: Any, indices: Any, values: Any) -> Compressed:
     indices = np.ascontiguousarray(indices)
     if indices.dtype not in (np.int32, np.int64, np.uint64):
         indices = indices.astype(np.int64)
-    return Compressed(
-        np.ascontiguousarray(indptr, dtype=np.int64),
-        indices,
-        np.ascontiguousarray(values, dtype=np.float64),
-    )
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    return Compressed(np.ascontiguousarray(indptr, dtype=np.int64), indices, values)

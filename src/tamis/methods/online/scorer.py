@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed, RowBlock
 from tamis.core.errors import InputError
-from tamis.kernels import row_scoring
-from tamis.kernels.row_scoring import find_fault, hash_rows, unit_rows
+from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
 from tamis.methods.online.weights import Floats
 
@@ -91,6 +90,16 @@ class Columns:
             raise InputError("features are called by numbers and by names; use one of them")
         self.keys = kinds.pop() if kinds else self.keys
 
+    def check_names(self, names: Sequence[Any], whose: str) -> None:
+        """Raise one sentence if columns that are known have other names in a table."""
+        for name, number in self.numbers.items():
+            if number >= len(names) or str(names[number]) != name:
+                there = repr(str(names[number])) if number < len(names) else "nothing"
+                raise InputError(
+                    f"column {number} of {whose} is not {name!r}, as it was in training, but "
+                    f"{there}; give the same columns in the same order"
+                )
+
     def describe(self, column: int) -> str:
         """Return the name of a column for an error."""
         return str(column + self.base) if self.names is None else repr(str(self.names[column]))
@@ -155,11 +164,12 @@ class LinearScorer:
 
         X = self.as_matrix(X)
         if issparse(X):
-            rows = self.check(row_input.sparse_rows(X), in_order=lambda: row_input.sorted_rows(X))
+            rows = self.check(row_input.sparse_rows(X))
             expect(rows, X.shape[1])
             return iter([(0, self.prepare(rows))])
-        for first, part in row_input.bad_parts(X):
-            self.check(part, first=first)
+        for first, part in row_input.dense_parts(X):
+            if part.size and not np.abs(part).max() <= kernel.LARGEST:
+                self.check(row_input.dense_rows(part), first=first)
         expect(None, X.shape[1])
         return (
             (first, self.prepare(row_input.dense_rows(part)))
@@ -171,11 +181,10 @@ class LinearScorer:
         from scipy.sparse import issparse
 
         try:
-            table = (
-                X.tocsr().astype(np.float64, copy=False)
-                if issparse(X)
-                else np.asarray(X, np.float64)
-            )
+            if issparse(X):
+                table = X.tocsr().astype(np.float64, copy=False)
+            else:
+                table = np.asarray(X, np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"X holds something other than numbers ({error})") from error
         if table.ndim != 2:
@@ -193,34 +202,36 @@ class LinearScorer:
     def check(
         self,
         rows: Compressed,
-        where: row_input.Where | None = None,
+        where: Callable[[int], str] | None = None,
         *,
         first: int = 0,
-        in_order: Any = None,
     ) -> Compressed:
-        """Return the rows if all are good, or raise one sentence about the first that is not."""
-        hashed, n_columns = self.n_bits is not None, self.width_limit
+        """Return the rows if all are good, or raise one sentence about the first that is not.
+
+        `where` says where a row is: ``where(0)`` may be ``'train.svm, line 7'``.
+        """
+        hashed, limit = self.n_bits is not None, self.width_limit
         rows = row_input.signed(rows, hashed)
-        fault, row, entry = find_fault(rows.indptr, rows.indices, rows.data, n_columns, not hashed)
-        if fault == row_scoring.FINE:
+        fault, row, entry = kernel.find_fault(
+            rows.indptr, rows.indices, rows.data, limit, not hashed
+        )
+        if fault == kernel.FINE:
             return rows
-        if fault == row_scoring.NOT_RISING and in_order is not None:
-            return self.check(in_order(), where, first=first)
         feature, value = int(rows.indices[entry]), float(rows.data[entry])
         place = f"row {first + row}" if where is None else where(row)
         cell = f"{place}, column {self.columns.describe(feature)}"
-        if fault == row_scoring.NOT_FINITE:
+        if fault == kernel.NOT_FINITE:
             raise InputError(
                 f"Input X contains NaN or infinity in {cell}; impute missing values (for example "
                 "with sklearn.impute.SimpleImputer) or drop the rows"
             )
-        if fault == row_scoring.TOO_LARGE:
+        if fault == kernel.TOO_LARGE:
             raise InputError(f"{cell} holds {value:g}, which is too large to learn from; scale it")
-        if fault == row_scoring.NEGATIVE:
+        if fault == kernel.NEGATIVE:
             raise InputError(f"{place} holds the feature number {feature}, which is negative")
-        if fault == row_scoring.BEYOND:
+        if fault == kernel.BEYOND:
             raise InputError(
-                f"{place} holds feature {feature}, but there are {n_columns} features; "
+                f"{place} holds feature {feature}, but there are {limit} features; "
                 "their numbers count from 0"
             )
         raise InputError(
@@ -238,9 +249,9 @@ class LinearScorer:
     def prepare(self, rows: Compressed) -> Compressed:
         """Return checked rows as the model takes them: hashed and scaled if requested."""
         if self.n_bits is not None:
-            rows = Compressed(*hash_rows(rows.indptr, rows.indices, rows.data, self.n_bits))
+            rows = Compressed(*kernel.hash_rows(rows.indptr, rows.indices, rows.data, self.n_bits))
         if self.normalize:
-            scaled = unit_rows(rows.indptr, rows.data)
+            scaled = kernel.unit_rows(rows.indptr, rows.data)
             rows = Compressed(rows.indptr, rows.indices, scaled)
         return rows
 

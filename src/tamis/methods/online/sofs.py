@@ -58,11 +58,6 @@ class SofsLearner(SecondOrderLearner, KeptLearner):
 
     public_name: ClassVar[str] = "SOFS"
 
-    def __init__(
-        self,
-        n_features: int | str = 500,
-        gamma: float = 1.0,
-        **options: Any,
-    ) -> None:
+    def __init__(self, n_features: int | str = 500, gamma: float = 1.0, **options: Any) -> None:
         KeptLearner.__init__(self, n_features, **options)
         self.gamma = gamma

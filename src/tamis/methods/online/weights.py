@@ -7,6 +7,7 @@ learners of this folder and by `tamis.engine.learning`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +16,12 @@ import numpy.typing as npt
 from tamis.core.blocks import Compressed
 from tamis.core.errors import InputError
 from tamis.kernels import binary, heap, multiclass
-from tamis.kernels.row_scoring import (
-    copy_filled,
-    fill_table,
-    score_full,
-    score_kept,
-    score_listed,
-)
+from tamis.kernels import row_scoring as kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
+
 
 #: Marks are float32, which counts without gaps up to here.
 MOST_SLOTS = 2**24
@@ -77,7 +73,7 @@ class Zeros:
                     f"there is not enough memory for {height:,} features; give n_bits= (for "
                     "example 28) to hash them into fewer"
                 )
-            copy_filled(self._table.reshape(-1), bigger.reshape(-1))
+            kernel.copy_filled(self._table.reshape(-1), bigger.reshape(-1))
             self._table = bigger
         self._height = max(self._height, height)
 
@@ -102,7 +98,7 @@ class KeptWeights:
     """
 
     def __init__(self, size: int, blocks: int, *, second_order: bool) -> None:
-        self.blocks = blocks
+        self.size, self.blocks = size, blocks
         self.marks = Zeros(blocks if second_order else 1, np.float32)
         self.held = np.zeros((size + 1, blocks if second_order else 0), dtype=np.float32)
         self.weight = np.zeros((size + 1, blocks))
@@ -138,22 +134,12 @@ class KeptWeights:
         else:
             multiclass.learn_first_order(*data, uniform, marks, weight, *kept, *keys, self.scale)
 
-    @property
-    def size(self) -> int:
-        """How many features may be kept."""
-        return len(self.order)
-
-    @property
-    def curve(self) -> dict[int, float]:
-        """Error of the predictions made before each row was learned, by size: one entry."""
-        return {self.size: int(self.counts[heap.MISTAKES]) / max(int(self.counts[heap.ROWS]), 1)}
-
     def scores(self, rows: Compressed) -> Floats:
         """Return one score per row and block."""
         found = np.zeros((len(rows), self.blocks))
         # Scale the weights as for saving, so that a saved model gives the same bits.
         weight = self.weight if self.scale[0] == 1.0 else self.weight * self.scale[0]
-        score_kept(rows.indptr, rows.indices, rows.data, self.marks.view, weight, found)
+        kernel.score_kept(rows.indptr, rows.indices, rows.data, self.marks.view, weight, found)
         return found
 
     def slots(self) -> Ints:
@@ -162,9 +148,9 @@ class KeptWeights:
         return used[np.argsort(self.feature[used])]
 
     def learned(self) -> Learned:
-        """Return the kept features and what is known of them."""
+        """Return the kept features, their weights and their precisions."""
         slots = self.slots()
-        weights = np.asarray(self.weight[slots] * self.scale[0])
+        weights = self.weight[slots] * self.scale[0]
         return Learned(self.feature[slots], weights, self.held[slots].astype(np.float64))
 
 
@@ -179,9 +165,8 @@ class FullWeights:
 
     def reach(self, n_columns: int, *, more_may_come: bool = False) -> None:
         """Grow the tables to features 0 to n_columns - 1."""
-        self.weight.reach(n_columns, more_may_come=more_may_come)
-        if self.held is not None:
-            self.held.reach(n_columns, more_may_come=more_may_come)
+        for table in filter(None, (self.weight, self.held)):
+            table.reach(n_columns, more_may_come=more_may_come)
 
     def learn(self, rows: Compressed, codes: Ints, rates: tuple[float, ...], uniform: bool) -> None:
         """Take steps at the rates (gamma,) in a second-order model, else (eta, decay).
@@ -200,16 +185,15 @@ class FullWeights:
     def scores(self, rows: Compressed) -> Floats:
         """Return one score per row and block."""
         found = np.zeros((len(rows), self.blocks))
-        score_full(rows.indptr, rows.indices, rows.data, self.weight.view, found)
+        kernel.score_full(rows.indptr, rows.indices, rows.data, self.weight.view, found)
         return found
 
     def learned(self) -> Learned:
-        """Return the features whose weight is not 0 and what is known of them."""
-        filled: Ints = np.flatnonzero(self.weight.view.reshape(-1))
-        kept = np.unique(filled // self.blocks)
-        held = self.weight.view[:, :0] if self.held is None else self.held.view
-        weights = np.asarray(self.weight.view[kept], dtype=np.float64)
-        return Learned(kept, weights, held[kept].astype(np.float64))
+        """Return the features with a nonzero weight, their weights and their precisions."""
+        kept = np.unique(np.flatnonzero(self.weight.view) // self.blocks)
+        weights = self.weight.view[kept]
+        held = np.empty(0) if self.held is None else self.held.view[kept].astype(np.float64)
+        return Learned(kept, weights, held)
 
 
 class ListedWeights:
@@ -224,58 +208,54 @@ class ListedWeights:
         self._bits = max(1, int(2 * len(features)).bit_length())
         self._keys = np.zeros(2**self._bits, dtype=np.int64)
         self._slots = np.full(2**self._bits, -1, dtype=np.int64)
-        fill_table(features, self._bits, self._keys, self._slots)
+        kernel.fill_table(features, self._bits, self._keys, self._slots)
 
     def scores(self, rows: Compressed) -> Floats:
         """Return one score per row and block."""
         found = np.zeros((len(rows), self.blocks))
         data = (rows.indptr, rows.indices, rows.data)
-        score_listed(*data, self._bits, self._keys, self._slots, self.weights, found)
+        kernel.score_listed(*data, self._bits, self._keys, self._slots, self.weights, found)
         return found
 
 
-def to_arrays(model: Any, name: str = "model") -> Arrays:
+def to_arrays(model: Any) -> Arrays:
     """Return every array of a model by name; of large tables only the nonzeros."""
     found: Arrays = {}
-    for key, value in _learned_parts(model):
+    for name, value in _parts(model, "model"):
         if isinstance(value, np.ndarray):
-            found[f"{name}.{key}"] = value
-        elif isinstance(value, Zeros):
-            state = value.__getstate__()
-            found[f"{name}.{key}.shape"] = np.array(state["shape"], dtype=np.int64)
-            found[f"{name}.{key}.filled"] = state["filled"]
-            found[f"{name}.{key}.values"] = state["values"]
+            found[name] = value
         else:
-            found |= to_arrays(value, f"{name}.{key}")
+            state = value.__getstate__()
+            found |= {f"{name}.{part}": np.asarray(state[part]) for part in _SAVED}
     return found
 
 
-def from_arrays(model: Any, arrays: Arrays, name: str = "model") -> None:
+def from_arrays(model: Any, arrays: Arrays) -> None:
     """Fill a new model, of the same parameters, with the arrays of another."""
-    for key, value in _learned_parts(model):
+    for name, value in _parts(model, "model"):
         if isinstance(value, np.ndarray):
-            given = arrays[f"{name}.{key}"]
+            given = arrays[name]
             if given.shape != value.shape or given.dtype != value.dtype:
-                raise ValueError(f"{name}.{key} has another shape")
+                raise ValueError(f"{name} has another shape")
             value[...] = given
-        elif isinstance(value, Zeros):
-            parts = {part: arrays[f"{name}.{key}.{part}"] for part in ("shape", "filled", "values")}
-            height, width = parts["shape"].tolist()
-            indices = parts["filled"]
-            if len(indices) and not 0 <= indices.min() <= indices.max() < height * width:
-                raise ValueError(f"{name}.{key} holds indices outside its table")
-            dtype = value.view.dtype
-            value.__setstate__({**parts, "shape": (height, width), "dtype": dtype})
         else:
-            from_arrays(value, arrays, f"{name}.{key}")
+            shape, indices, values = (arrays[f"{name}.{part}"] for part in _SAVED)
+            height, width = shape.tolist()
+            if len(indices) and not 0 <= indices.min() <= indices.max() < height * width:
+                raise ValueError(f"{name} holds indices outside its table")
+            state = {"shape": (height, width), "filled": indices, "values": values}
+            value.__setstate__({**state, "dtype": value.view.dtype})
 
 
-def _learned_parts(model: Any) -> list[tuple[str, Any]]:
-    """Return what learning changes in a model: its arrays, its tables and the models inside it."""
-    held = enumerate(model) if isinstance(model, list) else vars(model).items()
-    kinds = (np.ndarray, Zeros, list)
-    return [(str(key), value) for key, value in held if isinstance(value, kinds) or _is_ours(value)]
+#: What is saved of a table.
+_SAVED = ("shape", "filled", "values")
 
 
-def _is_ours(value: Any) -> bool:
-    return hasattr(value, "__dict__") and type(value).__module__.startswith("tamis.")
+def _parts(model: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield what learning changes in a model and those inside it, arrays and tables, by name."""
+    for key, value in enumerate(model) if isinstance(model, list) else vars(model).items():
+        ours = hasattr(value, "__dict__") and type(value).__module__.startswith("tamis.")
+        if isinstance(value, np.ndarray | Zeros):
+            yield f"{name}.{key}", value
+        elif ours or isinstance(value, list):
+            yield from _parts(value, f"{name}.{key}")
