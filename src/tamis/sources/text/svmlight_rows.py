@@ -15,6 +15,7 @@ import math
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -28,6 +29,7 @@ from tamis.core.errors import ParameterError, SourceError
 from tamis.core.params import Number, check
 from tamis.core.process_memory import reuse_freed
 from tamis.kernels import svmlight_parser as kernel
+from tamis.kernels.threads import thread_count
 from tamis.sources.base import (
     MEMORY,
     BadLines,
@@ -296,6 +298,33 @@ class SvmlightSource(RowSource):
             yield RowBlock(first, None, part.rows, part.labels)
             first += int(part.found[kernel.ROWS])
         self._learn(counts)
+
+    def load(self) -> tuple[Any, npt.NDArray[Any]]:
+        """Return a CSR matrix, float64 with int32 indices if they fit, and the labels."""
+        from scipy.sparse import csr_matrix
+
+        blocks: list[Any] = list(self.all_rows())
+        facts, base, n_columns = self._facts(), self.first_number, self.n_columns or 0
+        n_rows, stored = int(facts[kernel.ROWS]), int(facts[kernel.ENTRIES])
+        fits = max(n_columns, stored) < 2**31
+        indices = np.empty(stored, dtype=np.int32 if fits else np.int64)
+        indptr = np.zeros(n_rows + 1, dtype=indices.dtype)
+        values = np.empty(stored)
+        ends = np.cumsum([len(block.values.indices) for block in blocks]).tolist()
+
+        def join(block: Any, end: int) -> None:
+            part, first = block.values, block.first + 1
+            lo = end - len(part.indices)
+            np.subtract(part.indices, base, out=indices[lo:end], casting="unsafe")
+            values[lo:end] = part.data
+            indptr[first : first + len(part)] = part.indptr[1:] + lo
+
+        with ThreadPoolExecutor(thread_count()) as pool:
+            list(pool.map(join, blocks, ends))
+        self._labels = whole_numbers(np.concatenate([block.y for block in blocks]))
+        matrix = csr_matrix((values, indices, indptr), shape=(n_rows, n_columns))
+        matrix.has_canonical_format = True
+        return matrix, self._labels
 
     def is_small(self, memory: int) -> bool:
         """Tell whether the text, unpacked, is a small fraction of the memory."""
