@@ -139,7 +139,7 @@ def test_an_existing_run_stays(refused, tamis, svm, tmp_path):
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        ((1, 1, 1), [], "the target is 1 in every row, so no feature can tell anything"),
+        ((1, 1, 1), [], "the target is 1 in every row, so no feature can predict it"),
         ((0.5, 1.5, 2), ["--measure", "mutual_information"], "needs classes"),
     ],
 )

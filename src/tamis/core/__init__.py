@@ -1,1 +1,1 @@
-"""What flows through tamis: blocks of columns or rows, a target, decisions. Needs numpy only."""
+"""The basic types: blocks of columns or rows, the target, and decisions. Needs only NumPy."""

@@ -1,4 +1,4 @@
-"""Blocks: what flows from a source to a selector. Block boundaries never change a result."""
+"""Blocks of data that a source passes to a selector. Block boundaries never change a result."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Kind = Literal["unknown", "discrete", "continuous"]
 
 #: Columns with more levels than this, on average, are numbers rather than categories.
 MANY_LEVELS = 20
-#: And so are columns with fewer rows than this per level.
+#: Columns with fewer rows per level than this are numbers, too.
 ROWS_A_LEVEL = 5
 
-#: A missing value on its way to a measure that leaves them out: whole, and beyond any code.
+#: Marks a missing value for measures that skip them: an integer beyond any code.
 GAP = 2.0**53
 
 
@@ -55,7 +55,7 @@ class Compressed:
         )
 
     def widened(self) -> Compressed:
-        """Return the same vectors in the types of kernels: int64 indptr, int32 indices, float64."""
+        """Return the vectors in the kernels' types: int64 indptr, int32 indices, float64 data."""
         return Compressed(
             self.indptr.astype(np.int64, copy=False),
             self.indices.astype(np.int32, copy=False),
@@ -77,7 +77,7 @@ class ColumnBlock:
     first : int
         Arrival number of the first column.
     n_rows : int
-        Rows of every column.
+        Number of rows in every column.
     values : ndarray of shape (n_rows, width) in Fortran order, or Compressed
         The numbers, float64.
     names : Names or None
@@ -144,7 +144,7 @@ class ColumnBlock:
         return self._some(slice(lo, hi), self.first + lo, values, names)
 
     def pick(self, columns: npt.NDArray[np.intp]) -> ColumnBlock:
-        """Return a copy of some columns, given by increasing positions; itself for all of them."""
+        """Return a copy of some columns, at increasing positions; the block itself if all."""
         if len(columns) == self.width:
             return self
         v, names = self.values, None if self.names is None else self.names.pick(columns)
@@ -161,7 +161,7 @@ class ColumnBlock:
         return ColumnBlock(first, self.n_rows, values, names, self.kind, group, is_text)
 
     def without_zeros(self) -> ColumnBlock:
-        """Return the same block without stored zeros, as measures expect; itself if it has none."""
+        """Return the block without stored zeros, as measures expect; itself if it has none."""
         v = self.values
         if not isinstance(v, Compressed) or np.count_nonzero(v.data) == len(v.data):
             return self
@@ -212,7 +212,7 @@ class ColumnBlock:
     def called(self, column: int, prefix: str = "x", base: int = 0) -> str:
         """Return the name of the column with this arrival number.
 
-        Without names it is `prefix` + (number + `base`), as everywhere.
+        A column without a name is called `prefix` + (number + `base`).
         """
         if self.names is None:
             return f"{prefix}{column + base}"
@@ -228,7 +228,7 @@ class RowBlock:
     first : int
         Arrival number of the first row.
     n_columns : int or None
-        Columns of the data; None if the source does not know yet.
+        Number of columns of the data; None if it is not known yet.
     values : ndarray of shape (rows, n_columns) in C order, or Compressed
         The numbers, float64.
     y : ndarray or None
@@ -236,8 +236,8 @@ class RowBlock:
     mark : str or None
         Position of the source after these rows, if it can resume from there.
     place : callable or None
-        Return where a row of the block is, such as ``'train.svm, line 7'``, for a source that knows
-        more than the number of the row.
+        Returns the location of a row, such as ``'train.svm, line 7'``, for a source that knows
+        more than the row number.
     """
 
     first: int
@@ -248,7 +248,7 @@ class RowBlock:
     place: Callable[[int], str] | None = None
 
     def where(self, row: int) -> str:
-        """Say where a row of the block is."""
+        """Return the location of a row of the block, for messages."""
         return f"row {self.first + row}" if self.place is None else self.place(row)
 
     @property
@@ -265,7 +265,7 @@ class RowBlock:
 def compressed_columns(matrix: Any) -> Compressed:
     """Return the canonical compressed columns of a SciPy matrix: sorted, no duplicates, no zeros.
 
-    Arrays keep their types and are shared with the matrix if it is canonical already.
+    Arrays keep their types, and are shared with the matrix if it is already canonical.
     """
     csc = matrix.tocsc()
     if not csc.has_canonical_format or np.count_nonzero(csc.data) != csc.data.size:
@@ -294,7 +294,7 @@ def group_labels(groups: Any, width: int) -> Any:
 
 
 def with_group(block: ColumnBlock, labels: Any, first: int) -> ColumnBlock:
-    """Return a block that says which group its columns belong to; labels count from `first`."""
+    """Return the block with the group of each column; `labels` begin at column `first`."""
     if isinstance(labels, np.ndarray):
         lo = block.first - first
         labels = labels[lo : lo + block.width]

@@ -1,9 +1,9 @@
 """The decision log: what happened to every feature, and why, in a few bytes each.
 
 A selector declares its reasons once, as template sentences. The log stores numbers only: one byte
-and one float32 for a feature that the rule never saw, one record for each feature that it did. So
-the log of thirty million columns fits in memory, replays to the kept set, and explains every
-feature without the selector that wrote it.
+and one float32 for a feature that the rule never saw, one record for each feature that it did. The
+log of thirty million columns therefore fits in memory. It can be replayed to get the kept set, and
+it explains every feature without the selector that wrote it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Decision", "DecisionLog", "Mark", "Reason", "Verdict"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
-#: Kept features listed in a notebook.
+#: Number of kept features listed in a notebook.
 LISTED = 12
 
 
@@ -79,7 +79,7 @@ class DecisionLog:
         self.reasons = dict(reasons)
         self.names = NameBook() if names is None else names
         self.template_fields = dict(template_fields or {})
-        #: Number of features at the end, if it is known; memory for them is then allocated at once.
+        #: Final number of features, if known; their memory is then allocated at once.
         self.expected = 0
         self._codes = {key: code for code, key in enumerate(self.reasons)}
         #: The verdict of each reason, and which reasons have no level to show.
@@ -111,12 +111,12 @@ class DecisionLog:
         reason: str | npt.NDArray[np.uint8],
         names: Names | None = None,
     ) -> None:
-        """Append the next features; those that the rule sees get events later.
+        """Append the next features; those that reach the rule get events later.
 
         `reason` is one key for all of them, or an array of codes: positions among the declared
         reasons. Called by every selector, once per block.
         """
-        # One number for the whole block if all levels are the same, as they mostly are.
+        # One number for the whole block if all levels are equal, which is the usual case.
         self._levels.append(len(self), len(relevance), level)
         self._relevance.extend(relevance, expected=self.expected)
         if isinstance(reason, str):
@@ -125,9 +125,9 @@ class DecisionLog:
         self.names.append(len(relevance), names)
 
     def append_values(self, first: int, value: npt.NDArray[Any]) -> None:
-        """Store the number that decided for features from `first` on; NaN where there is none.
+        """Store the deciding number of each feature from `first` on; NaN where there is none.
 
-        This costs four bytes per feature and is for rules that look at every feature. Ranges must
+        This costs four bytes per feature and is for rules that score every feature. Ranges must
         be appended in increasing order.
         """
         if not np.isnan(value).all():
@@ -144,8 +144,7 @@ class DecisionLog:
     ) -> None:
         """Record many decisions with the same reason at once.
 
-        `because` holds, for each of them, the feature that decided; None if the numbers alone
-        decided.
+        `because` holds the deciding feature of each of them; None if only the numbers decided.
         """
         events = np.zeros(len(features), dtype=EVENT)
         events["at"] = events["feature"] = features
@@ -249,7 +248,7 @@ class DecisionLog:
         return self.explain(Decision(number, self.reason_of(number), relevance, value, level))
 
     def relevance_of(self, feature: int) -> float:
-        """Return the strength of a feature towards the target, as exactly as the log holds it."""
+        """Return the relevance of a feature to the target, with the precision of the log."""
         return float(self.relevances_of(np.array([feature]))[0])
 
     def relevances_of(self, features: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -300,8 +299,8 @@ class DecisionLog:
     def columns(self, lo: int = 0, hi: int | None = None) -> dict[str, npt.NDArray[Any]]:
         """Return one row per feature, lo to hi - 1, as plain arrays.
 
-        ``because`` is the feature that decided (-1: none), ``at`` the arrival that settled the
-        verdict (for an evicted feature, the newcomer), ``value`` and ``level`` what was compared.
+        ``because`` is the deciding feature (-1: none), ``at`` the arrival that settled the verdict
+        (for an evicted feature, the newcomer), ``value`` and ``level`` the numbers compared.
         """
         hi = len(self) if hi is None else min(hi, len(self))
         reason = self._reason.view[lo:hi]
@@ -364,11 +363,11 @@ class DecisionLog:
         return bool(np.all(at[1:] >= at[:-1]))
 
     def plot_flow(self) -> Any:
-        """Plot how many features were dropped or kept, and why; returns a matplotlib figure."""
+        """Plot how many features were dropped or kept, and why; return a matplotlib figure."""
         return _plots().plot_flow(self)
 
     def plot_growth(self) -> Any:
-        """Plot how the kept set grew over the stream; returns a matplotlib figure."""
+        """Plot how the kept set grew over the stream; return a matplotlib figure."""
         return _plots().plot_growth(self)
 
     def _repr_html_(self) -> str:
@@ -395,7 +394,7 @@ class DecisionLog:
 
     @property
     def mark(self) -> Mark:
-        """The present end of the log."""
+        """The current end of the log."""
         evidence = {key: len(numbers.view) for key, numbers in self._evidence.items()}
         return Mark(len(self), len(self._events.view), len(self._because.view), evidence)
 
@@ -443,7 +442,7 @@ class DecisionLog:
             or any(np.any((arrays[key] < 0) | (arrays[key] >= top)) for key, top in limits.items())
             or any(len(arrays[key]) != width for key in ("relevance", "level"))
         ):
-            raise SourceError("the log holds numbers that point nowhere")
+            raise SourceError("the log holds indices that are out of range")
         self._levels.append(first, width, np.asarray(arrays["level"]))
         if "value" in arrays:
             self.append_values(first, np.asarray(arrays["value"]))
@@ -484,5 +483,5 @@ class DecisionLog:
 
 
 def _plots() -> Any:
-    """Import the plots when one is wanted: they belong to the reports, a layer above this one."""
+    """Import the plotting module when it is needed: it belongs to a layer above this one."""
     return importlib.import_module("tamis.report.log_plots")

@@ -1,4 +1,4 @@
-"""The exceptions of tamis. Each message is one sentence that says what to do."""
+"""The exceptions of tamis. Each message is one sentence that explains what to do."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class TamisError(Exception):
     Passwords in the message are masked.
     """
 
-    def __init__(self, *said: object) -> None:
-        super().__init__(*map(masked, said))
+    def __init__(self, *args: object) -> None:
+        super().__init__(*map(masked, args))
 
 
 class InputError(TamisError, ValueError):
-    """The data cannot be used as it is; `column` names the column at fault, if there is one."""
+    """The data cannot be used unchanged; `column` names the offending column, if there is one."""
 
-    def __init__(self, *said: object, column: str | None = None) -> None:
-        super().__init__(*said)
+    def __init__(self, *args: object, column: str | None = None) -> None:
+        super().__init__(*args)
         self.column = column
 
 
@@ -55,7 +55,7 @@ class MissingDependencyError(TamisError, ImportError):
 
 
 class DataWarning(UserWarning):
-    """The data can be used as it is, but the result may not mean what was intended."""
+    """The data can be used, but the result may not mean what was intended."""
 
 
 class ConvergenceWarning(DataWarning):
@@ -75,16 +75,16 @@ def warn(sentence: str, kind: type[Warning] = DataWarning) -> None:
 def one_sentence(
     what: str, remedy: str, kinds: tuple[type[Exception], ...] = (Exception,)
 ) -> Iterator[None]:
-    """Turn errors that a library raises into a SourceError: what (the library's words); remedy."""
+    """Turn a library's errors into a SourceError: what (the library's message); remedy."""
     try:
         yield
     except TamisError:
         raise
     except kinds as error:
-        said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        said = said.split("LINE 1:")[0]  # behind this, DuckDB repeats the query
-        said = " ".join(said.split()).rstrip(".") or type(error).__name__
-        raise SourceError(f"{what} ({said}); {remedy}") from error
+        message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        message = message.split("LINE 1:")[0]  # after this, DuckDB repeats the query
+        message = " ".join(message.split()).rstrip(".") or type(error).__name__
+        raise SourceError(f"{what} ({message}); {remedy}") from error
 
 
 def need(module: str, *, extra: str, what_for: str) -> ModuleType:

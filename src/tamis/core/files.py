@@ -1,16 +1,16 @@
 """Files and folders that are written completely or not at all.
 
-Everything is written to a hidden name beside its destination, forced to the disk, and moved there
-in the last step. A process that is killed at any moment leaves the old content or the new content,
-never half of either, and never neither:
+Everything is written under a hidden name next to its destination, flushed to disk, and moved into
+place in the last step. A process that is killed at any moment leaves either the old content or the
+new content, never a partial file or nothing:
 
 - a file is replaced by one rename;
 - a folder that replaces another is exchanged with it in one step (Linux, macOS). Where the system
-  or the file system cannot do that, the old folder is first renamed; `recover` undoes that.
+  or the file system cannot do this, the old folder is renamed first; `recover` undoes that.
 
-The hidden names are ``.NAME.partial-MARK`` and ``.NAME.old-MARK``. The mark tells the machine, its
-boot and the process, and a living writer holds a lock on what it writes. `recover` removes or
-restores what dead writers left; every writer calls it first.
+The hidden names are ``.NAME.partial-MARK`` and ``.NAME.old-MARK``. The mark identifies the
+machine, its boot and the process, and a running writer holds a lock on what it writes. `recover`
+removes or restores what killed writers left behind; every writer calls it first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import IO
 
 from tamis.core.errors import OutputError, TamisError
 
-#: The file that makes a folder what it is.
+#: The file that identifies each kind of folder.
 MARKERS = {
     "run": "run.json",
     "model": "model.json",
@@ -53,10 +53,10 @@ _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 def atomic_file(
     path: str | os.PathLike[str], *, hint: str = "nothing was written"
 ) -> Iterator[IO[bytes]]:
-    """Open a binary file that takes the place of `path` when the block ends without an error.
+    """Open a binary file that replaces `path` when the block ends without an error.
 
-    Links are followed. A device or a pipe is written to directly. `hint` ends the sentence of the
-    error if the disk does not take the file.
+    Links are followed. A device or a pipe is written to directly. `hint` ends the
+    error message if the file cannot be written.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():
@@ -78,7 +78,7 @@ def atomic_file(
 def atomic_folder(
     path: str | os.PathLike[str], kind: str, *, force: bool = False
 ) -> Iterator[Path]:
-    """Make a folder that takes the place of `path` when the block ends without an error.
+    """Make a folder that replaces `path` when the block ends without an error.
 
     `kind` is a key of `MARKERS`. With `force`, a folder of the same kind, or an empty one, is
     replaced.
@@ -108,7 +108,7 @@ def scratch_for(owner: object, parent: str | os.PathLike[str]) -> Path:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a folder, and those above it, unless it exists."""
+    """Make a folder and its parents, unless it exists."""
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
@@ -131,10 +131,10 @@ def partial(
     force: bool = False,
     hint: str = "nothing was written",
 ) -> Iterator[Path]:
-    """Make a file or folder beside its destination, to be moved there; what is left is removed.
+    """Make a file or folder next to its destination, to be moved there; remove leftovers.
 
     `kind` is "file", "folder" or a key of `MARKERS`; a destination that `atomic_folder` would not
-    replace is refused. Errors of the disk become one sentence.
+    replace is refused. Disk errors become one-sentence errors.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -143,7 +143,7 @@ def partial(
     try:
         try:
             recover(target.parent)
-            while lock is None:  # None: another process took it for a dead one's
+            while lock is None:  # None: another process removed it as abandoned
                 mark = f"{'-'.join(_here())}-{os.getpid()}-{secrets.token_hex(4)}"
                 work = target.with_name(f".{target.name}.partial-{mark}")
                 if kind == "file":
@@ -164,10 +164,10 @@ def partial(
             yield work
         except Exception as error:
             if _is_about_writing(error, work):
-                said = f"{target} cannot be written ({reason(error)}); {hint}"
-                raise OutputError(said) from error
+                message = f"{target} cannot be written ({reason(error)}); {hint}"
+                raise OutputError(message) from error
             raise
-    finally:  # also after Ctrl-C at any moment since the name was chosen
+    finally:  # also after Ctrl-C, from the moment the name was chosen
         if work != target:
             _remove(work)
         if lock is not None and lock >= 0:
@@ -188,7 +188,7 @@ def _is_about_writing(error: Exception, work: Path) -> bool:
 
 
 def publish(work: Path, path: str | os.PathLike[str], *, force: bool) -> None:
-    """Force a folder that `partial` made to the disk and move it to its destination."""
+    """Flush a folder that `partial` made to disk and move it to its destination."""
     target = Path(os.path.realpath(path))
     for place, _, names in os.walk(work):
         for name in names:
@@ -212,7 +212,7 @@ def exchange(one: Path, other: Path) -> bool:
     import ctypes
 
     names = os.fsencode(one), os.fsencode(other)
-    here = ctypes.c_int(-100)  # AT_FDCWD: names that do not begin with / are of this folder
+    here = ctypes.c_int(-100)  # AT_FDCWD: relative names are in the current folder
     try:
         library = ctypes.CDLL(None, use_errno=True)
         if sys.platform == "linux":
@@ -230,7 +230,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def _replace(work: Path, target: Path) -> None:
-    """Replace a folder in two renames; what to do after Ctrl-C is read from the disk."""
+    """Replace a folder in two renames; after Ctrl-C, the disk shows which step to undo."""
     mark = work.name.rpartition(".partial-")[2]
     old = target.with_name(f".{target.name}.old-{mark}")
     lock = _lock(target)
@@ -246,7 +246,7 @@ def _replace(work: Path, target: Path) -> None:
 
 
 def recover(parent: str | os.PathLike[str]) -> None:
-    """Restore or remove what writers that were killed left in a folder."""
+    """Restore or remove what killed writers left in a folder."""
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(parent)):  # ".old" before ".partial"
             left = _LEFT.fullmatch(name)
@@ -258,7 +258,7 @@ def recover(parent: str | os.PathLike[str]) -> None:
             try:
                 if lock == -1:
                     dead = host and not _runs(int(left[5]))
-                else:  # it can be locked, or is of this machine before it was started again
+                else:  # it can be locked, or dates from before this machine was rebooted
                     dead = lock is not None if boot else host
                 if dead and left[2] == "old" and not os.path.lexists(target):
                     os.rename(path, target)
@@ -270,7 +270,7 @@ def recover(parent: str | os.PathLike[str]) -> None:
 
 
 def recover_missing(path: str | os.PathLike[str]) -> None:
-    """Restore a folder that is not there because its writer was killed while replacing it."""
+    """Restore a folder that is missing because its writer was killed while replacing it."""
     target = Path(os.path.realpath(path))
     if not os.path.lexists(target):
         recover(target.parent)
@@ -289,7 +289,7 @@ def _remove(path: Path) -> None:
 
 @functools.cache
 def _here() -> tuple[str, str]:
-    """Return short marks of this machine and of its boot, which containers share."""
+    """Return short identifiers of this machine and of its boot, which containers share."""
     boot = ""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
@@ -298,9 +298,9 @@ def _here() -> tuple[str, str]:
 
 
 def _lock(path: Path) -> int | None:
-    """Lock a file or folder until the process ends or the handle that is returned is closed.
+    """Lock a file or folder until the process ends or the returned handle is closed.
 
-    None if another process holds or has removed it; -1 where the system has no locks on folders.
+    Return None if another process holds or has removed it; -1 where the system cannot lock folders.
     """
     try:
         import fcntl
@@ -324,7 +324,7 @@ def _lock(path: Path) -> int | None:
 
 
 def _runs(pid: int) -> bool:
-    if os.name == "nt":  # where asking would interrupt it
+    if os.name == "nt":  # where the check would interrupt the process
         return True
     try:
         os.kill(pid, 0)
@@ -337,7 +337,7 @@ def _runs(pid: int) -> bool:
 
 
 def _sync(path: str | os.PathLike[str]) -> None:
-    """Force a file, or the names in a folder, to the disk."""
+    """Flush a file, or the names in a folder, to disk."""
     try:
         handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
@@ -345,7 +345,7 @@ def _sync(path: str | os.PathLike[str]) -> None:
         finally:
             os.close(handle)
     except OSError:
-        if not os.path.isdir(path):  # not every system can do that to folders
+        if not os.path.isdir(path):  # not every system can flush folders
             raise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Pieces are joined up to this many positions.
+#: Short pieces are joined until they have this many positions.
 JOINED = 4096
 
 
@@ -29,10 +29,10 @@ class Growable:
         self.view = self._array
 
     def extend(self, values: Sequence[Any] | npt.NDArray[Any], *, expected: int = 0) -> None:
-        """Append many values; `expected` is the number of values at the end, if it is known."""
+        """Append many values; `expected` is the final number of values, if known."""
         start, stop = len(self.view), len(self.view) + len(values)
         if stop > len(self._array):
-            # Grow by half, not to twice the size: of thirty million entries few should be spare.
+            # Grow by half instead of doubling: thirty million entries should not waste much memory.
             room = expected if expected >= stop else max(stop, len(self._array) * 3 // 2, 16)
             bigger = np.empty(room, dtype=self._array.dtype)
             bigger[:start] = self.view
@@ -69,7 +69,7 @@ class PiecewiseFloats:
     _parts: list[tuple[int, int, float | npt.NDArray[np.float32]]] = field(default_factory=list)
 
     def append(self, first: int, width: int, numbers: float | npt.NDArray[Any]) -> None:
-        """Set positions `first` to `first + width - 1`; pieces come in increasing order."""
+        """Set positions `first` to `first + width - 1`; append pieces in increasing order."""
         if isinstance(numbers, np.ndarray):
             numbers = numbers.astype(np.float32)
         last = first + width

@@ -21,7 +21,7 @@ def cell(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Format text as code, between more backticks than it holds in a row.
+    """Format text as code, with a fence longer than any run of backticks in it.
 
     >>> code("echo `date`")
     '`` echo `date` ``'
@@ -33,7 +33,7 @@ def code(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
-    """Return a table; `align` has an l or r per column, and is lrr... by default.
+    """Return a Markdown table; `align` has one l or r per column (default: lrr...).
 
     >>> print(table(["data", "rows"], [["a", "7"]]))
     | data | rows |

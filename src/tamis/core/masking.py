@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 MASK = "***"
 
-#: scheme://user:password@ inside a text, up to the last @ of a word; a port is not a password.
+#: scheme://user:password@ inside a text, up to the last @ of a word; ports are not masked.
 _PASSWORD = r"([a-zA-Z][\w+.-]*://[^\s/?#@:]*:)(?:(?<=//:)|(?!\d{{1,5}}(?:[/?#\s]|$))){}@"
 _INSIDE = re.compile(_PASSWORD.format(r"\S*"))
-#: The same for a text that is an address as a whole, whose password may hold blanks.
+#: The same for a text that is a single address, whose password may contain spaces.
 _WHOLE = re.compile(_PASSWORD.format(r".*"), re.DOTALL)
 
 #: password=..., as in the options of an address and in connection strings.
@@ -26,7 +26,7 @@ _NAMED = re.compile(
 def masked(facts: T, *, whole: bool = False) -> T:
     """Mask the passwords of addresses in a text, or in every text of nested dicts and lists.
 
-    `whole` if the text may be one address.
+    Set `whole` if the entire text may be one address.
 
     >>> masked("redis://:hush@host:6379/0?stream=clicks")
     'redis://:***@host:6379/0?stream=clicks'

@@ -19,7 +19,7 @@ from tamis.core.growable import Growable
 def gathered(
     offsets: npt.NDArray[Any], vectors: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the offsets of some vectors put end to end, and where their entries were before."""
+    """Return the offsets of some vectors laid end to end, and their entries' old positions."""
     lengths = np.diff(offsets)[vectors]
     new = np.zeros(len(vectors) + 1, dtype=np.int64)
     np.cumsum(lengths, out=new[1:])
@@ -108,8 +108,7 @@ class NameBook:
 
     Features that arrived without a name are named by number: `prefix` followed by the arrival
     number plus `base` (a svmlight file that counts from 1 has an empty prefix and base 1). The
-    names of the others are packed as in `Names`; features that follow each other with a name are
-    one run.
+    names of the others are packed as in `Names`; consecutive named features form one run.
     """
 
     prefix: str = "x"
@@ -119,7 +118,7 @@ class NameBook:
     numbered: bool = field(default=True, init=False)
     _text: bytearray = field(default_factory=bytearray, init=False)
     _offsets: Growable = field(default_factory=lambda: Growable(np.int64, [0]), init=False)
-    #: First feature, last feature + 1, and number of names before, of each run.
+    #: First feature, last feature + 1, and number of names before, for each run.
     _runs: list[tuple[int, int, int]] = field(default_factory=list, init=False)
 
     def append(self, width: int, names: Names | None) -> None:
@@ -138,7 +137,7 @@ class NameBook:
 
     @property
     def named(self) -> Names:
-        """The names that features arrived with; it must not be kept while more arrive."""
+        """The names that features arrived with; valid until more features arrive."""
         return Names(self._text, self._offsets.view)
 
     def between(self, lo: int, hi: int) -> dict[str, npt.NDArray[Any]]:
@@ -179,7 +178,7 @@ class NameBook:
             or np.any(starts < ends[:-1])
             or ends[-1] > last
         ):
-            raise SourceError("the names of the log do not fit together")
+            raise SourceError("the names in the log are inconsistent")
         before = len(self._offsets.view) - 1 + np.cumsum(sizes) - sizes
         self._runs += zip(starts.tolist(), ends[1:].tolist(), before.tolist(), strict=True)
         self._offsets.extend(len(self._text) + np.cumsum(lengths))

@@ -1,4 +1,4 @@
-"""Suggest similar names, also among millions: only a few are compared letter by letter."""
+"""Suggest similar names, even among millions: only a few are compared letter by letter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tamis.core.names import NameBook, Names
 from tamis.core.sentences import join
 
-#: Names that are compared letter by letter: those that begin and end most alike.
+#: Number of names compared letter by letter: those with the most similar beginning and end.
 COMPARED = 2_000
 
 #: Letters compared at the beginning and at the end.
@@ -20,7 +20,7 @@ ENDS = 12
 
 
 def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
-    """Return names like `wanted`: equal except for capital letters, or else the closest few.
+    """Return names similar to `wanted`: equal up to case, or else the closest few.
 
     >>> book = NameBook()
     >>> book.append(3, Names.of(["M27891_at", "U22376_at", "age"]))
@@ -32,7 +32,7 @@ def near(names: NameBook, wanted: str, most: int = 3) -> list[str]:
     if numbered is not None and names.find_numbered(numbered) is not None:
         return [numbered]
     known = names.named
-    # In lower case as `bytes.lower` does it, which keeps the length of a name.
+    # Lower-cased like `bytes.lower`, which keeps the length of a name.
     lower = wanted.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     at = Names(known.blob.lower(), known.offsets).find(lower)
     if at is not None:
@@ -69,7 +69,7 @@ def no_such_feature(names: NameBook, unknown: Sequence[object]) -> str:
     >>> no_such_feature(book, ["Age", "zzz"])
     "no feature is called 'Age' or 'zzz' among the 2 seen; did you mean 'age' for 'Age'?"
     """
-    said = (
+    message = (
         f"no feature is called {join([repr(u) for u in unknown], 'or')} among the {len(names)} seen"
     )
     meant = []
@@ -79,5 +79,5 @@ def no_such_feature(names: NameBook, unknown: Sequence[object]) -> str:
             which = f" for {name!r}" if len(unknown) > 1 else ""
             meant.append(join([repr(f) for f in found], "or") + which)
     if meant:
-        return f"{said}; did you mean {join(meant)}?"
-    return said + (f"; the first is called {names[0]!r}" if len(names) else "")
+        return f"{message}; did you mean {join(meant)}?"
+    return message + (f"; the first is called {names[0]!r}" if len(names) else "")

@@ -1,6 +1,6 @@
 """Summaries of a decision log: growth of the kept set, counts by reason, histogram of relevance.
 
-Everything is counted from the log with array operations, at a size fit for a plot.
+All counts are computed from the log with array operations, at a resolution suited to a plot.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from tamis.core.decisions import DecisionLog, Verdict
 
 Ints = npt.NDArray[np.int64]
 
-#: Points of a curve: more than a screen can show.
+#: Number of points of a curve: more than a screen can show.
 POINTS = 500
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Counts after `seen` features: the kept set, and who entered and left so far."""
+    """Counts after `seen` features: the size of the kept set, and how many entered and left it."""
 
     seen: Ints
     kept: Ints
@@ -48,9 +48,9 @@ def growth(log: DecisionLog, points: int = POINTS) -> Growth | None:
 
 @dataclass(frozen=True)
 class Passage:
-    """Number of features that arrived, that were kept at some time, and that are kept.
+    """Number of features that arrived, that were ever kept, and that are kept at the end.
 
-    `dropped` has verdict, label and count of each reason, the most frequent of a verdict first.
+    `dropped` holds verdict, label and count per reason, the most frequent of each verdict first.
     """
 
     seen: int
@@ -79,7 +79,7 @@ def strengths(
 ) -> tuple[npt.NDArray[np.float64], dict[str, Ints]] | None:
     """Return a histogram of relevance: edges, and counts per verdict between them.
 
-    None if all features have the same relevance.
+    Return None if all features have the same relevance.
     """
     relevance = log.state()["relevance"]
     finite = np.isfinite(relevance)
@@ -102,7 +102,7 @@ def _round_edges(low: float, high: float, bins: int) -> npt.NDArray[np.float64]:
     step = power * next(nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= least)
     edges = np.arange(np.floor(low / step), np.ceil(high / step) + 1) * step
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
-    # The numbers may be so close that none between them is round.
+    # The numbers may be so close that there is no round number between them.
     return edges if np.all(np.diff(edges) > 0) else np.linspace(low, high, bins + 1)
 
 

@@ -1,7 +1,7 @@
-"""Parameters of methods: their names, their ranges, and copies; a wrong value is one sentence.
+"""Parameters of methods: names, ranges and copies; a wrong value raises a one-sentence error.
 
-`Parameters` is the base of everything that is set up by constructor arguments and does not need
-scikit-learn: rules, learners. Estimators use the same names, ranges and defaults.
+`Parameters` is the base class of everything that is configured by constructor arguments and does
+not need scikit-learn: rules and learners. Estimators use the same names, ranges and defaults.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tamis.core.errors import ParameterError
 
 @dataclass(frozen=True)
 class Number:
-    """A real number between two bounds, each inside the range unless `open_low`/`open_high`."""
+    """A real number between two bounds, inclusive unless `open_low`/`open_high`."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -49,12 +49,12 @@ class OneOf:
         return "one of " + ", ".join(repr(choice) for choice in self.choices)
 
 
-#: What a parameter may be; None stands for itself.
+#: An allowed value or range of a parameter; None means None itself.
 Range = Number | OneOf | None
 
 
 def check(owner: str, name: str, value: Any, allowed: Range | Iterable[Range]) -> None:
-    """Raise one sentence if `value` is outside every range in `allowed`.
+    """Raise a one-sentence error if `value` is outside every range in `allowed`.
 
     >>> check("FisherZ", "alpha", 2.0, Number(0, 1, open_low=True, open_high=True))
     Traceback (most recent call last):
@@ -79,7 +79,7 @@ def check(owner: str, name: str, value: Any, allowed: Range | Iterable[Range]) -
 
 
 def full_signature(cls: type[Any]) -> inspect.Signature:
-    """Return the signature of a constructor, its ``**options`` spelled out.
+    """Return the signature of a constructor with its ``**options`` spelled out.
 
     ``**options`` stands for the keyword arguments of the constructor of the base class.
     """
@@ -98,7 +98,7 @@ def full_signature(cls: type[Any]) -> inspect.Signature:
 def inherit_docs(doc: str, bases: Iterable[type], order: Sequence[str]) -> str:
     """Complete a NumPy-style docstring with the parameters and attributes that bases document.
 
-    Of the bases' parameters those in `order` are taken; their attributes come first.
+    Only parameters of the bases that are listed in `order` are added; their attributes come first.
     """
     doc = inspect.cleandoc(doc)
     inherited = [inspect.cleandoc(base.__doc__ or "") for base in reversed(list(bases))]
@@ -119,7 +119,7 @@ def inherit_docs(doc: str, bases: Iterable[type], order: Sequence[str]) -> str:
 
 
 def _entries(doc: str, head: str) -> dict[str, str]:
-    """Return the entries of a section by name; an entry of several names occurs under each."""
+    """Return the entries of a section by name; an entry with several names is listed under each."""
     body = f"{doc}\n".partition(head)[2].partition("\n\n")[0] + "\n"
     found: dict[str, str] = {}
     for entry in re.findall(r"^\S.*\n(?:[ ]+.*\n)*", body, re.MULTILINE):
@@ -129,16 +129,16 @@ def _entries(doc: str, head: str) -> dict[str, str]:
 
 
 def param(default: Any, *allowed: Range) -> Any:
-    """Return a field of a dataclass that says which values the parameter may take."""
+    """Return a dataclass field that declares which values the parameter may take."""
     return field(default=default, metadata={"allowed": allowed})
 
 
 class Parameters:
-    """Base of plain classes whose constructor stores its arguments under their own names.
+    """Base class of plain classes whose constructor stores its arguments under their own names.
 
     A constructor may end in ``**options``, which it passes on to that of its base class:
-    `inspect.signature`, `help` and scikit-learn then see the parameters of both. What the docstring
-    does not say about them is taken from the base class.
+    `inspect.signature`, `help` and scikit-learn then see the parameters of both. Parameters that
+    the docstring does not describe are documented from the base class.
 
     >>> class Rule(Parameters):
     ...     ranges = {"alpha": Number(0, 1)}
@@ -154,14 +154,14 @@ class Parameters:
     <Signature (k=5, *, alpha=0.05)>
     """
 
-    #: Allowed values of each parameter; those of the base classes are added. Fields of a dataclass
-    #: say it themselves (`param`).
+    #: Allowed values of each parameter; those of the base classes are added. Dataclass fields
+    #: declare them with `param`.
     ranges: ClassVar[Mapping[str, Range | Sequence[Range]]] = {}
 
     #: Names of the parameters, in the order of the constructor.
     parameter_names: ClassVar[tuple[str, ...]] = ()
 
-    #: The name in messages, where it is not that of the class.
+    #: The name in messages, if it differs from the class name.
     public_name: ClassVar[str]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -186,7 +186,7 @@ class Parameters:
         return {name: getattr(self, name) for name in self.parameter_names}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; raise one sentence for a name that does not exist."""
+        """Set parameters by name; raise a one-sentence error for an unknown name."""
         for name, value in params.items():
             if name not in self.parameter_names:
                 raise ParameterError(
@@ -201,7 +201,7 @@ class Parameters:
         return type(self)(**self.get_params())
 
     def check_params(self) -> None:
-        """Raise one sentence for the first parameter outside its range."""
+        """Raise a one-sentence error for the first parameter outside its range."""
         for name in self.parameter_names:
             if name in self.ranges:
                 check(self.public_name, name, getattr(self, name), self.ranges[name])
@@ -220,11 +220,11 @@ class Parameters:
 class DeclaredParameters(Parameters):
     """Parameters that are annotated attributes with defaults: every subclass becomes a dataclass.
 
-    `param(default, range)` says which values a parameter may take; both are inherited. An attribute
-    that a subclass declares again as a `ClassVar` is no parameter of it.
+    `param(default, range)` declares which values a parameter may take; both are inherited. An
+    attribute that a subclass redeclares as a `ClassVar` is not a parameter of that subclass.
     """
 
-    #: What the name of a class ends in that its name in messages does not.
+    #: Suffix of the class name that is removed in messages.
     suffix: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any) -> None:

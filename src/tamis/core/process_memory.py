@@ -19,12 +19,12 @@ _REUSED = 16 * _MEGABYTE
 
 @cache
 def reuse_freed() -> None:
-    """Let arrays of some megabytes reuse freed memory.
+    """Let arrays of several megabytes reuse freed memory.
 
-    The C library of Linux returns large arrays to the system when they are freed, so that every
-    new one consists of pages that the system clears first: a quarter of the time of parsing text,
-    half of that of reading a row store. It stops doing so for sizes that it has seen freed once.
-    The pages of this array are never touched, so it costs nothing.
+    The C library of Linux returns large arrays to the system when they are freed, so every new
+    array consists of pages that the system must clear first. That takes a quarter of the time of
+    parsing text, and half of the time of reading a row store. The library stops doing so for sizes
+    that were freed once. The pages of this array are never touched, so it costs nothing.
     """
     np.empty(_REUSED, dtype=np.uint8)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 
 def show(*numbers: float) -> list[str]:
-    """Format numbers with three digits, or as many as it takes to tell different ones apart.
+    """Format numbers with three digits, or with as many as needed to distinguish them.
 
     >>> show(0.08, 0.31)
     ['0.08', '0.31']
@@ -26,7 +26,7 @@ def show(*numbers: float) -> list[str]:
 
 
 def _digits(number: float, digits: int) -> str:
-    """Format a number with some digits; one with more before its point as a whole number."""
+    """Format a number with some digits; round it if more digits precede the decimal point."""
     return f"{number:.0f}" if 10**digits <= abs(number) < 1e9 else f"{number:.{digits}g}"
 
 
@@ -49,9 +49,9 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def fill(sentence: str, fields: Mapping[str, str], template_fields: Mapping[str, str]) -> str:
-    """Fill a template: first with template fields, which may hold fields, then with fields.
+    """Fill a template: first the template fields, which may contain fields, then the fields.
 
-    Only plain ``{key}`` fields are filled, so an untrusted log file can run nothing.
+    Only plain ``{key}`` fields are filled, so an untrusted log file cannot run code.
     """
     return _filled(_filled(_filled(sentence, template_fields), template_fields), fields)
 

@@ -12,17 +12,17 @@ import numpy.typing as npt
 
 from tamis.core.errors import InputError
 
-#: Class codes are 16-bit, so that the codes of many rows fit in the fastest memory.
+#: Class codes are 16-bit, so that the codes of many rows fit in the processor's cache.
 MOST_CLASSES = 65_535
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is to be predicted, one value per row.
+    """The target: one value to predict per row.
 
     `codes` number the classes 0..k-1 in sorted order (None for a regression target); `values` are
-    the targets as numbers: themselves for regression; for classification the labels if they are
-    numbers, else the ranks of the classes from 1.
+    the targets as numbers: unchanged for regression; for classification the labels if they are
+    numbers, else the ranks of the classes, counted from 1.
 
     >>> t = Target.of(["ham", "spam", "spam"])
     >>> t.classes.tolist(), t.codes.tolist(), t.counts.tolist()
@@ -50,10 +50,10 @@ class Target:
             raise InputError(f"y should be a 1d vector, got an array of shape {array.shape}")
         if array.size == 0:
             raise InputError("y holds no rows; give one target value for each row")
-        # NumPy turns a missing value in a list of texts into the text "nan": check before it does.
+        # NumPy turns a missing value in a list of strings into the string "nan": check first.
         is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
         refuse_missing(np.asarray(y, dtype=object) if is_text else array)
-        # Floats with a fractional part are numbers; whole numbers and texts are classes.
+        # Floats with a fractional part are numbers; whole numbers and strings are classes.
         if array.dtype.kind == "f" and np.any(array != np.floor(array)):
             return cls(len(array), None, None, array.astype(np.float64), False, 0)
         try:
@@ -81,14 +81,14 @@ class Target:
         return np.bincount(self.codes, minlength=self.n_classes).astype(np.int64)
 
     def against_rest(self) -> npt.NDArray[np.bool_]:
-        """Return the rows of each class, one row per class; only of the second if there are two."""
+        """Return the members of each class, one row per class; of two classes, only the second."""
         classes = np.arange(self.n_classes) if self.n_classes > 2 else np.array([1])
         assert self.codes is not None
         rows: npt.NDArray[np.bool_] = np.equal(self.codes, classes[:, np.newaxis])
         return rows
 
     def refuse_numbers(self, method: str) -> None:
-        """Raise one sentence for a regression target, which `method` cannot use."""
+        """Raise a one-sentence error for a regression target, which `method` cannot use."""
         if not self.is_classes:
             raise InputError(
                 f"{method} needs classes, and y holds real numbers (an unknown label type for it): "
@@ -96,11 +96,11 @@ class Target:
             )
 
     def refuse_constant(self) -> None:
-        """Raise one sentence if the target is the same in every row."""
+        """Raise a one-sentence error if the target is the same in every row."""
         if self.n_rows > 1 and np.all(self.values == self.values[0]):
             label = self.values[0] if self.classes is None else self.classes[0]
             raise InputError(
-                f"the target is {label} in every row, so no feature can tell anything about it; "
+                f"the target is {label} in every row, so no feature can predict it; "
                 "give a target with two classes or more"
             )
 
@@ -118,7 +118,7 @@ class Target:
 
 
 def refuse_missing(array: npt.NDArray[Any]) -> None:
-    """Raise one sentence that names the first row whose target is missing."""
+    """Raise an error that names the first row whose target is missing."""
     if array.dtype.kind == "f":
         bad = ~np.isfinite(array)
     elif array.dtype.kind == "O":
@@ -136,6 +136,6 @@ def refuse_missing(array: npt.NDArray[Any]) -> None:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return True for None and for what does not equal itself: NaN, NaT and NA."""
+    """Return True for None and for values that do not equal themselves: NaN, NaT and NA."""
     same = value is not None and value == value
     return not (isinstance(same, bool | np.bool_) and same)

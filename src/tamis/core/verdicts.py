@@ -44,14 +44,14 @@ class Decision:
     reason : str
         Key of a declared `Reason`; it carries the verdict.
     relevance, value, level : float
-        Strength towards the target; the number that decided; what it was compared with.
+        Relevance to the target; the number that decided; the level it was compared with.
     because : tuple of int
         The feature or set of features that decided.
     evicts : tuple of Decision
         Kept features that are evicted because of this one, in order. They are evicted even if this
         feature is then dropped itself.
     evidence : mapping
-        Further named numbers for the explanation.
+        Additional named numbers for the explanation.
     """
 
     feature: int
@@ -77,5 +77,5 @@ EVENT = np.dtype(
     ]
 )
 
-#: A further number of a recorded decision, and which one.
+#: An additional number of a recorded decision, and its name.
 EVIDENCE = np.dtype([("event", np.int64), ("number", np.float64)])

@@ -1,7 +1,7 @@
-"""Encoders: a block of columns in, a block of categories out, each column independently.
+"""Encoders: turn a block of columns into a block of categories, each column independently.
 
-Cuts are a function of one column and the target, so how columns are put into blocks cannot matter.
-Adding one takes a file here and an entry in `_registry`. ``tamis.encode.MDLP`` and the others are
+Cuts depend only on one column and the target, so block boundaries do not matter. To add an encoder,
+add a file here and an entry in `_registry`. ``tamis.encode.MDLP`` and the others are
 scikit-learn transformers, imported when first used; the engine uses the plain encoders.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["BY_NAME", "Encoder", "Missing", "resolve"]
 #: Encoders by name: ``tamis select --encode mdlp``.
 BY_NAME: Lazy[type[Encoder]] = Lazy(ENCODERS)
 
-#: The same as transformers of scikit-learn.
+#: The corresponding scikit-learn transformers.
 TRANSFORMERS = ("EqualFrequency", "EqualWidth", "KMeansBins", "MDLP", "Plain")
 
 

@@ -1,4 +1,4 @@
-"""Unsupervised bins: of equal width, of about equal frequency, and by k-means."""
+"""Unsupervised binning: equal width, equal frequency, and k-means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.kernels.bins import FREQUENCY, KMEANS, WIDTH, bin_columns
 
 
 class _Bins(Encoder):
-    """The common part of the three: a number of bins, and a kernel."""
+    """Base class of the three: a number of bins, and a kernel."""
 
     _way: ClassVar[int]
 
@@ -53,9 +53,9 @@ class EqualWidthEncoder(_Bins):
 
 
 class EqualFrequencyEncoder(_Bins):
-    """Bins of about the same number of rows.
+    """Bins with about the same number of rows.
 
-    With N rows in order there is a cut above the value of row ceil(N i / bins) for i = 1, 2, ...,
+    With N sorted rows there is a cut above the value of row ceil(N i / bins) for i = 1, 2, ...,
     half-way to the next value. Equal values share a bin, so the sizes of bins may differ, and there
     may be fewer than `bins`: in a sparse column the zeros are one bin.
 
@@ -88,14 +88,14 @@ class EqualFrequencyEncoder(_Bins):
 class KMeansBinsEncoder(_Bins):
     """Bins around the means that k-means finds in one column.
 
-    Lloyd's algorithm starts from the middles of bins of equal width and stops when no value
-    changes its mean, after at most 300 rounds; cuts are half-way between two means. A mean that is
-    nearest to no value is dropped, so there may be fewer than `bins`. Nothing is random.
+    Lloyd's algorithm starts from the midpoints of bins of equal width and stops when no value
+    changes its cluster, after at most 300 iterations; cuts are half-way between two means. Empty
+    clusters are dropped, so there may be fewer than `bins`. The result is deterministic.
 
     Parameters
     ----------
     bins : int, default=5
-        Largest number of bins.
+        Maximum number of bins.
     which : {"numbers", "all"}
         "numbers": columns that are already categorical stay unchanged (see `MDLP`).
     missing : {"error", "category", "delete"} or Missing, default="error"

@@ -1,4 +1,4 @@
-"""The base of encoders: find cuts from a block and a target, and apply cuts to a block.
+"""Base class of encoders: find cuts from a block and a target, and apply cuts to a block.
 
 Nothing here needs scikit-learn; the transformers are in `tamis.estimators`.
 """
@@ -23,7 +23,7 @@ from tamis.kernels.threads import over_columns
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-#: Given a range of columns and where to write the number of each one's cuts, the cuts end to end.
+#: Takes a range of columns and an array for the number of cuts of each; returns all cuts, joined.
 Finder = Callable[[int, int, Ints], Floats]
 #: The name of a column in a message.
 NameOf = Callable[[ColumnBlock, int], str]
@@ -55,20 +55,20 @@ class Encoder(DeclaredParameters):
 
     Subclasses find the cuts (`_find`). Codes increase with the values. The bin with 0 has code
     0, those above it 1, 2, ..., those below it -1, -2, ..., so that sparse columns stay sparse;
-    where zeros are missing values, bins count from 1. A value that equals a cut is below it.
+    where zeros mean missing, bins count from 1. A value equal to a cut belongs to the bin below.
 
-    Mixed columns: with ``which="numbers"`` text columns, and columns of whole numbers with few
-    levels (up to 20, and up to a fifth of the rows), are already categorical and stay unchanged.
-    So all columns of the result are discrete.
+    Mixed columns: with ``which="numbers"``, text columns and integer columns with few levels (up to
+    20, and up to a fifth of the rows) are already categorical and stay unchanged. All columns of
+    the result are therefore discrete.
     """
 
     suffix: ClassVar[str] = "Encoder"
 
-    #: Its name on the command line: ``tamis select --encode mdlp``.
+    #: The name on the command line: ``tamis select --encode mdlp``.
     method: ClassVar[str]
     #: Whether cuts depend on the class.
     supervised: ClassVar[bool] = False
-    #: Whether an encoded block is of the kind of the block; else it is discrete.
+    #: Whether an encoded block keeps the kind of its input; otherwise it is discrete.
     keeps_kind: ClassVar[bool] = False
 
     _: KW_ONLY
@@ -77,9 +77,9 @@ class Encoder(DeclaredParameters):
 
     @abstractmethod
     def _finder(self, form: tuple[Any, ...], target: Target | None, stays: Any) -> Finder:
-        """Return what finds the cuts of columns lo..hi-1, and marks columns that stay.
+        """Return a function that finds the cuts of columns lo..hi-1 and marks unchanged columns.
 
-        `form` is a block as the kernels take it.
+        `form` is a block in the form that kernels take.
         """
 
     # --- blocks --------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class Encoder(DeclaredParameters):
     def find(
         self, block: ColumnBlock, target: Target | None, name_of: NameOf = ColumnBlock.name_of
     ) -> Cuts:
-        """Find the cuts of each column of a block; raise one sentence if a column cannot be cut."""
+        """Find the cuts of each column of a block; raise an error if a column cannot be cut."""
         self.check_params()
         missing = Missing.of(self.missing)
         block = missing.mark(block)
@@ -100,7 +100,7 @@ class Encoder(DeclaredParameters):
         stays = np.full(block.width, block.kind == "discrete")
         if block.is_text is not None:
             stays |= block.is_text
-        # The most levels of a column of whole numbers that stays; below 0 none does.
+        # An integer column with at most this many levels stays unchanged; negative: none does.
         most = most_levels(block.n_rows) if self.which == "numbers" else -1.0
         form = (*block.arrays, block.n_rows, missing.zero_is_gap, most)
         find, parts = self._finder(form, target, stays), dict[int, Floats]()
@@ -151,7 +151,7 @@ class Encoder(DeclaredParameters):
         return self.apply(block, self.find(block, target, name_of))
 
     def refuse_bad_values(self, block: ColumnBlock, name_of: NameOf) -> None:
-        """Raise one sentence for infinity, and for missing values where they are an error."""
+        """Raise a one-sentence error for infinity, and for missing values if they are an error."""
         missing = Missing.of(self.missing)
         self._survey(missing.mark(block), missing, name_of)
 
@@ -160,7 +160,7 @@ class Encoder(DeclaredParameters):
     def _survey(
         self, block: ColumnBlock, missing: Missing, name_of: NameOf
     ) -> tuple[Ints, npt.NDArray[np.bool_], Floats]:
-        """Return missing values, fractional columns and highest values; raise for infinity."""
+        """Return the missing counts, fractional columns and highest values; refuse infinity."""
         width = block.width
         gaps, tops = np.zeros(width, dtype=np.int64), np.zeros(width)
         infinite, not_whole = np.zeros(width, dtype=np.bool_), np.zeros(width, dtype=np.bool_)

@@ -15,21 +15,21 @@ class MDLPEncoder(Encoder):
     """Cut where the classes separate, until a cut costs more bits than it saves.
 
     The values S of a column, N rows, are cut at T into S1 and S2 so that the class entropy
-    E = |S1|/N Ent(S1) + |S2|/N Ent(S2) is least. The cut is taken if
+    E = |S1|/N Ent(S1) + |S2|/N Ent(S2) is smallest. The cut is accepted if
     Ent(S) - E > log2(N - 1)/N + D/N with D = log2(3^k - 2) - [k Ent(S) - k1 Ent(S1) - k2 Ent(S2)],
     where k, k1, k2 are the numbers of classes in S, S1, S2; then S1 and S2 are cut in the same way.
     T is half-way between two neighbouring values. A column that gets no cut becomes constant.
 
     Cost: sorting a column, then one pass over it per level of cuts, O(1) per row for any number
-    of classes. All zeros of a sparse column are one step.
+    of classes. All zeros of a sparse column are handled in one step.
 
-    Entropies are sums of integers, so ties are exact: the lowest of tied cuts is taken.
+    Entropies are computed from integer sums, so ties are exact: the lowest of tied cuts wins.
 
     Parameters
     ----------
     which : {"numbers", "all"}
-        "numbers": text columns, and columns of whole numbers with few levels (up to 20, and up to
-        a fifth of the rows), are already categorical and stay unchanged. "all": cut every column
+        "numbers": text columns and integer columns with few levels (up to 20, and up to a fifth of
+        the rows) are already categorical and stay unchanged. "all": cut every column
         that is not text.
     missing : {"error", "category", "delete"} or Missing, default="error"
         How missing values are treated; cuts are found from the rows that have a value.
@@ -63,7 +63,7 @@ class MDLPEncoder(Encoder):
         if target is None or target.codes is None:
             raise InputError(
                 "MDLP needs classes, and y holds real numbers (an unknown label type for it): use "
-                "EqualFrequency(), which asks for none, or turn y into classes"
+                "EqualFrequency(), which needs no classes, or turn y into classes"
             )
         whole = (*form, target.codes, target.counts, *entropy_table(target.n_rows), stays)
         return lambda lo, hi, numbers: mdlp_columns(*whole, lo, hi, numbers)

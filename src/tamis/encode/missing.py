@@ -24,7 +24,7 @@ class Missing:
     Parameters
     ----------
     policy : {"error", "category", "delete"}
-        "error": raise one sentence that names the column. "category": missing values are a category
+        "error": raise an error that names the column. "category": missing values are a category
         of their own, one above the highest code of the column (code 0 if zeros are missing).
         "delete": each value of a measure is computed over the rows where neither side is missing
         (pairwise deletion); only `MutualInformation` and `SymmetricUncertainty` support it.
@@ -43,12 +43,12 @@ class Missing:
     def __post_init__(self) -> None:
         check("missing", "policy", self.policy, _POLICIES)
         if isinstance(self.values, float) and math.isnan(self.values):
-            object.__setattr__(self, "values", None)  # NaN is missing anyway, and equals nothing
+            object.__setattr__(self, "values", None)  # NaN is always missing, and equals nothing
         check("missing", "values", self.values, (Number(), None))
 
     @classmethod
     def of(cls, missing: Missing | str) -> Missing:
-        """Return a policy, given as itself or by name."""
+        """Return a policy, given as an object or by name."""
         if isinstance(missing, Missing):
             return missing
         if isinstance(missing, str):
@@ -63,7 +63,7 @@ class Missing:
         return self.values == 0
 
     def mark(self, block: ColumnBlock) -> ColumnBlock:
-        """Return the block with NaN for numbers that mean missing; zeros are left to kernels."""
+        """Return the block with NaN for values that mean missing; kernels handle zeros."""
         if self.values is None or self.zero_is_gap:
             return block
         gone = block.entries == self.values
@@ -80,7 +80,7 @@ class Missing:
 
 
 def with_entries(block: ColumnBlock, entries: np.ndarray) -> ColumnBlock:
-    """Return the same block with other stored numbers, column by column."""
+    """Return the block with its stored numbers replaced, column by column."""
     v = block.values
     if isinstance(v, Compressed):
         return replace(block, values=Compressed(v.indptr, v.indices, entries))

@@ -1,4 +1,4 @@
-"""The encoder that only treats missing values."""
+"""An encoder that only handles missing values."""
 
 from __future__ import annotations
 
