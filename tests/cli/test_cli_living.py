@@ -128,7 +128,7 @@ def test_ctrl_c_stops_a_watcher_cleanly(tamis, week, monkeypatch):
         (("feed", "run", "nothing.parquet"), "nothing.parquet does not exist; check the path"),
         (("feed", "fcbf", "tuesday.parquet"), "fcbf cannot be fed: fcbf decides when it has seen"),
         (("drop", "run", "height"), "no feature is called 'height' among the 2 seen"),
-        (("log", "run", "--since", "soon"), "since='soon' is no date such as 2026-11-01"),
+        (("log", "run", "--since", "soon"), "since='soon' is not a date such as 2026-11-01"),
         (("status", "nothing"), "nothing is not a selection; make one with tamis select or"),
         (("watch", "run", "nothing"), "nothing cannot be watched (No such file or directory)"),
     ],

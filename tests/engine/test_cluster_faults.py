@@ -105,7 +105,7 @@ def test_processes_that_die_repeatedly_are_reported(wide, monkeypatch):
     with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Deadly(wide.path), "saola", cluster="local:1")
     assert str(caught.value) == (
-        "worker processes died again and again at the same place, most likely for lack of memory; "
+        "worker processes died repeatedly at the same place, most likely for lack of memory; "
         "give fewer processes, a smaller width (--width) or more memory"
     )
 
@@ -125,7 +125,7 @@ def test_a_worker_that_dask_kills_for_its_memory_is_reported(wide, own_client):
     with pytest.raises(ClusterError) as caught:
         tamis.select(worker_troubles.Greedy(wide.path), "saola", cluster=own_client)
     assert str(caught.value) == (
-        "workers died again and again on the same columns, most likely for lack of memory; give "
+        "workers died repeatedly on the same columns, most likely for lack of memory; give "
         "them more memory, or a smaller width (--width)"
     )
 

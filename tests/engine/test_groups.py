@@ -150,7 +150,7 @@ def test_a_label_that_occurs_again_is_reported():
     with pytest.warns(DataWarning) as caught:
         tamis.select(table().iloc[:, :3], selector(), labels(), groups=mixed)
     assert str(caught[0].message) == (
-        "the columns of the group 'a' do not stand side by side in the data; a label that comes "
+        "the columns of the group 'a' are not next to each other in the data; a label that comes "
         "back is a new group"
     )
 

@@ -333,7 +333,7 @@ def test_the_log_lists_what_happened_since(tmp_path):
     assert {e["time"] for e in last} == {selection.history[-1]["time"]}
     assert selection.log(selection.history[-1]["time"]) == last
     assert (selection.log("2020-01-01"), selection.log("2100-01-01")) == (everything, [])
-    with pytest.raises(ParameterError, match="since='soon' is no date such as 2026-11-01, no"):
+    with pytest.raises(ParameterError, match="since='soon' is not a date such as 2026-11-01, a"):
         selection.log("soon")
 
 

@@ -120,7 +120,7 @@ def test_invalid_arguments_are_reported():
         assert str(caught.value) == sentence
     with pytest.raises(InputError, match="the data has no target; give one with y="):
         tune(tamis.SOFS(5), X)
-    with pytest.raises(InputError, match="does not tell its classes; give them with classes="):
+    with pytest.raises(InputError, match="are unknown; give them with classes="):
         tune(tamis.SOFS(5), iter([]))
     with pytest.raises(InputError, match="there are no rows to tune on"):
         tune(tamis.SOFS(5, classes=[0, 1]), iter([]))

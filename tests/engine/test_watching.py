@@ -108,7 +108,7 @@ def test_a_problematic_column_can_be_left_out_by_hand(tmp_path, incoming):
     watcher.once()
     command = f"tamis feed {tmp_path / 'run'} '{incoming / 'day 3.parquet'}' --ignore 'a town'"
     assert messages[0].endswith(
-        f"; it is tried again when it changes, or feed it yourself: {command}"
+        f"; it will be retried when it changes, or feed it yourself: {command}"
     )
     assert command in watcher.selection.status()["refused"]["day 3.parquet"]
     watcher.selection.feed(incoming / "day 3.parquet", ignore="a town")

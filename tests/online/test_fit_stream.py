@@ -60,7 +60,7 @@ BAD = {
     "class": (
         "7 3:1",
         "line 31 has the label 7, which is not among the classes [-1, 1]; give all classes with "
-        f"classes= (--classes), or pass over such lines {SKIP}",
+        f"classes= (--classes), or skip such lines {SKIP}",
         "with a label that is not among the classes",
     ),
     "nan": (
@@ -345,7 +345,7 @@ def test_iterators_and_sources(table):
         ([], "there is no file to read; give at least one"),
         (3, "a int is not a stream of rows"),
         (iter([3]), "an iterator of rows gave a int; give RowBlocks"),
-        (iter([rows_of(X, None)]), "does not tell its classes; give them with classes="),
+        (iter([rows_of(X, None)]), "are unknown; give them with classes="),
     ):
         with pytest.raises(InputError, match=message):
             tamis.SOFS(9).fit_stream(data)

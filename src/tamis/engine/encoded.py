@@ -1,8 +1,8 @@
-"""Encode columns as categories, and treat missing values, on the way from a source to a selector.
+"""Encode columns as categories and handle missing values between a source and a selector.
 
-An encoder looks at one column and the target, so blocks are encoded as they come, how columns are
-put into blocks cannot matter, and columns that come days later are encoded by the same rule. What
-was done is in the record of the run.
+An encoder sees one column and the target, so blocks are encoded as they are read. How columns are
+split into blocks does not matter, and columns that arrive days later are encoded by the same rule.
+The run folder records what was done.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Facts = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class EncodedBlock(ColumnBlock):
-    """Columns as a selector sees them: with what was done to each, and hashes of what they were.
+    """Encoded columns, with what was done to each, and hashes of the original values.
 
     Columns without names have no hashes.
     """
@@ -43,14 +43,14 @@ class EncodedBlock(ColumnBlock):
 
 
 class Encoding:
-    """What is done to columns before a selector sees them.
+    """The encoder and the missing-value policy applied before a selector sees the columns.
 
     Parameters
     ----------
     encode : Encoder, str or None
-        How numbers become categories; None leaves them numbers.
+        How numbers become categories; with None they stay numbers.
     missing : Missing or str
-        What becomes of missing values.
+        How missing values are handled.
     """
 
     def __init__(self, encode: Encoder | str | None, missing: Missing | str) -> None:
@@ -68,7 +68,7 @@ class Encoding:
         return repr(self.encoder.clone().set_params(missing="error")) if self.cuts else ""
 
     def prepare(self, selector: ColumnSelector, target: Target) -> str:
-        """Give a selector the measure that fits; why, where the choice was left to us."""
+        """Give a selector a suitable measure, and the reason where we chose it."""
         policy = self.missing.policy
         rule = selector.rule
         if "measure" not in selector.rule.get_params():
@@ -83,7 +83,7 @@ class Encoding:
             measure = rule.discrete_measure
             if rule.alpha is not None:
                 measure = at_level(measure, {"alpha": rule.alpha})
-            reason = "missing values are told apart from categories only"
+            reason = "only measures of categories support missing values"
             if self.cuts:
                 reason = f"every column is turned into categories by {self}"
         if policy != "error" and (measure is None or measure.kind != "discrete"):
@@ -99,7 +99,7 @@ class Encoding:
         return reason
 
     def encode(self, block: ColumnBlock, target: Target, name_of: NameOf) -> EncodedBlock:
-        """Return columns as a selector is to see them."""
+        """Return the columns as a selector sees them."""
         cuts = self.encoder.find(block, target, name_of)
         hashes = None if block.names is None else hashes_of(block)
         encoded = self.encoder.apply(block, cuts)
@@ -109,7 +109,7 @@ class Encoding:
     def record(
         self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None
     ) -> dict[str, Any]:
-        """What was done, for the record of a run: missing values, and what became of the kept."""
+        """Return what a run records: missing values, and how the kept features were encoded."""
         missing = {"policy": self.missing.policy, "gaps": gaps, "columns": columns}
         if self.missing.values is not None:
             missing["values"] = _plain(self.missing.values)
@@ -119,23 +119,23 @@ class Encoding:
 
     @property
     def known_by_name(self) -> bool:
-        """Tell whether it can be written to a file, and read again without running strange code."""
+        """Return whether it can be saved to a file and read back without running foreign code."""
         return not self.cuts or type(self.encoder) is BY_NAME.get(self.encoder.method)
 
     def settings(self) -> dict[str, Any]:
-        """Return what it takes to encode columns that come later, as numbers and words."""
+        """Return what is needed to encode later columns, as numbers and text."""
         parameters = self.encoder.get_params(deep=False)
         del parameters["missing"]
         return {
             "encode": {"method": self.encoder.method, **parameters} if self.cuts else None,
             "missing": {"policy": self.missing.policy, "values": _plain(self.missing.values)},
-            # Up to which whole numbers stay as they are: a part of the rule that is no parameter.
+            # Integer columns with up to this many levels stay unchanged; this is not a parameter.
             "levels": MANY_LEVELS,
         }
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the encoding that was saved; only encoders of tamis are known."""
+        """Return the encoding that was saved; only the encoders of tamis can be restored."""
         encoder, missing = settings["encode"], settings["missing"]
         if settings["levels"] != MANY_LEVELS:
             raise ParameterError(
@@ -149,20 +149,20 @@ class Encoding:
 
 
 def encoding_of(encode: Any, missing: Missing | str) -> Encoding | None:
-    """Return what is done to columns, or None where they pass unchanged."""
+    """Return the encoding, or None if columns pass unchanged."""
     found = Encoding(encode, missing)
     unchanged = not found.cuts and found.missing.policy == "error" and found.missing.values != 0
     return None if unchanged else found
 
 
-#: What the record of a run says where columns pass unchanged.
+#: What a run records if columns pass unchanged.
 UNCHANGED = {"missing": {"policy": "error", "gaps": 0, "columns": 0}}
 
 
 class EncodedSoFar:
-    """What was done to the columns of a stream so far: gaps counted, cuts of what is kept.
+    """What was done to the columns of a stream so far: missing values, and cuts of kept features.
 
-    A `record` that an earlier one returned is continued.
+    It continues from a `record` that an earlier instance returned.
     """
 
     def __init__(self, encoding: Encoding, record: Mapping[str, Any] | None = None) -> None:
@@ -174,7 +174,7 @@ class EncodedSoFar:
     def add(self, first: int, cuts: Cuts, kept: npt.NDArray[np.int64]) -> None:
         """Count the missing values of columns from number `first` on; note the cuts of kept ones.
 
-        What fell in the meantime goes when it outnumbers what is kept.
+        Entries of dropped features are removed when they outnumber the kept ones.
         """
         self._gaps += int(cuts.missing.sum())
         self._columns += int(np.count_nonzero(cuts.missing))
@@ -185,7 +185,7 @@ class EncodedSoFar:
             self._facts = self._of(kept)
 
     def record(self, kept: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Return what the record of a run says."""
+        """Return what a run records."""
         return self.encoding.record(self._gaps, self._columns, self._of(kept))
 
     def _of(self, kept: npt.NDArray[np.int64]) -> Facts:
@@ -203,22 +203,22 @@ def _facts_of(cuts: Cuts, j: int) -> dict[str, Any]:
 
 
 class EncodedSource(ColumnWrapper):
-    """A source of columns whose blocks are encoded where they are read."""
+    """A source of columns whose blocks are encoded as they are read."""
 
     def __init__(self, source: ColumnSource, encoding: Encoding, target: Target) -> None:
         super().__init__(source)
         self.encoding, self._target = encoding, target
 
     def change(self, block: ColumnBlock) -> ColumnBlock:
-        """Return the block as a selector is to see it."""
+        """Return the block as a selector sees it."""
         return self.encoding.encode(block, self._target, self._name_of)
 
     def record(
         self, kept: npt.NDArray[np.int64], gaps: int, columns: int, so_far: EncodedSoFar | None
     ) -> dict[str, Any]:
-        """Return what was done, for the record of a run that counted gaps.
+        """Return what was done, for the record of a run that counted missing values.
 
-        Cuts of the kept features that were not noted on the way take one more pass over the data.
+        Cuts of kept features that were not noted during the run take one more pass over the data.
         """
         if so_far is not None:
             return so_far.record(kept)

@@ -33,7 +33,7 @@ FEATURE, GROUP = "feature", "group"
 
 @dataclass(frozen=True, eq=False)
 class GroupTable:
-    """Features by name, and the group of each; from a file, its path and a hash of it.
+    """The group of each feature, by name; if read from a file, also its path and a hash of it.
 
     >>> table = GroupTable.of({"age": "person", "height": "person", "dose": "drug"})
     >>> table.labels(Names.of(["dose", "age"]), "the data").tolist()
@@ -48,13 +48,13 @@ class GroupTable:
 
     @classmethod
     def of(cls, groups: Mapping[str, Any]) -> GroupTable:
-        """Return a table in memory."""
+        """Return a table from a mapping in memory."""
         return cls(Names.of(groups), as_labels(list(groups.values())))
 
     def labels(self, names: Names, data: str, *, exact: bool = False) -> Labels:
-        """Return the group of each of some columns, or one sentence about those that have none.
+        """Return the group of each column, or raise an error that lists columns without one.
 
-        With `exact`, a name that is none of theirs is refused too.
+        With `exact`, a name in the table that is not one of the columns is an error too.
         """
         known = SeenColumns()
         every = np.arange(len(self.names))
@@ -117,7 +117,7 @@ def read_groups(path: str | os.PathLike[str]) -> GroupTable:
 
 
 def as_labels(groups: Any) -> Labels:
-    """Return labels as an array of words and numbers."""
+    """Return labels as an array of text and numbers."""
     return np.asarray(groups).astype(object)
 
 
@@ -143,7 +143,7 @@ def labels_of(
     parts = Counter(labels[begins].tolist())
     for label in (label for label, count in parts.items() if count > 1):
         warn(
-            f"the columns of the group {label!r} do not stand side by side in {data}; a label "
+            f"the columns of the group {label!r} are not next to each other in {data}; a label "
             "that comes back is a new group"
         )
         break
@@ -151,7 +151,7 @@ def labels_of(
 
 
 def refuse_groups(selector: ColumnSelector) -> None:
-    """Raise one sentence where a selector takes no groups."""
+    """Raise an error if a selector does not take groups."""
     if not selector.rule.takes_groups:
         raise ParameterError(
             f"{selector.method} takes no groups; use group-saola, or leave out --groups (groups=)"
@@ -159,7 +159,7 @@ def refuse_groups(selector: ColumnSelector) -> None:
 
 
 def grouped(source: ColumnSource, groups: Any) -> ColumnSource:
-    """Return a source whose columns say which group they belong to."""
+    """Return a source whose columns carry their group labels."""
     if groups is None:
         return source
     data = os.path.basename(source.path or "") or "the data"
@@ -169,7 +169,7 @@ def grouped(source: ColumnSource, groups: Any) -> ColumnSource:
 
 
 def names_of(source: ColumnSource) -> Names:
-    """Return names of all columns of a source, as features are called."""
+    """Return the feature names of all columns of a source."""
     names = source.names()
     if names is not None:
         return names
@@ -185,7 +185,7 @@ def names_of(source: ColumnSource) -> Names:
 
 
 def _listed(names: Sequence[str], indices: npt.NDArray[np.intp]) -> str:
-    """Return some names, a few of them at most."""
+    """Return the first few of some names, as text."""
     shown = [repr(names[int(i)]) for i in indices[:LISTED]]
     more = len(indices) - len(shown)
     return join([*shown, f"{more:,} more"] if more else shown)

@@ -1,7 +1,7 @@
-"""Selectors by name: on the command line, and in a file with their parameters, and back.
+"""Look up selectors by name, and save them to and restore them from files.
 
-A file may name what is known to tamis. A class of somebody's own is imported because a user names
-it, never because a file does: a folder may come from a stranger.
+A file may name only the methods of tamis. A user-defined class is imported only if the user names
+it, never because a file does: a folder may come from an untrusted source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tamis.methods import BY_METHOD, ColumnSelector, FeatureStreamSelector, Rule
 
 
 def as_selector(method: Any) -> ColumnSelector:
-    """Return a new selector for the name of a method, its rule, its estimator or a selector."""
+    """Return a new selector, given a method's name, rule or estimator, or a selector."""
     if isinstance(method, str):
         method = _known(method)()
     if isinstance(method, ColumnSelector):
@@ -36,7 +36,7 @@ def as_selector(method: Any) -> ColumnSelector:
 
 
 def rule_of(kind: Any) -> Any:
-    """Return the rule of a class of estimators; any other class is returned unchanged."""
+    """Return the rule of an estimator class; any other class is returned unchanged."""
     rule = getattr(kind, "rule", None)
     return rule if isinstance(rule, type) and issubclass(rule, Rule) else kind
 
@@ -52,12 +52,12 @@ def _known(method: str) -> type[Rule]:
 
 @dataclass(frozen=True)
 class ParsedMethod:
-    """What ``saola:alpha=0.05:encode=mdlp`` says.
+    """A parsed method specification such as ``saola:alpha=0.05:encode=mdlp``.
 
     Attributes
     ----------
     name, kind : str, type
-        The method, and its rule, or a class of one's own.
+        The method, and its rule or a user-defined class.
     params : dict
         Its parameters, with a measure in place of a name and a level.
     level : dict
@@ -74,10 +74,10 @@ class ParsedMethod:
 
 
 def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMethod:
-    """Read ``method:name=value:name=value``; `more` are parameters that take precedence.
+    """Parse ``method:name=value:name=value``; the parameters in `more` take precedence.
 
-    What is not a parameter of the method may be ``alpha`` or ``threshold``, the level of its
-    measure, or ``encode``.
+    Besides the parameters of the method, ``alpha`` or ``threshold`` (the level of its measure) and
+    ``encode`` are accepted.
 
     >>> found = parse_method("saola:measure=fisher_z:bound=max:encode=mdlp")
     >>> found.params, found.encode
@@ -153,10 +153,10 @@ def load_class(where: str) -> Any:
 
 
 def saved_form(selector: ColumnSelector) -> dict[str, Any]:
-    """Return what names a selector in a file, as `selector_from` takes it.
+    """Return what identifies a selector in a file, as `selector_from` takes it.
 
-    That is its method, where its rule is found if it is not one of tamis, and its parameters as
-    numbers, strings and measures by name.
+    That is its method, the import path of its rule if it is not part of tamis, and its parameters
+    as numbers, strings and measures by name.
     """
     kind = type(selector.rule)
     return {
@@ -174,8 +174,8 @@ def selector_from(
 ) -> FeatureStreamSelector:
     """Return the selector that `saved_form` describes.
 
-    `own` is where a rule that is not one of tamis was found, as a file says. It is not imported:
-    the user must have `given` its class.
+    `own` is the import path, recorded in the file, of a rule that is not part of tamis. It is not
+    imported: the user must have `given` its class.
     """
     if given is not None:
         given = rule_of(given)

@@ -1,4 +1,4 @@
-"""A decision log as two tables: one row a feature, and one row a decision of the rule."""
+"""A decision log as two tables: one row per feature, and one row per decision of the rule."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from tamis.core.decisions import DecisionLog, Mark, Reason, Verdict
 from tamis.core.names import NameBook, Names
 
-#: Features called by number get a name in the log up to this many; beyond, the name is the number
-#: (plus the base in run.json), and tens of millions of strings would only fill the disk.
+#: Unnamed features get a name in the log if there are at most this many. Beyond that, the name is
+#: the number (plus the base in run.json): tens of millions of strings would only fill the disk.
 NAMED_UP_TO = 5_000_000
 
-#: So few names are made in Python: importing `pyarrow.compute` takes longer.
+#: Up to this many names are made in Python: importing `pyarrow.compute` takes longer.
 FEW = 10_000
 
 #: Rows of the log written at a time.
@@ -27,7 +27,7 @@ CHUNK = 1_000_000
 def write_log(
     log: DecisionLog, file: IO[bytes], *, first: int = 0, also: Sequence[int] = ()
 ) -> None:
-    """Write one row a feature: what became of it. From feature `first` on, `also` some before."""
+    """Write one row per feature with its outcome, from feature `first` on and those in `also`."""
     named = not log.names.numbered or len(log) <= NAMED_UP_TO
     verdicts = pa.array([v.name.lower() for v in Verdict])
     reasons = pa.array(list(log.reasons))
@@ -42,7 +42,7 @@ def write_log(
             ("at", pa.int64()),
         ]
     )
-    # Feature numbers rise by one, so their differences pack to nothing; the rest repeats itself.
+    # Feature numbers increase by one, so delta encoding makes them tiny; the rest is repetitive.
     packed = dict.fromkeys(("feature", "at"), "DELTA_BINARY_PACKED")
     repeats = ["verdict", "reason", "relevance", "level"]
     older = np.asarray(also, dtype=np.int64)
@@ -68,7 +68,7 @@ def write_log(
 
 
 def _names(names: NameBook, lo: int, hi: int) -> Any:
-    """Return the names of features lo to hi - 1, without a step in Python for each if many."""
+    """Return the names of features lo to hi - 1, vectorised if there are many."""
     known = names.between(lo, hi)
     if len(known["name_sizes"]):
         offsets = np.concatenate([[0], np.cumsum(known["name_lengths"])]).astype(np.int64)
@@ -93,12 +93,12 @@ def _names(names: NameBook, lo: int, hi: int) -> Any:
 
 
 def numbered_names(names: NameBook, lo: int, hi: int) -> Names:
-    """Return the names of features lo to hi - 1 that came without one."""
+    """Return generated names for features lo to hi - 1, which have none of their own."""
     return _packed(_names(NameBook(names.prefix, names.base), lo, hi))
 
 
 def arrow_names(names: Names) -> Any:
-    """Return packed names as Arrow has them: the same bytes, if all readers take their letters."""
+    """Return packed names as an Arrow array: the same bytes, if they are valid UTF-8."""
     try:
         names.blob.decode("utf-8")
     except UnicodeDecodeError:
@@ -109,7 +109,7 @@ def arrow_names(names: Names) -> Any:
 
 
 def _packed(column: Any) -> Names:
-    """Names as Arrow has them, packed."""
+    """Pack the names of an Arrow column."""
     array = column.cast(pa.large_string()).combine_chunks()
     if array.null_count:
         raise ValueError("a feature has no name")
@@ -120,7 +120,7 @@ def _packed(column: Any) -> Names:
 
 
 def write_events(log: DecisionLog, file: IO[bytes]) -> None:
-    """Write one row a decision, in order."""
+    """Write one row per decision, in order."""
     state = log.since(Mark())
     ends = state["event_because_end"]
     offsets = np.concatenate([[0], ends]).astype(np.int64)
@@ -136,7 +136,7 @@ def write_events(log: DecisionLog, file: IO[bytes]) -> None:
             values, absent = np.zeros(len(ends)), np.ones(len(ends), dtype=np.bool_)
             values[state[key]], absent[state[key]] = state[f"evidence:{name}"], False
             columns[f"evidence:{name}"] = pa.array(values, mask=absent)
-    # What the log held of these features before the rule met them, so that nothing is lost.
+    # What the log held for these features before the rule saw them, so that nothing is lost.
     features = state["event_feature"]
     columns["bulk_relevance"] = pa.array(state["relevance"][features])
     columns["bulk_level"] = pa.array(state["level"][features])
@@ -146,7 +146,7 @@ def write_events(log: DecisionLog, file: IO[bytes]) -> None:
 
 
 def describe_log(log: DecisionLog) -> dict[str, Any]:
-    """Return what JSON holds of a log: how features are named, and the sentences of its reasons."""
+    """Return the JSON part of a log: how features are named, and the texts of its reasons."""
     names = log.names
     return {
         "names": {"prefix": names.prefix, "base": names.base, "numbered": names.numbered},
@@ -195,11 +195,11 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
             state[key] = _numbers(events[key])[at]
         elif key != "because" and not key.startswith("bulk_"):
             state[f"event_{key}"] = _numbers(events[key])
-    # Where there is an event it has the exact number.
+    # If there is an event, it has the exact number.
     state["value"] = _numbers(table["value"]).astype(np.float32)
     state["value"][state["event_feature"]] = np.nan
     if "bulk_relevance" in events.column_names:  # not in an older run
-        # Put back what the log held of features before the rule met them; the table shows the end.
+        # Restore what the log held before the rule saw a feature; the table shows the final state.
         for key in ("relevance", "level", "value"):
             state[key] = state[key].astype(np.float32)
             state[key][state["event_feature"]] = _numbers(events[f"bulk_{key}"])
@@ -207,7 +207,7 @@ def read_log(log_file: Any, events_file: Any, record: Mapping[str, Any]) -> Deci
 
 
 def _numbers(column: Any) -> npt.NDArray[Any]:
-    """A column of numbers, NaN where one is missing; Arrow's own way would import pandas."""
+    """Return a column of numbers with NaN for missing ones; Arrow's method imports pandas."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = np.dtype(array.type.to_pandas_dtype())
     if kind.kind not in "iuf":
@@ -221,7 +221,7 @@ def _numbers(column: Any) -> npt.NDArray[Any]:
 
 
 def _is_there(array: Any) -> npt.NDArray[np.bool_]:
-    """Where an Arrow array holds a value."""
+    """Return where an Arrow array holds a value."""
     bits = array.buffers()[0]
     if bits is None or not array.null_count:
         return np.ones(len(array), dtype=np.bool_)

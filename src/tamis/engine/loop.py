@@ -1,8 +1,8 @@
 """The loop of every selection: score blocks ahead, update the selector in order, remember, commit.
 
-`select` is the loop without a state, `feed` the loop on an opened state, `resume` the same after
-the last committed column; a cluster is another executor. Scoring is a pure function of a block, so
-who scores, how many do, and how columns are cut into blocks cannot change a decision.
+`select` is the loop without a state, `feed` the loop on an opened state, and `resume` the same loop
+after the last committed column; a cluster is another executor. Scoring is a pure function of a
+block. So neither the number of workers nor the block width can change a decision.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ B = TypeVar("B")
 #: How many scored blocks may wait for the rule; each is held in memory.
 AHEAD = 2
 
-#: What is reported while features are settled, and seconds between two reports: rules can be slow.
+#: The progress label while features are settled, and the seconds between two progress calls.
 SETTLED, REPORT_EVERY = "selecting features", 0.2
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredColumns:
-    """Columns `first` to `first + width - 1` after scoring, with what a state remembers of them.
+    """Columns `first` to `first + width - 1` after scoring, with what a state stores about them.
 
-    `end` is where they end in the source. The block itself is None where it stays with the worker
-    that read it, and where nothing is remembered. `leak` is the name of a column that equals the
-    target; `cuts` is what was done to columns that were encoded.
+    `end` is where they end in the source. The block itself is None if it stays with the worker
+    that read it, or if nothing is stored. `leak` is the name of a column that equals the target;
+    `cuts` says how columns were encoded.
     """
 
     first: int
@@ -71,20 +71,20 @@ class Taken:
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """Scores blocks, here or on a worker, and notes what the loop has to know of each.
+    """Scores blocks, in this process or on a worker, and notes what the loop needs to know of each.
 
     Parameters
     ----------
     selector : ColumnSelector
-        What scores; it need not have seen anything.
+        The selector that scores; it need not have seen any column.
     target : Target
-        What no column should be equal to.
+        The target, which no column should equal.
     remember : bool
-        Hash columns that have names, for a state.
+        Hash the named columns, for a state.
     send_blocks : bool
-        Hand the block on with its scores, for a state.
+        Return the block with its scores, for a state.
     deciding : ColumnSelector, optional
-        What is updated, if that is another one; it is not sent to workers.
+        The selector that is updated, if it is a different one; it is not sent to workers.
     """
 
     selector: ColumnSelector
@@ -94,7 +94,7 @@ class Scorer:
     deciding: ColumnSelector | None = None
 
     def __call__(self, block: ColumnBlock, kept: Any = None) -> ScoredColumns:
-        """Score a block; `kept` is what a worker knows of the kept features."""
+        """Score a block; `kept` is what a worker knows about the kept features."""
         hashes, cuts, leak = None, None, None
         if isinstance(block, EncodedBlock):
             hashes, cuts = block.hashes, block.cuts  # of the values before they were encoded
@@ -115,14 +115,14 @@ class Scorer:
         )  # fmt: skip
 
     def snapshot(self) -> Any:
-        """Return what is kept now, for workers that can make use of it, or None."""
+        """Return the currently kept features for workers that can use them, or None."""
         return (self.deciding or self.selector).snapshot()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"deciding": None}
 
 
-#: Scores the blocks of a source in order, so wide, from a column on, in processes or on a cluster.
+#: Scores the blocks of a source in order, of a given width, from a given column on, on workers.
 Executor = Callable[[Scorer, ColumnSource, int | None, Progress, int], Generator[ScoredColumns]]
 
 
@@ -137,31 +137,31 @@ def advance(
     whole: bool = False,
     progress: Progress,
 ) -> Taken:
-    """Update a selector with scored columns; return what was noticed on the way.
+    """Update a selector with scored columns; return what was noticed.
 
     Parameters
     ----------
     selector : ColumnSelector
-        What decides.
+        The selector that decides.
     scored : generator of ScoredColumns
-        All that is to be taken, in order; closed at the end.
+        All columns, in order; closed at the end.
     state : SelectionState, optional
-        Remembers what resuming takes; a one-shot run has none.
+        Stores what resuming needs; a one-shot run has none.
     commit : callable, optional
-        Called with the number of columns done, every so many seconds, before the last ones.
+        Called with the number of columns done, every few seconds, but not after the last ones.
     every : float
         Seconds between two commits.
     total : int, optional
-        Columns in the source, where that is known.
+        Columns in the source, if known.
     whole : bool
-        These are all columns of a run: settle what waits for the last one.
+        Whether these are all columns of a run, so that pending features are settled at the end.
     progress : callable
         Called with the number of columns done.
     """
     committed, reported, taken = time.monotonic(), time.monotonic(), Taken()
 
     def tell(done: int) -> None:
-        """Report how many features have been settled, unless that happened a moment ago."""
+        """Report how many features are settled, at most once per interval."""
         nonlocal reported
         now = time.monotonic()
         if now - reported >= REPORT_EVERY or done == total:
@@ -196,9 +196,9 @@ def advance(
 
 
 def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:
-    """Map `function` over `items` in order, a little ahead of the reader, in a thread of its own.
+    """Map `function` over `items` in order, a little ahead of the reader, in a separate thread.
 
-    Where only one thread may compute there is none. An exception in the thread is raised here.
+    If only one thread may compute, no thread is started. An exception in the thread is raised here.
     Closing the iterator, or an exception in the reader, stops the thread after the current item,
     and closes `items` if they come from a generator.
 
@@ -208,7 +208,7 @@ def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:
     if thread_count() == 1:
         yield from map(function, items)
         return
-    # In the reader's context: how many threads kernels may use is a setting of it.
+    # In the reader's context, which holds the number of threads that kernels may use.
     source, context, end = iter(items), copy_context(), object()
 
     def take_next() -> Any:

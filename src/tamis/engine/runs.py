@@ -1,12 +1,12 @@
-"""Runs: what was requested, on what data, what came out; and the folder that holds it.
+"""Runs: parameters, data and results of a selection, and the folder that holds them.
 
 ``selected.csv``    feature, name, relevance, arrival of each kept feature
 ``log.parquet``     one row per feature: verdict, reason, numbers, what decided
 ``events.parquet``  every decision of the rule, in order, exactly
 ``run.json``        parameters, data, versions, cost
-``state.sqlite``    what it takes to resume (see `tamis.engine.persistent`), where the method can
+``state.sqlite``    the state to resume from (see `tamis.engine.persistent`), if the method has one
 
-Reading a run needs no selector, and no pickle: a folder from someone else can run no code.
+Reading a run needs no selector and no pickle: a folder from someone else cannot run code.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Run:
     selector : selector or None
         The fitted selector; None for a run read from a folder.
     state : SelectionState or None
-        What feeding more columns takes; only with ``tamis.select(..., keep_state=True)``.
+        What is needed to feed more columns; only with ``tamis.select(..., keep_state=True)``.
     """
 
     log: DecisionLog
@@ -107,7 +107,7 @@ class Run:
         return f"<Run of {self.method}{about}, {of}: {counts or 'none yet'}>"
 
     def why(self, feature: int | str) -> str:
-        """Say in one sentence what became of a feature."""
+        """Explain in one sentence what happened to a feature."""
         sentence = self.log.why(feature)
         facts = self.source.get("encoded", {}).get(str(self.log.number(feature)))
         added = "" if facts is None else encoded_words(facts, self.source["missing"])
@@ -115,10 +115,10 @@ class Run:
 
 
 def encoded_how(source: dict[str, Any]) -> dict[str, str]:
-    """Return the encoder and the policy for missing values, where they are not the defaults."""
+    """Return the encoder and the policy for missing values, if they are not the defaults."""
     missing = source.get("missing", {"policy": "error"})
-    told = {"encode": source.get("encode", ""), "missing": missing["policy"]}
-    return {key: str(word) for key, word in told.items() if word not in ("", "error")}
+    settings = {"encode": source.get("encode", ""), "missing": missing["policy"]}
+    return {key: str(word) for key, word in settings.items() if word not in ("", "error")}
 
 
 def encoded_words(facts: dict[str, Any], missing: dict[str, Any]) -> str:
@@ -173,7 +173,7 @@ def readable_files(run: Run, **more: Any) -> dict[str, bytes]:
     record["verdicts"] = run.log.counts()
     record |= describe_log(run.log) | more
     text = json.dumps(masked(record), indent=1, ensure_ascii=False) + "\n"
-    # What has no UTF-8 (a file name in another encoding) becomes the escape that JSON has for it.
+    # Text that is not UTF-8 (a file name in another encoding) is written as a JSON escape.
     files = {"selected.csv": table.getvalue(), "run.json": text}
     return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 

@@ -39,7 +39,7 @@ def target_hashes(target: Target) -> Hashes:
 def equal_to_target(block: ColumnBlock, target: Target) -> int | None:
     """Return the first column of a block that equals the target in every row, or None.
 
-    A few rows rule out nearly all columns, so this costs next to nothing.
+    A few rows rule out nearly all columns, so this is very cheap.
     """
     codes = target.values if target.codes is None else target.codes.astype(np.float64)
     for wanted in (target.values, codes):
@@ -97,7 +97,7 @@ class SeenColumns:
         self._values.extend(values)
 
     def forget(self, features: Iterable[int]) -> None:
-        """Let columns arrive again as new ones."""
+        """Forget columns, so that they count as new if they are fed again."""
         stays = ~np.isin(self.features.view, np.array(list(features), dtype=np.int64))
         for array in (self.features, self._names, self._values):
             kept, array.view = array.view[stays], array.view[:0]
@@ -107,7 +107,7 @@ class SeenColumns:
     def find(self, names: Names) -> tuple[Ints, Hashes]:
         """Return the number of the column of each name (-1: not seen), and the hash of its values.
 
-        Two names share a hash by chance once in 2^64; a caller that refuses a name compares it.
+        Two names share a hash with probability 2^-64; a caller that rejects a name compares it.
         """
         found, values = np.full(len(names), -1, np.int64), np.zeros(len(names), np.uint64)
         known = self._names.view
@@ -128,7 +128,7 @@ class SeenColumns:
         return self.features.view[np.isin(self._values.view, hashes)]
 
     def has(self, feature: int) -> bool:
-        """Tell whether a column was seen, by its number."""
+        """Return whether a column was seen, by its number."""
         at = int(np.searchsorted(self.features.view, feature))
         return at < len(self.features.view) and int(self.features.view[at]) == feature
 

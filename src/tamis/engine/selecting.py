@@ -1,4 +1,4 @@
-"""Select features from a source, faster and further than the plain loop, with the same answer."""
+"""Select features from a source, with the same result as the plain loop, only faster."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tamis.sources.base import (
     silent,
 )
 
-#: Given a function that makes the run as it stands, which costs something only when called.
+#: Called with a function that returns the run so far, which costs something only when called.
 Watch = Callable[[Callable[[], Run]], None]
 
 
@@ -66,30 +66,30 @@ def select(
         The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
         (a copy is fitted).
     y : array-like, optional
-        The target, where the data does not bring its own.
+        The target, if the data does not include one.
     encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
         Turn columns of numbers into categories, each independently. Columns of text and of few
         whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
     missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are handled: an error, a category of their own, or left out of each
-        comparison by information measures (pairwise deletion).
+        How missing values are handled: raise an error, treat them as a category of their own, or
+        leave them out of each comparison by information measures (pairwise deletion).
     groups : array-like, dict or label, optional
-        For `GroupSAOLA`: the group of each column, by place or by name, or one label for all. The
-        columns of a group stand side by side; a folder of daily tables brings its own groups.
+        For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
+        The columns of a group must be adjacent; a folder of daily tables brings its own groups.
     keep_state : bool, default=False
-        Remember the kept columns and the names seen, so that more columns can be fed to the folder
+        Store the kept columns and the names seen, so that more columns can be fed to the folder
         that `save_run` writes.
     width : int, optional
-        Columns in a block. A prefetch: it cannot change the answer.
+        Columns per block. Affects only speed and memory, not the result.
     n_jobs : int, optional
-        Threads that compute; default: all cores. They cannot change the answer either.
+        Number of threads; default: all cores. Does not affect the result.
     progress : callable, optional
         Called as ``progress(what, done, total)`` during the run.
     watch : callable, optional
         Called a few times a second with a function that returns the run so far.
     cluster : str or dask.distributed.Client, optional
-        Where columns are examined: ``"tcp://host:8786"`` or a client of a running cluster,
-        ``"local:2"`` for two processes on this machine. It cannot change the answer.
+        Where columns are scored: ``"tcp://host:8786"`` or a client of a running cluster, or
+        ``"local:2"`` for two processes on this machine. Does not affect the result.
     command : str, optional
         The command of the run, for the record.
 
@@ -125,7 +125,7 @@ def select(
         as_keys(named[1], target.n_rows, named[0])  # duplicate or missing keys: a broken table
 
     def so_far() -> Run:
-        """Return the run as it is now; the fingerprint of the data is left for the end."""
+        """Return the run so far; the fingerprint of the data is added at the end."""
         facts = {"format": source.format, "n_rows": target.n_rows, "n_columns": source.n_columns}
         seconds = {"select": time.perf_counter() - begun}
         return describe_run(
@@ -224,7 +224,7 @@ def describe_run(
 
 
 def versions() -> dict[str, str]:
-    """The versions of what computes."""
+    """Return the versions of the libraries that compute."""
     return {"python": platform.python_version(), "tamis": __version__} | {
         package: version(package) for package in ("numpy", "scipy", "numba", "scikit-learn")
     }

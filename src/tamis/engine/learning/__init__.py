@@ -1,1 +1,1 @@
-"""Learning from rows that stream: checkpoints, shards, tuning, saved models, predictions."""
+"""Learning from streams of rows: checkpoints, shards, tuning, saved models, predictions."""

@@ -1,8 +1,8 @@
 """Checkpoints of a training: one file of plain arrays and JSON, replaced in one step.
 
 The file is a zip of .npy arrays, as `numpy.savez` writes it, with a checksum of each. It holds the
-whole state of the learner, the position of the reading, and the parameters of the run, so that only
-the same run resumes from it. Called by `learn`.
+whole state of the learner, the position in the data, and the parameters of the run, so that only
+the same run can resume from it. Called by `learn`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ FORMAT_VERSION = 1
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C, after a last checkpoint was written."""
+    """Raised on Ctrl-C, after a last checkpoint was written."""
 
 
 def checkpoint_path(folder: str | os.PathLike[str]) -> Path:
-    """Return where the checkpoint of a run is kept that writes to a folder: beside it."""
+    """Return the path of the checkpoint of a run, next to its output folder."""
     path = Path(os.path.normpath(folder))
     return path.with_name(f"{path.name}.checkpoint")
 
@@ -49,7 +49,7 @@ def checkpoint_path(folder: str | os.PathLike[str]) -> Path:
 def write_checkpoint(
     path: Path, training: Training, params: dict[str, Any], seconds: float
 ) -> None:
-    """Write the state between two batches; the old checkpoint stays until the new one is whole."""
+    """Write the state between two batches; the new checkpoint replaces the old one atomically."""
     learner = training.learner
     record = {
         "format_version": FORMAT_VERSION,
@@ -66,7 +66,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> float:
-    """Bring a training to where a checkpoint was written; return the seconds it had taken."""
+    """Restore a training from a checkpoint; return the seconds it had taken until then."""
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             record = json.loads(file["record"].tobytes())
@@ -98,20 +98,20 @@ def read_checkpoint(path: Path, training: Training, params: dict[str, Any]) -> f
 
 
 class Checkpoints:
-    """The checkpoints of a training that has begun at `begun`, every so many seconds.
+    """Writes checkpoints of a training, which started at `begun`, every few seconds.
 
-    If there is one already, the training is brought to where it was written (`resumed`).
+    If there is a checkpoint already, the training resumes from it (`resumed`).
 
     Parameters
     ----------
     path : Path
         Where they are written.
     every : float
-        Seconds between two.
+        Seconds between two checkpoints.
     training : Training
         The training.
     params : dict
-        All that its model depends on.
+        Everything that the model depends on.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Checkpoints:
             self.begun -= read_checkpoint(path, training, params)
 
     def save(self) -> None:
-        """Write one, and let the source know which rows are safe."""
+        """Write a checkpoint, and let the source know which rows are saved."""
         training, now = self.training, time.perf_counter()
         write_checkpoint(self.path, training, self.params, now - self.begun)
         position = training.position
@@ -133,7 +133,7 @@ class Checkpoints:
         self.last = time.perf_counter()
 
     def run(self, progress: Progress, after_batch: Callable[[Training], object]) -> None:
-        """Learn to the end, writing checkpoints between batches, and a last one on Ctrl-C."""
+        """Learn from all rows, writing checkpoints between batches and on Ctrl-C."""
         with _delayed_interrupts() as step:
             try:
                 for batch in self.training.batches(progress):
@@ -175,7 +175,7 @@ def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
 
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield step  # only the main thread receives Ctrl-C, and a job in the background does not
+        yield step  # only the main thread receives Ctrl-C; background jobs do not
         return
     old = signal.signal(signal.SIGINT, handle)
     try:
@@ -185,7 +185,7 @@ def _delayed_interrupts() -> Iterator[Callable[[], Any]]:
 
 
 def _refuse_another(path: Path, then: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise one sentence if a checkpoint belongs to another run."""
+    """Raise an error if a checkpoint belongs to another run."""
     now = json.loads(json.dumps(masked(now)))
     if "seed" in then:  # what `random_state` was called in earlier versions
         then["random_state"] = then.pop("seed")

@@ -1,8 +1,8 @@
 """Learn from a stream of rows and save the model: `tamis.learn` and the command `tamis learn`.
 
-With a checkpoint, a run that was killed resumes and ends in the same model as one that was not.
-With a cluster, shards of the rows are learned elsewhere (`learn_shards.py`). Everything else is the
-loop of `Training`.
+With a checkpoint, a run that was killed resumes and ends with the same model as one that was not.
+With a cluster, workers learn shards of the rows (`learn_shards.py`). Everything else is the loop of
+`Training`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What a program that shows a training is called with, and what it adds to the record.
+    """Callbacks for programs that display a training, and entries that they add to the record.
 
     Attributes
     ----------
@@ -130,22 +130,22 @@ def learn(
     test : path, list of paths or Source, optional
         Rows to measure accuracy on at the end.
     checkpoint : float, optional
-        Write a checkpoint beside `out` every so many seconds, and on Ctrl-C. The same call resumes
-        from it, and ends in the same model, bit for bit.
+        Write a checkpoint next to `out` every this many seconds, and on Ctrl-C. The same call
+        resumes from it and ends with the same model, bit for bit.
     cluster : str or dask.distributed.Client, optional
-        Learn shards of the rows elsewhere, each with a SOFS of its own, and merge them
+        Learn shards of the rows on workers, each with its own SOFS, and merge them
         (`MergedSOFS`): ``"local:2"`` for two processes, or the address or a client of a Dask
         cluster. Every worker must be able to read the files.
     shards : int, optional
-        How many shards. By default as many as files. One file that can be cut (a row store at
-        rows, svmlight text that is not compressed at line ends) makes as many as ``"local:2"`` has
-        processes, or as `MergedSOFS.shards` says; on a Dask cluster the number must be given, as
-        the model depends on it. Shard s of S has rows s n // S to (s + 1) n // S - 1 of a store of
-        n rows.
+        Number of shards. By default each file is a shard. A single file that can be split (a row
+        store between rows, uncompressed svmlight text between lines) makes as many shards as
+        ``"local:2"`` has processes, or as `MergedSOFS.shards` says. On a Dask cluster the number
+        must be given, because the model depends on it. Shard s of S has rows s n // S to
+        (s + 1) n // S - 1 of a store of n rows.
     force : bool
         Replace a model at `out`.
     hooks : Hooks, optional
-        For programs that show the training.
+        For programs that display the training.
     """
     given = make_learner(learner) if isinstance(learner, str) else learner
     chosen = given.new_learner()
@@ -208,7 +208,7 @@ def learn(
 def _check_outputs(
     out: str | Path | None, checkpoint: float | None, cluster: Any, force: bool
 ) -> Path | None:
-    """Check where things will be written; return the path of the checkpoint, if one is wanted."""
+    """Check the output paths; return the path of the checkpoint, if one is requested."""
     if out is not None:
         check_folder(out, "model", force=force)
     if checkpoint is None:
@@ -231,7 +231,7 @@ def _check_outputs(
 
 
 def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return all that the model depends on: a checkpoint of anything else is not resumed."""
+    """Return everything that the model depends on: other checkpoints are not resumed."""
     learner, schedule = training.learner, training.schedule
     reading = {"format": None, "zero_based": "auto", **reading}
     return {
@@ -247,7 +247,7 @@ def _params(training: Training, classes: Any, reading: dict[str, Any]) -> dict[s
 
 
 def _facts(done: Learned, training: Training) -> dict[str, Any]:
-    """Return what model.json records beside the model itself."""
+    """Return what model.json records in addition to the model itself."""
     test, schedule = done.test, training.schedule
     return {
         "source": [source.identity() for source in training.sources],

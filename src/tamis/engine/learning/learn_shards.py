@@ -1,8 +1,8 @@
-"""Learn shards of the rows at once, here or on a cluster, and merge what their learners know.
+"""Learn shards of the rows in parallel, on this machine or a cluster, and merge the learners.
 
-A shard is a file, or one of several ranges of rows of a single file. Each worker reads its own, so
-rows never travel; only what a shard knows about the features it has seen comes back. Called by
-`learn` with a cluster.
+A shard is a file, or one of several ranges of rows of a single file. Each worker reads its own
+shard, so rows are never sent; a worker returns only the statistics of the features it has seen.
+Called by `learn` with a cluster.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Cut = tuple[str, int, int]
 
 
 def merged_learner(learner: OnlineLearner, shards: int) -> MergedSofsLearner:
-    """Return the merged form of a learner, or raise one sentence if it has none."""
+    """Return the merged form of a learner, or raise an error if it has none."""
     params = learner.get_params()
     if type(learner) not in (SofsLearner, MergedSofsLearner) or params["n_features"] == "auto":
         raise ParameterError(
             "--cluster (cluster=) merges learners of the method sofs with a number of features; "
-            "others learn here, from one row after the other"
+            "other learners run in this process, row by row"
         )
     known = MergedSofsLearner.parameter_names
     return MergedSofsLearner(**{k: v for k, v in params.items() if k in known} | {"shards": shards})
@@ -48,7 +48,7 @@ def cut_shards(
     cluster: Any,
     shards: int | None,
 ) -> list[Cut]:
-    """Return the shards of files: one each, or ranges of the only one."""
+    """Return the shards: one per file, or ranges of rows of a single file."""
     if shards is not None:
         check("learn", "shards", shards, Number(1, integer=True))
     if len(sources) > 1:

@@ -38,7 +38,7 @@ _ARRAYS = ("features", "weights", "confidence")
 class SavedModel(LinearScorer):
     """A classifier read from a model folder; predicts like the learner that was saved.
 
-    Memory is that of the kept features, whatever the number of columns.
+    Memory depends on the number of kept features, not on the number of columns.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def save_model(
 
 
 def open_model(folder: str | os.PathLike[str]) -> SavedModel:
-    """Open a model that `save_model` or `tamis learn` wrote; it predicts as the learner did."""
+    """Open a model that `save_model` or `tamis learn` wrote; it predicts like the learner."""
     path = Path(folder)
     recover_missing(path)
     if not (path / MODEL).is_file():
@@ -146,7 +146,7 @@ def open_model(folder: str | os.PathLike[str]) -> SavedModel:
 
 
 def snapshot(learner: OnlineLearner) -> SavedModel:
-    """Return what would be saved now, as a model."""
+    """Return the present state of a learner as a saved model."""
     record, arrays, names = _content(learner)
     return SavedModel(record, arrays, learner.classes_, names)
 
@@ -219,7 +219,7 @@ def classes_from_json(found: dict[str, Any]) -> npt.NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a parameter for JSON: numbers and text unchanged, else as Python would write it."""
+    """Return a parameter for JSON: numbers and text unchanged, anything else as its repr."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple | np.ndarray):
@@ -228,6 +228,6 @@ def plain(value: Any) -> Any:
 
 
 def _json(content: Any) -> bytes:
-    # Text that is not UTF-8 (a file name in another encoding) becomes an escape of JSON.
+    # Text that is not UTF-8 (a file name in another encoding) is written as a JSON escape.
     text = json.dumps(masked(content), indent=1, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Predict rows as they stream, with a learner or a saved model. Called by `learn` and `predict`."""
+"""Predict rows from a stream, with a learner or a saved model. Called by `learn` and `predict`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Predictions:
     Attributes
     ----------
     rows : ndarray of int
-        Numbers of the rows, counted from 0 over all files; skipped lines have none.
+        Row numbers, counted from 0 over all files; skipped lines are not numbered.
     classes : ndarray
         The class of each.
     scores : ndarray
@@ -50,7 +50,7 @@ class Tally:
 
     @property
     def accuracy(self) -> float | None:
-        """The share that was right; None if no label is a class."""
+        """The accuracy; None if no label is a class."""
         return self.right / self.labelled if self.labelled else None
 
 
@@ -92,7 +92,7 @@ def predict_stream(
 
 
 def accuracy_on(model: LinearScorer, data: Any, **options: Any) -> Tally:
-    """Count the right predictions of a whole stream."""
+    """Count the correct predictions for a whole stream."""
     tally = Tally()
     for _ in predict_stream(model, data, tally=tally, **options):
         pass

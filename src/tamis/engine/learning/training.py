@@ -1,8 +1,8 @@
-"""Train a learner from a stream of rows: the one loop behind `learn`, `tune` and `fit_stream`.
+"""Train a learner from a stream of rows: the loop behind `learn`, `tune` and `fit_stream`.
 
-Reading goes ahead of learning. Each batch of rows carries the position at which reading would
-resume after it, so that a training can be saved between any two batches and resumed to the same
-model, bit for bit (`checkpoint.py`).
+Reading runs ahead of learning. Each batch of rows carries the position at which reading would
+resume after it. So a training can be saved between any two batches, and a resumed training ends
+with the same model, bit for bit (`checkpoint.py`).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ NO_CLASS = "with a label that is not among the classes"
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a training goes over its rows.
+    """How a training iterates over its rows.
 
     Attributes
     ----------
     passes : int
-        How often.
+        Number of passes over the rows.
     shuffle : int
         How many rows to shuffle at a time; 0 keeps their order.
     random_state : int
-        Decides the shuffling.
+        The seed of the shuffling.
     skip_bad_lines : bool
         Count lines that cannot be learned from, and continue.
     """
@@ -89,18 +89,18 @@ class Batch:
 
 
 class Training:
-    """A learner, the sources of its rows, and how far it has come.
+    """A learner, the sources of its rows, and its position in them.
 
     Parameters
     ----------
     learner : OnlineLearner
         The learner.
     sources : sequence of RowSource
-        Where rows come from, one after the other.
+        Where rows are read from, in order.
     schedule : Schedule
-        How to go over them.
+        How to iterate over them.
     rivals : sequence of OnlineLearner, optional
-        Others that learn from the same rows; `recent` then counts the mistakes of all.
+        Other learners that use the same rows; `recent` then counts the mistakes of all.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class Training:
         given = self.learner.classes if classes is None else classes
         found = []
         for source in self.sources if given is None else ():
-            # Of data that can be read once, the labels that come first.
+            # Data that can be read only once shows just its first labels.
             labels = source.classes(progress)
             if labels is None:
                 raise InputError(
-                    f"{source.name} does not tell its classes; give them with classes= (--classes)"
+                    f"the classes of {source.name} are unknown; give them with classes= (--classes)"
                 )
             found.append(labels)
         known = np.unique(np.concatenate(found) if given is None else np.asarray(given))
@@ -189,7 +189,7 @@ class Training:
         self.position = batch.after
 
     def finish(self) -> None:
-        """Leave the skipped lines and the error curve with the learner."""
+        """Store the skipped lines and the error curve in the learner."""
         if not self.rows:
             raise InputError(f"{self.sources[0].name} holds no row to learn from; give some")
         self.learner.bad_lines_ = dict(sorted(self.bad.counts.items()))
@@ -216,7 +216,7 @@ class Training:
                 )
 
     def _read_pass(self, begin: Position, progress: Progress) -> Iterator[Batch]:
-        """Yield checked rows as they are read; those that were learned before are dropped."""
+        """Yield checked rows as they are read, without those that were learned before."""
         fresh = (begin.file, begin.mark, begin.drop) == (0, None, 0)
         self.bad = BadLines() if fresh else begin.bad.copy()
         bad = self.bad if self.schedule.skip_bad_lines else None
@@ -245,7 +245,7 @@ class Training:
                 yield Batch(rows, codes[known:], block.n_columns, before, after)
 
     def _usable(self, block: RowBlock, bad: BadLines | None) -> tuple[Compressed, Ints]:
-        """Return the rows of a block that can be learned, and the codes of their classes."""
+        """Return the usable rows of a block and the codes of their classes."""
         y, classes = block.y, self.learner.classes_
         if y is None:
             raise InputError(
@@ -254,20 +254,20 @@ class Training:
         codes = row_input.codes_of(classes, np.asarray(y))
         wrong = np.flatnonzero(codes < 0)
         if bad is None and len(wrong):
-            row = int(wrong[0])  # an earlier row may have a fault, which is reported first
+            row = int(wrong[0])  # an earlier bad row is reported first
             self.learner.check(row_input.block_rows(block).part(0, row), block.where)
             label = np.asarray(y)[row].item()
             whole = isinstance(label, float) and label.is_integer()  # 7 rather than 7.0
             raise InputError(
                 f"{block.where(row)} has the label {int(label) if whole else label!r}, "
                 f"which is not among the classes {classes.tolist()}; give all classes "
-                f"with classes= (--classes), or pass over such lines {SKIP}"
+                f"with classes= (--classes), or skip such lines {SKIP}"
             )
         rows, kept = usable_rows(self.learner, block, bad, wrong)
         return rows, codes if kept is None else codes[kept]
 
     def _shuffled(self, batches: Iterator[Batch], begin: Position) -> Iterator[Batch]:
-        """Shuffle runs of `shuffle` rows, each in an order of its own; the first has any length."""
+        """Shuffle runs of `shuffle` rows, each independently; the first may have any length."""
         size = self.schedule.shuffle
         first = int(self._draw(begin.number, 0).integers(1, size, endpoint=True))
         run = 1 if begin.row == 0 else 2 + (begin.row - first) // size
@@ -297,17 +297,17 @@ class Training:
             yield mixed(Position(begin.number + 1, bad=self.bad.copy()))
 
     def _draw(self, number: int, run: int) -> np.random.Generator:
-        """Return draws that depend on the random state, the pass and the run only."""
+        """Return a generator that depends only on the random state, the pass and the run."""
         return np.random.default_rng([self.schedule.random_state, number, run])
 
 
 def usable_rows(
     scorer: LinearScorer, block: RowBlock, bad: BadLines | None, wrong: Sequence[int] | Ints = ()
 ) -> tuple[Compressed, Ints | None]:
-    """Return the rows of a block that can be used, and which these are, None for all.
+    """Return the usable rows of a block and their positions (None: all rows).
 
-    Without `bad` a fault raises one sentence. With it, rows with a fault and those whose label is
-    `wrong` are counted there and left out.
+    Without `bad`, a bad row raises an error. With it, bad rows and rows whose label is `wrong` are
+    counted there and skipped.
     """
     rows = row_input.block_rows(block)
     if bad is None:

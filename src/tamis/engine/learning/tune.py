@@ -1,9 +1,9 @@
 """Choose gamma, eta and lam of a learner by progressive validation: each row is predicted first.
 
-All settings of a grid learn side by side in one pass over the training rows, none of which is held
-out: a prediction counts before its row is learned. The early rows show how fast a setting starts,
-not how good it gets, so only the latest half of the rows, or a little more, counts (`Recent`).
-Called by `tamis learn --tune` and by users as `tamis.tune`.
+All settings of a grid learn in parallel in one pass over the training rows. No rows are held out:
+each row is predicted before it is learned. The early rows show how fast a setting starts, not how
+good it gets, so only the latest half of the rows, or a little more, counts (`Recent`). Called by
+`tamis learn --tune` and by users as `tamis.tune`.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def tune(
 ) -> Tuned:
     """Choose the parameters of a learner on training rows, in one pass.
 
-    Every setting is a model of its own, so this takes the time and memory of as many models as
-    there are settings. Of settings with the same number of errors the first is chosen: the smaller
-    value of the first parameter, then of the next.
+    Every setting trains a separate model, so time and memory grow with the number of settings. Of
+    settings with the same number of errors the first is chosen: the smaller value of the first
+    parameter, then of the next.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def tune(
         What to try; default: powers of ten for gamma, eta and lam
         (`tamis.engine.learning.tune.GRID`), those that the learner has.
     rows : int, optional
-        Read so many rows at most; default: all.
+        The maximum number of rows to read; default: all.
     classes : sequence, optional
         All classes; default: those of the learner, else those in the data.
     skip_bad_lines : bool, default=False

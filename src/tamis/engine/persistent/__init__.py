@@ -1,1 +1,1 @@
-"""Selections that are kept in a folder and resume when new columns arrive, days later."""
+"""Selections that are stored in a folder and continue when new columns arrive, even days later."""

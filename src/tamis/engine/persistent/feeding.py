@@ -1,8 +1,9 @@
-"""Feeding columns to a selection: find the new ones, check all of them, then apply the rule.
+"""Feed columns to a selection: find the new ones, check all of them, then apply the rule.
 
-All columns are checked before the first one is taken, so a file that cannot be fed changes nothing;
-and the columns taken must be the columns checked. They are taken block by block and committed about
-once a second. After a kill, feeding the same file again resumes after the last commit.
+All columns are checked before the first one is processed, so a file that cannot be fed changes
+nothing. The columns processed must be the columns that were checked. They are processed block by
+block and committed about once a second. After a kill, feeding the same file again resumes after the
+last commit.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ class Fed:
     source : str
         What was fed.
     taken, skipped : int
-        Columns that were decided about, and columns that had been fed before.
+        Columns that were processed, and columns that had been fed before.
     replaced : list of str
-        Columns that took the place of others of the same name.
+        Columns that replaced others of the same name.
     kept, evicted : list of str
-        Fed columns that are kept now, and older ones that they drove out.
+        Fed columns that are kept now, and older ones that they displaced.
     again : bool
-        The same data, without names, had been fed before as a whole; nothing was taken.
+        Whether exactly the same unnamed data had been fed before, so that nothing was taken.
     """
 
     source: str
@@ -64,16 +65,16 @@ class Fed:
         if self.again:
             return f"{self.source} was fed before; nothing was taken"
         of_them = "" if self.taken == 1 else " of them"
-        said = f"{self.source}: {counted(self.taken, 'column')} taken, {len(self.kept):,}{of_them}"
-        said += " kept"
+        text = f"{self.source}: {counted(self.taken, 'column')} taken, {len(self.kept):,}{of_them}"
+        text += " kept"
         if self.evicted:
-            said += f", {counted(len(self.evicted), 'older one')} evicted"
+            text += f", {counted(len(self.evicted), 'older one')} evicted"
         if self.replaced:
-            said += f", {len(self.replaced):,} replaced"
+            text += f", {len(self.replaced):,} replaced"
         if self.skipped:
             verb = "was" if self.skipped == 1 else "were"
-            said += f"; {self.skipped:,} {verb} fed before and {verb} skipped"
-        return said
+            text += f"; {self.skipped:,} {verb} fed before and {verb} skipped"
+        return text
 
 
 #: New columns of a block, where they end in the source, and what their hashes should be.
@@ -82,7 +83,7 @@ Picked = tuple[ColumnBlock, int, Hashes]
 
 @dataclass
 class Feeding:
-    """One source on its way into a selection."""
+    """Feeds one source to a selection."""
 
     state: SelectionState
     source: ColumnSource
@@ -94,17 +95,17 @@ class Feeding:
     allow_target: bool = False
     groups: Any = None
 
-    #: Which of their rows is each of ours, where the order differs.
+    #: For each of our rows, the position in the source, if the order differs.
     indices: Indices | None = field(default=None, init=False)
-    #: The group of each column, where groups were given.
+    #: The group of each column, if groups were given.
     labels: Labels | None = field(default=None, init=False)
-    #: A hash of each column, its name and its values, as it was when it was looked at.
+    #: A hash of each column, name and values, at the time it was checked.
     looked_at: list[Hashes] = field(default_factory=list, init=False)
-    #: Columns of this very source that an earlier feed, which was stopped, had taken.
+    #: Columns of this source that an earlier, interrupted feed had processed.
     done: int = field(default=0, init=False)
 
     def __call__(self) -> Fed:
-        """Look at everything, then take it."""
+        """Check everything, then process it."""
         state, self.fed = self.state, Fed(self.name)
         if self.groups is not None:
             refuse_groups(state.selector)
@@ -113,7 +114,7 @@ class Feeding:
         mine = [line for line in same if line["source"] == self.name]
         self.done = 0 if not mine or mine[-1]["done"] else mine[-1]["columns"]
         self._check_rows()
-        if self.source.n_columns != 0:  # from nothing no measure could be picked
+        if self.source.n_columns != 0:  # without columns no measure could be picked
             state.selector.prepare(map(self._ready, self._blocks()), self.source.n_columns)
         take, replaced, nameless = self._survey()
         self.fed.again = nameless and not self.done and any(line["done"] for line in same)
@@ -136,7 +137,7 @@ class Feeding:
     # --- the rows --------------------------------------------------------------------------
 
     def _check_rows(self) -> None:
-        """Raise one sentence if the rows are not those of the selection."""
+        """Raise an error if the rows are not those of the selection."""
         state, source = self.state, self.source
         ours = state.target
         keys = self.facts.get("keys")
@@ -166,21 +167,21 @@ class Feeding:
                 )
 
     def _blocks(self, progress: Progress = silent) -> Iterator[ColumnBlock]:
-        """The blocks of the source with our rows."""
+        """Yield the blocks of the source with our rows."""
         for block in self.source.columns(self.width, progress=progress):
             yield block if self.indices is None else rearranged(block, self.indices)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
-        """The block as the selector sees it."""
+        """Return the block as the selector sees it."""
         encoded, selector = self.state.encoded, self.state.selector
         if encoded is None:
             return block
         return encoded.encoding.encode(block, self.state.target, selector.name_of)
 
-    # --- looking ---------------------------------------------------------------------------
+    # --- checking --------------------------------------------------------------------------
 
     def _survey(self) -> tuple[npt.NDArray[np.bool_], list[int], bool]:
-        """Which columns to take, which older ones they replace, and whether some have no name."""
+        """Find which columns are new, which older ones they replace, and if any have no name."""
         state, leaks = self.state, target_hashes(self.state.target)
         takes: list[npt.NDArray[np.bool_]] = []
         names: list[Names] = []
@@ -204,7 +205,7 @@ class Feeding:
                     "row; leave it out, or use --allow-target (allow_target=True) if it is a "
                     "feature all the same"
                 )
-            if take.any():  # one that was fed before was looked at then
+            if take.any():  # one that was fed before was checked then
                 state.selector.refuse_bad_values(self._ready(block.pick(np.flatnonzero(take))))
             takes.append(take)
             seen += block.width
@@ -222,7 +223,7 @@ class Feeding:
         return np.concatenate([np.zeros(0, np.bool_), *takes]), replaced, nameless
 
     def _known(self, names: Names, take: npt.NDArray[np.bool_], hashes: Hashes) -> list[int]:
-        """Leave out columns that were fed before; return older ones whose name has other values."""
+        """Drop columns that were fed before; return older ones whose name has new values."""
         state, book = self.state, self.state.log.names
         features, values = state.seen.find(names)
         same, found = values == hashes, take & (features >= 0)
@@ -255,10 +256,10 @@ class Feeding:
         take[found & same] = False
         return [int(features[i]) for i in changed]
 
-    # --- taking ----------------------------------------------------------------------------
+    # --- processing ------------------------------------------------------------------------
 
     def _take(self, take: npt.NDArray[np.bool_]) -> None:
-        """Take the columns block by block; commit what was taken about once a second."""
+        """Process the columns block by block, and commit about once a second."""
         state = self.state
         scorer = Scorer(state.selector, state.target, remember=True, send_blocks=True)
         first = state.selector.n_features_in_
@@ -312,7 +313,7 @@ class Feeding:
 
 
 def _marks(block: ColumnBlock, hashes: Hashes) -> Hashes:
-    """A hash of the name and the values of each column."""
+    """Return a hash of the name and the values of each column."""
     return hashes if block.names is None else hashes + np.uint64(3) * name_hashes(block.names)
 
 
@@ -320,9 +321,9 @@ def _marks(block: ColumnBlock, hashes: Hashes) -> Hashes:
 
 
 def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Indices | None:
-    """For each of our rows the row of theirs that has its key; None if they are in order already.
+    """Return the position in their keys of each of our rows; None if the order is the same.
 
-    No key is there twice. A missing or unknown key raises a one-sentence error.
+    Keys are unique. A missing or unknown key raises a one-sentence error.
     """
     if ours.dtype.kind != theirs.dtype.kind:
         ours, theirs = ours.astype(str), theirs.astype(str)
@@ -346,7 +347,7 @@ def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Ind
 
 
 def rearranged(block: ColumnBlock, indices: Indices) -> ColumnBlock:
-    """A block with its rows in our order."""
+    """Return a block with its rows in our order."""
     if not isinstance(block.values, Compressed):
         return replace(block, values=np.asfortranarray(block.values[indices]), n_rows=len(indices))
     import scipy.sparse as sp

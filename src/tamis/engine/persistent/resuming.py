@@ -1,8 +1,8 @@
-"""Runs that survive the death of their driver: begun in a folder, committed every few seconds.
+"""Resumable runs: the state is committed to a folder every few seconds.
 
-The folder is that of a persistent selection from the start. Its history says what is being selected
-from; another process resumes after the last committed block, here or on a cluster, and ends with
-the log of a run that was never stopped.
+The folder is a persistent selection from the start. Its history records the data of the run. If the
+process is killed, another one resumes after the last committed block, on this machine or a cluster,
+and ends with the same log as a run that was never stopped.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def begin(
     seconds: dict[str, float] | None = None,
     force: bool = False,
 ) -> None:
-    """Make a folder from which `resume` selects; nothing is decided yet.
+    """Create a run folder for `resume` to work on; no feature is decided yet.
 
     Parameters
     ----------
     folder : path
-        Where the run will be.
+        The folder of the run.
     source : ColumnSource
-        Columns on disk, at the place that `tamis.open` was given.
+        Columns on disk, at the path that `tamis.open` was given.
     selector : str, rule, estimator or selector
         A method for feature streams (a copy is used).
     reading : dict, optional
@@ -75,17 +75,17 @@ def begin(
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
     rows : ColumnSource, optional
-        The source that the columns were made from, which may know more about its rows.
+        The source from which the columns were made, which may know more about its rows.
     name, command, seconds : str, str, dict
         Name of the data, command of the run, and seconds spent before.
     force : bool
-        Replace a run that is there.
+        Replace an existing run.
     """
     chosen: Any = as_selector(selector)
     if not can_be_saved(chosen):
         raise ParameterError(
-            f"{cannot_be_fed(chosen.method)}; without --checkpoint it runs, and begins again "
-            "when it is stopped"
+            f"{cannot_be_fed(chosen.method)}; it runs without --checkpoint, but starts over "
+            "if it is stopped"
         )
     target = Target.of(source.target())
     target.refuse_constant()
@@ -101,17 +101,17 @@ def begin(
         )
     if "y" in reading:
         reading["y"] = os.path.abspath(reading["y"])
-    # Where the columns are, so that another process finds them from wherever it is started.
-    asked: Record = {"path": from_here(path), "reading": {"format": source.format, **reading}}
+    # Where the columns are, so that a process started in another directory finds them.
+    request: Record = {"path": from_here(path), "reading": {"format": source.format, **reading}}
     if groups is not None:
         refuse_groups(chosen)
         grouped(source, groups)  # which says what is wrong with them
-        asked["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
+        request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
     encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
     facts = vars(info) | encoded | {"name": name}
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
-        state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": asked})
+        state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})
 
 
 def _line(name: str, fingerprint: str, columns: int, *, done: bool = False) -> Record:
@@ -142,33 +142,34 @@ def resume(
     folder : path
         A folder that ``tamis select --checkpoint`` or ``--cluster`` began.
     data : path, optional
-        Where the data is now: it has moved, or its address has a password, which is not recorded.
+        The present location of the data, if it has moved or its address contains a password
+        (passwords are not recorded).
     cluster, width, n_jobs, report, watch
         As for `tamis.select`; they may differ from those the run began with, and cannot change the
         answer.
     every : float
         Seconds between two commits.
     say : callable, optional
-        Called with a sentence that says where the run resumes.
+        Called with a message that says where the run resumes.
     selector : selector or class, optional
         As for `Selection.open`.
     """
     selection = Selection.open(folder, selector)
-    line, asked = _last_line(selection.history, folder)
+    line, request = _last_line(selection.history, folder)
     if line["done"]:
         say(f"{folder} is finished; nothing is left to do")
         return selection.run
-    begun, place = time.perf_counter(), data or asked["path"]
+    begun, place = time.perf_counter(), data or request["path"]
     if MASK in str(place):
         raise SourceError(
             f"the password of {place} was not recorded; give the whole address with --data (data=)"
         )
-    source = open_source(place, **asked["reading"])
+    source = open_source(place, **request["reading"])
     if source.fingerprint() != line["fingerprint"]:
         raise SourceError(
             f"{place} is not what it was when {folder} was begun; run tamis select again"
         )
-    columns = grouped(to_columns(source), _groups_again(asked.get("groups"), folder))
+    columns = grouped(to_columns(source), _groups_again(request.get("groups"), folder))
     with contextlib.ExitStack() as stack:
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))
@@ -184,7 +185,7 @@ def resume(
             say(f"resuming after column {line['columns']:,} of {line['source']}")
         if state.encoded is not None:
             columns = EncodedSource(columns, state.encoded.encoding, state.target)
-        # Workers get a selector that has seen nothing, which is small: scoring needs no more.
+        # Workers get a selector that has seen no columns, which is small: scoring needs no more.
         chosen, blank = state.selector, type(state.selector)(state.selector.rule.clone())
         blank.start(state.target, name_prefix=columns.name_prefix, name_base=columns.name_base)
         for one in (blank, chosen):
@@ -215,14 +216,14 @@ def resume(
     return run
 
 
-def _groups_again(asked: dict[str, str] | None, folder: Any) -> GroupTable | None:
-    """The groups that a run was begun with."""
-    if asked is None:
+def _groups_again(request: dict[str, str] | None, folder: Any) -> GroupTable | None:
+    """Return the groups that a run was started with."""
+    if request is None:
         return None
-    groups = read_groups(asked["path"])
-    if groups.fingerprint != asked["fingerprint"]:
+    groups = read_groups(request["path"])
+    if groups.fingerprint != request["fingerprint"]:
         raise SourceError(
-            f"{asked['path']} is not what it was when {folder} was begun; run tamis select again"
+            f"{request['path']} is not what it was when {folder} was begun; run tamis select again"
         )
     return groups
 
@@ -242,7 +243,7 @@ def refuse_unfinished(folder: str | os.PathLike[str], *, force: bool = False) ->
 
 
 def _last_line(history: list[Record], folder: Any) -> tuple[Record, dict[str, Any]]:
-    """Return the last entry about the selection, and its request."""
+    """Return the last history entry of the selection, and its request."""
     lines = [line for line in history if line["action"] == "select"]
     if not lines or "asked" not in history[0]:
         raise SourceError(

@@ -1,7 +1,6 @@
-"""Reading a persistent selection: its log and its history, without its selector.
+"""Read the log and the history of a persistent selection, without its selector.
 
-Reading this needs no selector, so `tamis why`, `log` and `status` do not wait for the numeric
-libraries.
+Because no selector is needed, `tamis why`, `log` and `status` do not import the numeric libraries.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tamis.engine.runs import RUN_FIELDS, Run, encoded_how
 
 @dataclass
 class SavedSelection:
-    """The last commit of a selection, as much of it as is told without its selector."""
+    """The last commit of a selection, as far as it can be read without its selector."""
 
     folder: Path
     head: Record
@@ -35,7 +34,7 @@ class SavedSelection:
     history: list[Record]
 
     def run(self) -> Run:
-        """The selection as a run."""
+        """Return the selection as a run."""
         return Run(log=self.log, **{key: self.head["run"][key] for key in RUN_FIELDS})
 
     def shown(self) -> Record | None:
@@ -71,7 +70,7 @@ class SavedSelection:
         }  # fmt: skip
 
     def decisions(self, since: str | int | None = None) -> list[dict[str, Any]]:
-        """The decisions of the rule in order, each with the time of its commit."""
+        """Return the decisions of the rule in order, each with the time of its commit."""
         log, history, entries = self.log, self.history, []
         for i in range(_first_commit(history, since), len(history)):
             lo = history[i - 1]["events"] if i else 0
@@ -87,12 +86,12 @@ class SavedSelection:
         return entries
 
     def must_be_resumed(self) -> bool:
-        """Tell whether a run that was begun to be resumable was stopped before its end."""
+        """Return whether a resumable run was stopped before its end."""
         lines = [line for line in self.history if line["action"] == "select"]
         return bool(lines) and not lines[-1]["done"]
 
     def _refused(self) -> dict[str, str]:
-        """Files that could not be fed and were not fed since, and why."""
+        """Return files that could not be fed and were not fed since, and why."""
         refused: dict[str, str] = {}
         for line in self.history:
             if line["action"] == "refuse":
@@ -103,7 +102,7 @@ class SavedSelection:
 
 
 def _first_commit(history: list[Record], since: str | int | None) -> int:
-    """The first commit that counts."""
+    """Return the first commit that counts."""
     if since is None:
         return 0
     if since == "last":
@@ -116,7 +115,7 @@ def _first_commit(history: list[Record], since: str | int | None) -> int:
         moment = datetime.fromisoformat(since)
     except ValueError:
         raise ParameterError(
-            f"since={since!r} is no date such as 2026-11-01, no number of commits, and not 'last'"
+            f"since={since!r} is not a date such as 2026-11-01, a number of commits, or 'last'"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -128,12 +127,12 @@ def _first_commit(history: list[Record], since: str | int | None) -> int:
 
 
 def is_persistent(folder: Path) -> bool:
-    """Tell whether a run has a state to resume from."""
+    """Return whether a run has a state to resume from."""
     return os.path.isfile(folder / STATE)  # False also for a name that cannot be
 
 
 def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> SavedSelection:
-    """Read what a selection says of itself; raise a one-sentence error where there is none."""
+    """Read the head of a selection; raise a one-sentence error if there is none."""
     path = Path(folder)
     recover_missing(path)
     if not is_persistent(path):
@@ -144,7 +143,7 @@ def read_saved(folder: str | os.PathLike[str], *, history: bool = True) -> Saved
 
 @dataclass(frozen=True)
 class Piece:
-    """One stored piece of the log: its number and size, where it begins, and what it forgets."""
+    """One stored piece of the log: its number, its size, its start, and the features it removes."""
 
     number: int
     size: int
@@ -155,7 +154,7 @@ class Piece:
 def read_log(
     folder: Path, opened: sqlite3.Connection, *, history: bool = True
 ) -> tuple[SavedSelection, list[tuple[Piece, Record]]]:
-    """Read the head, all pieces of the log in order, and what happened, one entry per commit.
+    """Read the head, all pieces of the log in order, and the history, one entry per commit.
 
     Also returns the pieces in which the log is stored, with the columns seen in each.
     """
@@ -185,7 +184,7 @@ def read_log(
 
 
 def cannot_be_fed(method: str) -> str:
-    """Say why columns cannot be fed to a method."""
+    """Return why columns cannot be fed to a method."""
     if method in BATCH_METHODS:
         return (
             f"{method} decides when it has seen every column, so columns cannot be fed to it "
@@ -199,7 +198,7 @@ def cannot_be_fed(method: str) -> str:
 
 
 def not_persistent(path: Path) -> str:
-    """Say why columns cannot be fed to a folder."""
+    """Return why columns cannot be fed to a folder."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
         method, command = str(record["method"]), str(record["command"]).strip()

@@ -1,4 +1,4 @@
-"""A persistent selection: a run that resumes when new columns come, days later."""
+"""A persistent selection: a run that continues when new columns arrive, even days later."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ from tamis.sources.base import Progress, silent
 #: Raised where a folder cannot be written.
 UNWRITTEN = (OSError, pa.ArrowException, sqlite3.Error)
 
-#: Told a sentence that a person should know.
+#: Called with a message for the user.
 Say = Callable[[str], object]
 
 
 class Selection:
-    """A selection that lives in a folder and takes new columns whenever they come.
+    """A selection that is stored in a folder and accepts new columns at any time.
 
-    The folder holds what `tamis select` writes, and beside it the state that resuming takes: one
-    SQLite file, no pickle. Feeding the same columns at once or over a year, in one process or in
-    many that were killed half-way, gives the same decisions and the same log, to the bit.
+    The folder holds what `tamis select` writes and the state that is needed to resume: one SQLite
+    file, no pickle. Feeding the same columns at once or over a year, in one process or in many that
+    were killed half-way, gives the same decisions and the same log, bit for bit.
 
-    Columns that have names are identified by them: one that comes again with the same values is
-    skipped, one that comes with other values is refused unless it is to replace the old one.
-    Columns without names are new arrivals and continue the numbering; the same data as a whole is
+    Columns that have names are identified by them. A column that is fed again with the same values
+    is skipped; one with other values is an error unless it is meant to replace the old one. Columns
+    without names are always new and continue the numbering, but exactly the same data fed again is
     recognised and skipped.
 
-    Make one with `Selection.create` or ``tamis select``, open it with `Selection.open`.
+    Create one with `Selection.create` or ``tamis select``, and open it with `Selection.open`.
 
     Attributes
     ----------
     folder : Path
-        Where it lives.
+        The folder that holds it.
     kept_names : list of str
         Names of the kept features, in order of arrival.
 
@@ -88,7 +88,7 @@ class Selection:
         self._state, self._given = state, selector
         self._stale = False
 
-    # --- making and opening ----------------------------------------------------------------
+    # --- creating and opening --------------------------------------------------------------
 
     @classmethod
     def create(
@@ -105,12 +105,12 @@ class Selection:
         name_base: int = 0,
         force: bool = False,
     ) -> Self:
-        """Begin a selection that has seen no column yet.
+        """Create a selection that has not seen any columns yet.
 
         Parameters
         ----------
         folder : path
-            Where it will live; must not exist.
+            The folder to create; must not exist.
         y : array-like
             The target, which fixes the rows and their order.
         selector : str, rule or estimator, default="saola"
@@ -126,7 +126,7 @@ class Selection:
         name_prefix, name_base : str, int
             How columns without a name are called.
         force : bool, default=False
-            Replace a run that is there.
+            Replace an existing run.
         """
         chosen: Any = as_selector(selector)
         target = Target.of(np.asarray(y) if is_series(y) else y)
@@ -146,10 +146,10 @@ class Selection:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], selector: Given = None) -> Self:
-        """Open a selection that `create`, ``tamis select`` or `save_run` left.
+        """Open a selection that `create`, ``tamis select`` or `save_run` wrote.
 
-        Give the `selector`, or its class, if it is none of tamis's own: only those are known by
-        name, so that a folder from someone else can run no code.
+        Pass the `selector`, or its class, if it is not part of tamis: only the selectors of tamis
+        are looked up by name, so a folder from someone else cannot run code.
         """
         path = Path(folder)
         recover_missing(path)
@@ -181,7 +181,7 @@ class Selection:
         facts: dict[str, Any] | None = None,
         **reading: Any,
     ) -> Fed:
-        """Take the next columns, and make what was decided durable.
+        """Process the next columns and commit the decisions to disk.
 
         Parameters
         ----------
@@ -190,20 +190,21 @@ class Selection:
         names : sequence of str, optional
             Their names; data frames and most files bring their own.
         keys : array-like, optional
-            The keys of the rows, where the columns do not bring them.
+            The keys of the rows, if the columns do not include them.
         groups : array-like, dict or label, optional
-            For `GroupSAOLA`: the group of each column, by place or by name, or one label for all.
-            Columns with the label of the open group continue it.
+            For `GroupSAOLA`: the group of each column, by position or by name, or one label for
+            all. Columns with the label of the open group continue it.
         replace : bool, default=False
-            A column of a known name with other values replaces the old one, which is withdrawn.
+            Whether a column with a known name but other values replaces the old one, which is
+            withdrawn.
         allow_target : bool, default=False
-            Take a column that equals the target in every row, which is refused otherwise.
+            Accept a column that equals the target in every row; otherwise that is an error.
         width : int, optional
             Columns in a block. A prefetch: it cannot change the answer.
         wait : bool, default=True
-            Wait for another process that is feeding the same selection, or refuse.
+            Wait for another process that is feeding the same selection; otherwise raise an error.
         progress, say : callable, optional
-            Called with the progress, and with sentences that a person should know.
+            Called with the progress, and with messages for the user.
         facts : dict, optional
             Size and time of a file, for the history.
         **reading
@@ -214,7 +215,7 @@ class Selection:
         with self._writing(wait, say) as state, temporary_columns(source, progress) as by_columns:
             if by_columns is not source:
                 facts = {"fingerprint": source.fingerprint(), **facts}
-            if state.must_be_resumed():  # what is fed would come before columns of the run itself
+            if state.must_be_resumed():  # they would precede the rest of the run
                 raise InputError(
                     f"{self.folder} holds a run that is not finished; resume it first: tamis "
                     f"resume {shlex.quote(os.fspath(self.folder))}"
@@ -230,7 +231,7 @@ class Selection:
         """Withdraw a feature that no longer exists upstream.
 
         It leaves the kept features, and the log says so. Returns the features that it had
-        displaced: they may be fed again, and are then decided about as new arrivals.
+        displaced: they may be fed again and are then treated as new arrivals.
         """
         with self._writing(wait, say) as state:
             log = state.log
@@ -243,12 +244,12 @@ class Selection:
         return [log.names[f] for f in back]
 
     def note(self, line: Record) -> None:
-        """Write a line to the history, such as a file that could not be fed."""
+        """Write an entry to the history, such as a file that could not be fed."""
         with self._writing() as state:
             state.commit(line)
             state.export()
 
-    # --- asking ----------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------
 
     @property
     def kept_names(self) -> list[str]:
@@ -266,7 +267,7 @@ class Selection:
         return list(self._now().history)
 
     def why(self, name: int | str) -> str:
-        """Say in one sentence what became of a feature."""
+        """Explain in one sentence what happened to a feature."""
         return self.run.why(name)
 
     def status(self) -> dict[str, Any]:
@@ -274,7 +275,7 @@ class Selection:
         return self._now().status()
 
     def log(self, since: str | int | None = None) -> list[dict[str, Any]]:
-        """The decisions of the rule in order, each with the time of its commit.
+        """Return the decisions of the rule in order, each with the time of its commit.
 
         Parameters
         ----------
@@ -294,7 +295,7 @@ class Selection:
     def _writing(
         self, wait: bool = True, say: Say = lambda sentence: None
     ) -> Iterator[SelectionState]:
-        """Be the only writer, know what others wrote, and forget what could not be written."""
+        """Lock the folder, read what others wrote, and roll back what could not be written."""
         try:
             with only_writer(self.folder, wait=wait, say=say):
                 yield self._now()
@@ -308,7 +309,7 @@ class Selection:
             ) from error
 
     def _now(self) -> SelectionState:
-        """Return the state, read again if another process has written to it, or we failed to."""
+        """Return the state, reloaded if another process wrote to it or our own write failed."""
         if self._stale or last_commit(self.folder) != self._state.head["commit"]:
             self._state = SelectionState.read(self.folder, self._given)
             self._stale = False
@@ -325,7 +326,7 @@ def source_of(
     facts: dict[str, Any],
     reading: dict[str, Any],
 ) -> tuple[Source, str]:
-    """Open the data to be fed, and name it; the key column of a table goes to the facts."""
+    """Open and name the data to feed; the key column of a table goes to the facts."""
     path = data.path if isinstance(data, Source) else data
     name = "the data"
     if isinstance(path, str | os.PathLike):

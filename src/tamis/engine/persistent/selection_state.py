@@ -1,11 +1,11 @@
-"""The state of a selection: what it takes to resume, in memory and on disk.
+"""The state of a selection: everything needed to resume, in memory and on disk.
 
-Besides the log that is the target, the keys of the rows, the values of the kept columns, hashes of
-the named columns seen, and the few numbers of the selector that do not follow from these. Panels,
-bases and distances are computed again from the kept columns.
+Besides the log, the state consists of the target, the keys of the rows, the values of the kept
+columns, hashes of the named columns seen, and the few numbers of the selector that do not follow
+from these. Panels, bases and distances are recomputed from the kept columns.
 
-A commit costs what it adds (`state_file`). The files that people read are exports of the last
-commit; if a crash comes in between, the next process that opens the folder writes them.
+The cost of a commit depends on what it adds (`state_file`). The files that people read are exports
+of the last commit; after a crash in between, the next process that opens the folder writes them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from tamis.measures.measure import Measure
 from tamis.methods.selector import FeatureStreamSelector
 from tamis.sources.base import ColumnSource, Source
 
-#: Logs of up to this many features are exported after every feed, longer ones when a tenth is new.
+#: Logs of up to this many features are exported after every feed, longer ones when 10 % is new.
 SHORT = 500_000
 
-#: Features in a stored piece of the log at most: SQLite takes a thousand million bytes in a value.
+#: Maximum features in a stored piece of the log: SQLite values are limited to 10^9 bytes.
 LONGEST = 2_000_000
 
 #: An export of features that are new or changed since a long log was exported.
@@ -69,24 +69,24 @@ WITHDRAWALS = {
     ),
 }
 
-#: What ends the sentence if an export cannot be written.
+#: The end of the error message if an export cannot be written.
 COMMITTED = "the selection itself is committed, and the next command that opens it writes the file"
 
 #: A rule, an estimator or a selector that the user gives, or the class of one of the first two.
 Given = Any
 
-#: Rows and numbers of a column that are not zero.
+#: Rows and values of the nonzeros of a column.
 Column = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
 
 @dataclass(kw_only=True)
 class SelectionState(SavedSelection):
-    """What a selection needs to resume; on disk as well once it has a folder.
+    """What a selection needs to resume; also stored on disk once it has a folder.
 
-    `labels` are the target as numbers or text, as a file takes it. `key` is the name of the column
-    that holds the keys of the rows in files that are fed; `target_name` that of the target, which
-    must never be fed as a feature. Kept columns are as the selector saw them; hashes of the columns
-    seen are of the values before they were encoded.
+    `labels` are the target as numbers or text, ready to be saved. `key` is the name of the column
+    that holds the keys of the rows in fed files; `target_name` is that of the target, which must
+    never be fed as a feature. Kept columns are stored as the selector saw them; the hashes of the
+    columns seen are those of the original values, before encoding.
     """
 
     selector: FeatureStreamSelector
@@ -113,17 +113,17 @@ class SelectionState(SavedSelection):
     #: Features and events of the last commit that log.parquet shows.
     exported: tuple[int, int] = (0, 0)
 
-    # --- while columns are taken ---------------------------------------------------------------
+    # --- while columns are processed -----------------------------------------------------------
 
     def know_rows(self, source: Source) -> None:
-        """Remember what a source calls its rows and its target."""
+        """Store the names that a source gives to its rows and its target."""
         named = source.keys()
         if named is not None:
             self.key, self.keys = named[0], as_keys(named[1], self.target.n_rows, named[0])
         self.target_name = source.target_name or self.target_name
 
     def remember(self, scored: ScoredColumns) -> None:
-        """Remember what is needed of columns that the selector was updated with."""
+        """Store what is needed of the columns that the selector was updated with."""
         kept, block = self.selector.kept_, scored.block
         if scored.hashes is not None and scored.names is not None:
             features = np.arange(scored.first, scored.first + len(scored.names))
@@ -143,11 +143,11 @@ class SelectionState(SavedSelection):
                 rows = np.flatnonzero(block.values[:, j])
                 values = block.values[rows, j]
             self.columns[feature] = rows.astype(np.int32), values.astype(np.float64)
-        if len(self.columns) > 2 * len(kept) + 64:  # what fell outnumbers what is kept
+        if len(self.columns) > 2 * len(kept) + 64:  # dropped columns outnumber kept ones
             self.columns = {f: self.columns[f] for f in kept.tolist() if f in self.columns}
 
     def fetch(self, source: ColumnSource) -> None:
-        """Read the kept columns that workers read and did not send: they are few."""
+        """Read the few kept columns that workers read but did not send."""
         for feature in self.selector.kept_.tolist():
             if feature not in self.columns:
                 block = next(source.columns(1, feature, feature + 1))
@@ -163,9 +163,9 @@ class SelectionState(SavedSelection):
         return ColumnBlock(0, self.target.n_rows, Compressed(indptr, rows, values))
 
     def withdraw(self, features: Sequence[int], why: str) -> list[int]:
-        """Take features away; return those that they had displaced, which may be fed again.
+        """Withdraw features; return those that they had displaced, which may be fed again.
 
-        Nothing is decided again: what a feature displaced is reported, and not brought back.
+        No decision is revised: the displaced features are returned, but not restored.
         """
         log, selector = self.log, self.selector
         back = [f for f in displaced(log, features) if f not in features]
@@ -186,7 +186,7 @@ class SelectionState(SavedSelection):
     # --- writing -------------------------------------------------------------------------------
 
     def create(self, folder: Path, run: Run, line: Record | None = None) -> None:
-        """Begin the state in a folder, with an entry for its history; that of a finished run."""
+        """Create the state in a folder, for a run that may be finished, with a history entry."""
         selector, source, names = self.selector, run.source, run.log.names
         self.folder, self.log = folder, run.log
         self.head = {
@@ -206,7 +206,7 @@ class SelectionState(SavedSelection):
         self.export()
 
     def commit(self, line: Record) -> None:
-        """Make what happened since the last commit durable."""
+        """Commit everything since the last commit to disk."""
         log, selector, number = self.log, self.selector, self.head["commit"] + 1
         mark = log.mark
         size = {"commit": number, "features": mark.features, "events": mark.events}
@@ -242,7 +242,7 @@ class SelectionState(SavedSelection):
     def _put_log(self, opened: Any) -> list[Piece]:
         """Append what is new to the stored log, together with pieces that are not much larger.
 
-        So there are never many pieces, and a feature is written again only a few times.
+        So there are never many pieces, and each feature is rewritten only a few times.
         """
         log, pieces, begin, forgotten = self.log, list(self.pieces), self.mark, self.forgotten
         end = log.mark
@@ -258,7 +258,7 @@ class SelectionState(SavedSelection):
         longest = range(begin.features + LONGEST, end.features, LONGEST)
         marks = [begin, *(replace(begin, features=feature) for feature in longest), end]
         for lo, hi in pairwise(marks):
-            # The first piece has what is forgotten, and the last one the events.
+            # The first piece lists the removed features, and the last one has the events.
             number = pieces[-1].number + 1 if pieces else 0
             written = put(opened, "log", number, {
                 "log": log.since(lo, hi), "names": log.names.between(lo.features, hi.features),
@@ -269,7 +269,7 @@ class SelectionState(SavedSelection):
         return pieces
 
     def export(self) -> None:
-        """Write the files that people read; run.json comes last and says which commit they show."""
+        """Write the files that people read; run.json is last and names the commit they show."""
         log, folder = self.log, self.folder
         run = Run(log=log, **{key: self.head["run"][key] for key in RUN_FIELDS})
         if len(log) <= SHORT or 10 * (len(log) - self.exported[0]) >= len(log):
@@ -296,8 +296,8 @@ class SelectionState(SavedSelection):
     def read(cls, folder: Path, given: Given = None) -> SelectionState:
         """Read a state and restore its selector, or the one that was given.
 
-        A folder may come from a stranger: everything is checked, and only methods and measures that
-        tamis knows by name are made.
+        A folder may be untrusted: everything is checked, and only methods and measures that tamis
+        knows by name are created.
         """
         with reading(folder) as opened:
             stored, pieces = read_log(folder, opened)
@@ -349,14 +349,14 @@ class SelectionState(SavedSelection):
 
 
 def _checked(column: Record, n_rows: int) -> Column:
-    """Return a stored column whose rows rise inside the table, and whose numbers are finite."""
+    """Return a stored column, checked to have increasing valid row indices and finite values."""
     rows, values = column["rows"], column["values"]
     if rows.dtype != np.int32 or values.dtype != np.float64 or rows.shape != (len(values),):
-        raise SourceError("a kept column holds arrays that cannot be")
+        raise SourceError("a kept column holds invalid arrays")
     if values.ndim != 1 or not np.isfinite(values).all():
-        raise SourceError("a kept column holds numbers that cannot be")
+        raise SourceError("a kept column holds invalid numbers")
     if len(rows) and (rows[0] < 0 or rows[-1] >= n_rows or not (np.diff(rows) > 0).all()):
-        raise SourceError("a kept column holds rows that cannot be")
+        raise SourceError("a kept column holds invalid row indices")
     return rows, values
 
 
@@ -382,7 +382,7 @@ def displaced(log: DecisionLog, features: Sequence[int]) -> list[int]:
 
 
 def as_keys(values: Any, n_rows: int, where: str) -> npt.NDArray[Any]:
-    """Return the keys of rows as numbers or text; each row has one, and no two are equal."""
+    """Return the keys of rows as numbers or text, checked to be complete and unique."""
     keys = np.asarray(values)
     if keys.dtype.kind not in "iuUSb":
         keys = np.array([str(key) for key in keys.ravel().tolist()])
@@ -401,14 +401,14 @@ def as_keys(values: Any, n_rows: int, where: str) -> npt.NDArray[Any]:
 
 
 def can_be_saved(selector: Any) -> bool:
-    """Tell whether a selector decides as columns come and says what its state is."""
+    """Return whether a selector decides as columns arrive and can save its state."""
     return isinstance(selector, FeatureStreamSelector) and all(
         known_by_name(p) for p in selector.rule.get_params().values() if isinstance(p, Measure)
     )
 
 
 def new_state(selector: Any, target: Target, encoding: Encoding | None) -> SelectionState:
-    """Return an empty state, or raise one sentence where a file could not hold it."""
+    """Return an empty state, or raise an error if it could not be saved to a file."""
     if not can_be_saved(selector):
         raise ParameterError(cannot_be_fed(selector.method))
     if encoding is not None and not encoding.known_by_name:
@@ -447,7 +447,7 @@ def started_state(
 
 
 def warn_of_leak(name: str) -> None:
-    """Warn of a column that equals the target."""
+    """Warn about a column that equals the target."""
     warn(
         f"the column {name!r} equals the target in every row; if it is the target, select again "
         f"without it (--ignore {shlex.quote(name)})"

@@ -15,9 +15,9 @@ column    feature  values of a kept column
 history   commit   what happened: one row per commit
 ========  =======  ======================================================================
 
-A folder may come from a stranger. Nothing in the file is executed: the schema must be exactly ours,
-values are JSON and plain arrays (no pickle), and their types, lengths and index ranges are checked
-before compiled code sees them.
+A folder may be untrusted. Nothing in the file is executed: the schema must be exactly the expected
+one, values are JSON and plain arrays (no pickle), and their types, lengths and index ranges are
+checked before compiled code sees them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tamis.core.files import reason
 
 STATE, LOCK = "state.sqlite", "state.lock"
 
-#: Formats 1 and 2 were folders of files. Every change of the tables or their content counts up.
+#: Formats 1 and 2 were folders of files. Every change of the tables or their content increments it.
 VERSION = 3
 
 SCHEMA = (
@@ -56,10 +56,10 @@ JOURNAL, SYNCHRONOUS = "DELETE", "EXTRA"
 #: Seconds for which a commit waits for readers, and readers for a commit.
 PATIENCE = 60.0
 
-#: Packed arrays are compressed from so many bytes on.
+#: Packed arrays of at least this many bytes are compressed.
 COMPRESSED_FROM = 4096
 
-#: No packed data is larger; SQLite takes no more than a thousand million bytes.
+#: The maximum size of packed data; SQLite values are limited to 10^9 bytes.
 LARGEST = 2**33
 
 Record = dict[str, Any]
@@ -101,14 +101,14 @@ def pack(facts: Any) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Return what `pack` was given, in arrays of their own; tuples come back as lists."""
+    """Return what `pack` was given, with new arrays; tuples become lists."""
     size, data = int.from_bytes(packed[1:9], "little"), packed[9:]
     if size > LARGEST:
         raise ValueError("a value is too large")
     if packed[:1] == b"\1":
         data = pa.decompress(data, decompressed_size=size, codec="zstd", asbytes=True)
     if len(data) != size:
-        raise ValueError("a value has another length than it says")
+        raise ValueError("a value does not have its recorded length")
     end = 8 + int.from_bytes(data[:8], "little")
     arrays = 0
 
@@ -136,7 +136,7 @@ def unpack(packed: bytes) -> Any:
 
 
 def checksum(kind: str, number: int, data: bytes) -> bytes:
-    """Return a hash of a row, so that neither its data nor its key can change unnoticed."""
+    """Return a hash of a row, which detects any change of its data or its key."""
     return hashlib.blake2b(f"{kind} {number} ".encode() + data, digest_size=16).digest()
 
 
@@ -146,7 +146,7 @@ def checksum(kind: str, number: int, data: bytes) -> bytes:
 @contextlib.contextmanager
 def connection(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the state of a folder, which must exist, and close it afterwards."""
-    # Also for reading: what a killed writer left half-way is rolled back by the next who opens.
+    # Also for reading: an unfinished write of a killed process is rolled back on opening.
     address = f"{(folder / STATE).absolute().as_uri()}?mode=rw"
     with contextlib.closing(
         sqlite3.connect(address, timeout=PATIENCE, isolation_level=None, uri=True)
@@ -158,7 +158,7 @@ def connection(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the state at one moment, for as long as it is read; damage becomes one sentence."""
+    """Open a consistent snapshot of the state for reading; damage raises a one-sentence error."""
     try:
         with connection(folder) as opened:
             opened.execute("BEGIN")
@@ -186,7 +186,7 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def writing(folder: Path, *, new: bool = False) -> Iterator[sqlite3.Connection]:
-    """Open the state for one commit: all of it happens, or nothing; `new`: make it first."""
+    """Open the state for one atomic commit; with `new`, create it first."""
     if new:
         (folder / STATE).touch()
         (folder / LOCK).touch()
@@ -202,7 +202,7 @@ def writing(folder: Path, *, new: bool = False) -> Iterator[sqlite3.Connection]:
 
 
 def put(opened: sqlite3.Connection, kind: str, number: int, facts: Any) -> int:
-    """Write a row in place of the one that has its key; return how many bytes it holds.
+    """Write a row, replacing the one with the same key; return its size in bytes.
 
     With None for the facts, the row is removed.
     """
@@ -216,7 +216,7 @@ def put(opened: sqlite3.Connection, kind: str, number: int, facts: Any) -> int:
 
 
 def read(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, Any, int]]:
-    """Iterate over the rows of a kind in order: number, facts, and how many bytes they take."""
+    """Iterate over the rows of a kind in order: number, facts, and size in bytes."""
     wanted = "SELECT number, checksum, data FROM part WHERE kind = ? ORDER BY number"
     for number, stored, data in opened.execute(wanted, (kind,)):
         if not isinstance(data, bytes) or stored != checksum(kind, number, data):
@@ -225,7 +225,7 @@ def read(opened: sqlite3.Connection, kind: str) -> Iterator[tuple[int, Any, int]
 
 
 def last_commit(folder: Path) -> int | None:
-    """Return the number of the last commit, or None where it cannot be read."""
+    """Return the number of the last commit, or None if it cannot be read."""
     with contextlib.suppress(sqlite3.Error, ValueError, OSError), connection(folder) as opened:
         wanted = "SELECT max(number) FROM part WHERE kind = 'history'"
         return int(opened.execute(wanted).fetchone()[0] or 0)
@@ -239,10 +239,10 @@ def last_commit(folder: Path) -> int | None:
 def only_writer(
     folder: Path, *, wait: bool = True, say: Callable[[str], object] = lambda sentence: None
 ) -> Iterator[None]:
-    """Be the only one who writes to a folder; wait for another process, or refuse.
+    """Lock a folder for writing; wait for another process, or raise an error.
 
-    The lock is a transaction on an empty database of its own. One on the state would end with each
-    commit, and a process that waits could slip in between two commits of the same feed.
+    The lock is a transaction on a separate, empty database. A lock on the state itself would end
+    with each commit, and a waiting process could slip in between two commits of the same feed.
     """
     address = f"{(folder / LOCK).absolute().as_uri()}?mode=rwc"
     with contextlib.closing(

@@ -1,10 +1,10 @@
 """A folder watcher: feeds files to a selection as they appear, each exactly once.
 
-A file is taken when it is complete: when neither its size nor its time has changed between two
-looks. Text whose last line has no end may be cut off, so it is left for a while. Hidden names and
-names that programs give to unfinished files are left alone. What was fed, and what could not be, is
-in the history of the selection, written in the same step as the columns; so a watcher that is
-stopped or killed resumes where it was.
+A file is fed when it is complete: when neither its size nor its modification time has changed
+between two checks. Text without a final newline may be truncated, so it is left for a while. Hidden
+files, and names that programs give to unfinished files, are ignored. The history of the selection
+records what was fed and what could not be, in the same commit as the columns. So a watcher that is
+stopped or killed resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tamis.core.errors import OutputError, SourceError, TamisError
 from tamis.engine.persistent.selection import Selection
 from tamis.sources.base import Progress, silent
 
-#: Endings of files that somebody is still writing.
+#: Extensions of files that are still being written.
 UNFINISHED = (".part", ".partial", ".tmp", ".temp", ".crdownload", ".download", ".swp", "~")
 
 
-#: Text, whose last line is ended by most programs when they are done with it.
+#: Text formats, which most programs end with a newline when they are done.
 TEXT = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 
-#: Seconds after its last change for which text without that end is left alone.
+#: Seconds after its last change for which text without a final newline is left alone.
 CUT_OFF = 60.0
 
 
@@ -42,7 +42,7 @@ class Seen:
 
 
 def look(folder: Path) -> set[Seen]:
-    """The files in a folder that may be complete."""
+    """Return the files in a folder that may be complete."""
     found = set()
     try:
         entries = list(os.scandir(folder))
@@ -53,7 +53,7 @@ def look(folder: Path) -> set[Seen]:
             continue
         try:
             status = entry.stat()
-        except OSError:  # gone, or a link that leads nowhere
+        except OSError:  # deleted meanwhile, or a broken link
             continue
         if entry.name.lower().endswith(TEXT) and _may_be_cut_off(entry.path, status):
             continue
@@ -62,34 +62,34 @@ def look(folder: Path) -> set[Seen]:
 
 
 def _may_be_cut_off(path: str, status: os.stat_result) -> bool:
-    """Tell whether text that changed just now lacks the end of its last line."""
+    """Return whether recently changed text lacks its final newline."""
     if status.st_size == 0 or time.time() - status.st_mtime > CUT_OFF:
         return False
     try:
         with open(path, "rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) not in b"\r\n"
-    except OSError:  # whoever feeds it will say why
+    except OSError:  # feeding it will report why
         return False
 
 
 class Watcher:
-    """Feeds what appears in a folder to a selection.
+    """Feeds new files in a folder to a selection.
 
     Parameters
     ----------
     selection : Selection
-        What is fed.
+        The selection to feed.
     folder : path
-        Where files appear.
+        The folder to watch.
     settle : float, default=2.0
-        Seconds between two looks; a file must be the same in both.
+        Seconds between two checks; a file must be unchanged in both.
     replace : bool, default=False
-        Columns of a known name with other values replace the old ones.
+        Whether columns with a known name but other values replace the old ones.
     allow_target : bool, default=False
-        Take columns that say the same as the target.
+        Accept columns that equal the target.
     say : callable, optional
-        Told in a sentence what came of each file.
+        Called with a one-sentence message about each file.
     **reading
         How files are read, as in ``tamis.open``.
     """
@@ -121,14 +121,14 @@ class Watcher:
         return self._feed_complete()
 
     def forever(self) -> None:
-        """Feed files as they become complete, until something stops us."""
+        """Feed files as they become complete, until interrupted."""
         self._before = look(self.folder)
         while True:
             time.sleep(self._settle)
             self._feed_complete()
 
     def _feed_complete(self) -> int:
-        """Feed the files that did not change since the last look, by name; return how many."""
+        """Feed the files that did not change since the last check, by name; return how many."""
         now = look(self.folder)
         complete, self._before = now & self._before, now
         known = {  # files that are in the history, fed whole or refused
@@ -145,14 +145,14 @@ class Watcher:
         facts = {"size": file.size, "mtime_ns": file.mtime_ns}
         try:
             fed = self.selection.feed(self.folder / file.name, facts=facts, **self._options)
-        except OutputError:  # not the file's fault: there is no room, or no right to write
+        except OutputError:  # not the file's fault: the disk is full, or the folder is not writable
             raise
         except TamisError as error:
             words = ["tamis", "feed", str(self.selection.folder), str(self.folder / file.name)]
             column = getattr(error, "column", None)
             words += [] if column is None else ["--ignore", column]
             why = (
-                f"{error}; it is tried again when it changes, or feed it yourself: "
+                f"{error}; it will be retried when it changes, or feed it yourself: "
                 f"{shlex.join(words)}"
             )
             self._say(f"{file.name} was not fed: {why}")

@@ -1,1 +1,1 @@
-"""Who examines blocks: threads, processes, a cluster; their answers come back in order."""
+"""Workers that score blocks: threads, processes or a cluster; results are returned in order."""

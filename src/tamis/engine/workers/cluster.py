@@ -1,8 +1,8 @@
-"""A Dask cluster that scores blocks; decisions are made here, in order, with the same answer.
+"""A Dask cluster that scores blocks; decisions are made here, in order, with the same result.
 
-Every worker opens the source itself and reads its own columns inside the task, so that a task can
-be run again anywhere when its worker is lost. What comes back is the strength of each column and
-the few columns that the rule must meet.
+Every worker opens the source itself and reads its own columns inside the task, so a task can be
+rerun anywhere if its worker is lost. A task returns the strength of each column and the few columns
+that the rule must process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tamis.engine.workers.ranges import Crew, Task
 
 #: Seconds to wait for a cluster, for its first worker, and while no worker works.
 PATIENCE = 30
-#: Seconds between two looks at the workers while a result does not come.
+#: Seconds between two checks of the workers while waiting for a result.
 LOOK = 2.0
 
 
@@ -57,40 +57,40 @@ class _Workers:
         return _Answer(self._client, call, *what)
 
     def share(self, what: bytes) -> Any:
-        """Send bytes to one worker, as a task: what is lost with a worker is made again.
+        """Send bytes to one worker as a task, so that Dask recreates them if the worker is lost.
 
-        Workers pass it on to each other packed, as each of them has to open the source itself.
+        Workers pass them on to each other unopened, as each has to open the source itself.
         """
         dask = need("dask", extra="cluster", what_for="a cluster")
-        # Dask would warn of what is meant to be: the kept columns may be large.
+        # Dask would warn about large data, but that is intended: kept columns may be large.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._client.submit(bytes, what, pure=False)
 
-    def examine(self, task: Task, told: Any, kept: Any) -> _Answer:
+    def examine(self, task: Task, shared: Any, kept: Any) -> _Answer:
         """Score the blocks of a task on a worker."""
-        return self.submit(_examine, task, told, kept, self._ours)
+        return self.submit(_examine, task, shared, kept, self._ours)
 
 
-def _examine(task: Task, told: bytes, kept: bytes | None, ours: dict[str, str]) -> Any:
+def _examine(task: Task, shared: bytes, kept: bytes | None, ours: dict[str, str]) -> Any:
     from distributed import get_worker
 
     who = f"the worker {get_worker().address}"
-    refuse_other(who, versions(), ours)  # it may have come since all were asked
-    return task.done_by(who, told, kept)
+    refuse_other(who, versions(), ours)  # it may have joined after all were checked
+    return task.done_by(who, shared, kept)
 
 
 class _Answer:
-    """What a worker is working out, waited for as long as there is a worker to do it."""
+    """A result that a worker is computing."""
 
     def __init__(self, client: Any, call: Callable[..., Any], *what: Any) -> None:
         self._client, self._future = client, client.submit(call, *what, pure=False)
 
     def result(self) -> Any:
-        """Wait for it; raise one sentence when workers are lost for good."""
+        """Wait for the result; raise a one-sentence error if the workers are lost for good."""
         distributed = need("distributed", extra="cluster", what_for="a cluster")
         idle: float | None = None
         try:
-            while True:  # look now and then whether anybody still works
+            while True:  # check now and then whether any worker is still alive
                 try:
                     return self._future.result(timeout=LOOK)
                 except TimeoutError:
@@ -105,7 +105,7 @@ class _Answer:
                     raise ClusterError(_nobody_works(self._client, states))
         except distributed.KilledWorker as error:
             raise ClusterError(
-                "workers died again and again on the same columns, most likely for lack of memory; "
+                "workers died repeatedly on the same columns, most likely for lack of memory; "
                 "give them more memory, or a smaller width (--width)"
             ) from error
         except (distributed.comm.CommClosedError, distributed.client.FutureCancelledError) as error:
@@ -119,7 +119,7 @@ class _Answer:
 
 
 def _states(client: Any) -> set[str]:
-    """Return what the workers are doing, in Dask's words."""
+    """Return the state of the workers, as reported by Dask."""
     workers = client.sync(client.scheduler.identity)["workers"]
     return {worker["status"] for worker in workers.values()}
 
@@ -137,7 +137,7 @@ def _nobody_works(client: Any, states: set[str]) -> str:
 
 
 def check_workers(client: Any) -> None:
-    """Wait for a worker, and see to it that all run what we run: bits depend on it."""
+    """Wait for a worker, and check that all run the same versions, for identical results."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
@@ -145,7 +145,7 @@ def check_workers(client: Any) -> None:
     ours = versions()
     try:
         theirs = client.run(versions, on_error="return")
-    except Exception as error:  # a worker without tamis cannot even read the question
+    except Exception as error:  # a worker without tamis cannot even unpickle the task
         raise ClusterError(
             f"the workers cannot run tamis ({reason(error)}); install tamis {__version__} there"
         ) from error
@@ -164,7 +164,7 @@ def check_workers(client: Any) -> None:
 
 
 def refuse_other(who: str, theirs: dict[str, str], ours: dict[str, str]) -> None:
-    """Raise one sentence if a worker computes with something else than we do."""
+    """Raise an error if a worker has other versions of the libraries than we do."""
     for package, number in ours.items():
         if theirs.get(package) != number:
             raise ClusterError(
@@ -177,7 +177,7 @@ _installed = functools.cache(importlib.metadata.version)
 
 
 def versions() -> dict[str, str]:
-    """Return what numbers depend on: tamis, and what computes for it."""
+    """Return the versions that results depend on: tamis and its numeric libraries."""
     return {
         "tamis": __version__,
         "python": ".".join(platform.python_version_tuple()[:2]),

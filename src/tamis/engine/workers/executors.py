@@ -1,6 +1,6 @@
-"""Executors: who scores blocks, if not this process: processes beside it, or a cluster.
+"""Executors that score blocks outside this process: in worker processes, or on a cluster.
 
-To the loop all are the same: a function that returns the scored blocks of a source in order
+The loop treats all of them alike, as a function that returns the scored blocks of a source in order
 (`tamis.engine.loop.Executor`).
 """
 
@@ -17,7 +17,7 @@ from tamis.sources.base import ColumnSource, Progress
 
 
 def crew(cluster: Any) -> contextlib.AbstractContextManager[Crew]:
-    """Give workers, and end whatever they have begun, also when something goes wrong.
+    """Yield workers, and cancel their tasks at the end, even after an error.
 
     `cluster` is ``"local:2"`` for two processes on this machine, or the address or client of a Dask
     cluster.
@@ -33,16 +33,16 @@ def crew(cluster: Any) -> contextlib.AbstractContextManager[Crew]:
 
 @contextlib.contextmanager
 def executor(cluster: Any) -> Iterator[Executor]:
-    """Yield a function that scores the blocks of a source elsewhere; results come in order."""
+    """Yield a function that scores the blocks of a source on workers, with results in order."""
     with crew(cluster) as found, contextlib.ExitStack() as stack:
 
         def execute(
             scorer: Scorer, source: ColumnSource, width: int | None, progress: Progress, start: int
         ) -> Generator[Any]:
-            told, news = found.share(packed(scorer, source)), News(scorer, found.share)
+            shared, news = found.share(packed(scorer, source)), News(scorer, found.share)
             done = in_order(
                 tasks(source, width, progress, start),
-                lambda task: found.examine(task, told, news.latest()),
+                lambda task: found.examine(task, shared, news.latest()),
                 2 * found.size + 2,
                 lambda task: progress("examining columns", task.last, source.n_columns),
             )
@@ -53,7 +53,7 @@ def executor(cluster: Any) -> Iterator[Executor]:
 
 @contextlib.contextmanager
 def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Any]]:
-    """Yield a function that calls another for each item elsewhere; results come in order."""
+    """Yield a function that maps another over items on workers, with results in order."""
     with crew(cluster) as found:
         yield lambda call, items: in_order(
             iter(items), lambda item: found.submit(call, item), found.size + 1, lambda _: None
@@ -61,7 +61,7 @@ def workers(cluster: Any) -> Iterator[Callable[[Callable[[Any], Any], Iterable[A
 
 
 def process_count(cluster: str) -> int:
-    """Return how many processes ``"local:2"`` asks for."""
+    """Return the number of processes that ``"local:2"`` requests."""
     text = cluster.removeprefix("local:")
     if not text.isdigit() or int(text) < 1:
         raise ParameterError(

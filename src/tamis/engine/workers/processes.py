@@ -1,7 +1,7 @@
 """Processes on this machine that score blocks: ``cluster="local:2"``.
 
-They end with the process that began them, however it ends. When one of them is lost, new ones do
-again what was under way.
+They end with the process that started them, however it ends. If one of them is lost, new ones redo
+the unfinished tasks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from tamis.core.errors import ClusterError
 from tamis.engine.workers.ranges import Task
 
-#: Processes are begun anew so many times without a result in between.
+#: Processes are restarted at most this many times without a result in between.
 LOSSES = 2
 
 
@@ -32,7 +32,7 @@ class Processes:
 
     def __init__(self, count: int) -> None:
         self.size = count
-        #: Answers that nobody has taken yet, and how often processes were lost since the last one.
+        #: Pending results, and how often processes were lost since the last result.
         self.requested: list[_Answer] = []
         self.losses = self._shared = 0
         self._folder = TemporaryDirectory(prefix="tamis-")
@@ -47,21 +47,21 @@ class Processes:
         )
 
     def share(self, what: bytes) -> Path:
-        """Write the next file, which each process reads once, instead of with every task.
+        """Write the next file, which each process reads once, instead of sending it with each task.
 
-        Only the first and the last two stay, as whoever misses a later one can do without.
+        Only the first and the last two files are kept; a process can do without those it missed.
         """
         if self._shared > 2:
-            with contextlib.suppress(OSError):  # being read, where that matters
+            with contextlib.suppress(OSError):  # in use by a reader, on some systems
                 Path(self._folder.name, str(self._shared - 2)).unlink()
         path = Path(self._folder.name, str(self._shared))
         path.write_bytes(what)
         self._shared += 1
         return path
 
-    def examine(self, task: Task, told: Path, kept: Path | None) -> _Answer:
+    def examine(self, task: Task, shared: Path, kept: Path | None) -> _Answer:
         """Score the blocks of a task in a process."""
-        return self.submit(_examine, task, told, kept)
+        return self.submit(_examine, task, shared, kept)
 
     def submit(self, call: Callable[..., Any], *what: Any) -> _Answer:
         """Submit a task and return its future result."""
@@ -71,7 +71,7 @@ class Processes:
         return answer
 
     def _ask(self, answer: _Answer) -> None:
-        """Submit now; whoever waits for the result learns of a dead process."""
+        """Submit now; a dead process is noticed when the result is awaited."""
         try:
             answer.future = self._pool.submit(answer.call, *answer.what)
         except BrokenProcessPool as error:
@@ -79,7 +79,7 @@ class Processes:
             answer.future.set_exception(error)
 
     def replace(self, error: BrokenProcessPool) -> None:
-        """Start new processes instead of those that were lost, unless that did not help before."""
+        """Replace lost processes with new ones, up to the maximum number of restarts."""
         if not self._begun.is_set():
             raise ClusterError(
                 "the worker processes ended before they began; a script must call tamis under "
@@ -88,7 +88,7 @@ class Processes:
         self.losses += 1
         if self.losses > LOSSES:
             raise ClusterError(
-                "worker processes died again and again at the same place, most likely for lack of "
+                "worker processes died repeatedly at the same place, most likely for lack of "
                 "memory; give fewer processes, a smaller width (--width) or more memory"
             ) from error
         self._pool.shutdown(cancel_futures=True)
@@ -112,7 +112,7 @@ class _Answer:
     future: Future[Any] = field(init=False)
 
     def result(self) -> Any:
-        """Wait for it."""
+        """Wait for the result."""
         while True:
             try:
                 found = self.future.result()
@@ -136,7 +136,7 @@ def _begin(begun: Any, folder: str) -> None:
 
 
 def _end_with_driver(folder: str) -> None:
-    """Wait for the end of the process that began this one; a killed one cannot tidy up."""
+    """Wait for the end of the parent process, which cannot clean up if it is killed."""
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver.join()
@@ -149,9 +149,9 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _examine(task: Task, told: Path, news: Path | None) -> Any:
+def _examine(task: Task, shared: Path, news: Path | None) -> Any:
     kept = None
     if news is not None:
         with contextlib.suppress(FileNotFoundError):
             kept = _read(news)
-    return task.done_by("a worker process", _read(told), kept)
+    return task.done_by("a worker process", _read(shared), kept)

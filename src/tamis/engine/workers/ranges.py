@@ -1,8 +1,8 @@
-"""Ranges of columns for workers, and their scored blocks back in order.
+"""Split columns into tasks for workers, and return the scored blocks in order.
 
-Tasks begin small, so that the first decisions are soon taken, and double up to a size at which the
-way to a worker costs little; a worker does a large one block by block. A few more are under way
-than there are workers, so that nobody waits; that is all the driver ever holds.
+The first tasks are small, so that the first decisions are made early. Their size doubles until the
+overhead per task is negligible; a worker processes a large task block by block. A few more tasks
+are submitted than there are workers, so that none is idle; the driver never holds more than that.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tamis.sources.base import ColumnSource, Progress, default_width
 #: Columns in the first task.
 FIRST = 256
 
-#: A task of narrow blocks has up to so many of them, and no more columns than this.
+#: The maximum number of blocks in a task, and the maximum number of columns.
 BLOCKS, ROUND = 8, 8192
 
-#: Tasks after which workers hear of any change in what is kept.
+#: Number of tasks after which workers are sent any change of the kept features.
 OLD = 64
 
 
@@ -39,7 +39,7 @@ class Promise(Protocol):
     """A result that a worker is computing."""
 
     def result(self) -> Any:
-        """Wait for it."""
+        """Wait for the result."""
 
     def cancel(self) -> Any:
         """Cancel it."""
@@ -54,17 +54,17 @@ class Crew(Protocol):
         """Call a function on a worker."""
 
     def share(self, what: bytes) -> Any:
-        """Hand bytes to where all workers find them; return what stands for them in a task."""
+        """Share bytes with all workers; return a reference to them for use in tasks."""
 
-    def examine(self, task: Task, told: Any, kept: Any) -> Promise:
+    def examine(self, task: Task, shared: Any, kept: Any) -> Promise:
         """Score the blocks of a task on a worker, given what was shared."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Columns first to last - 1: read where they are scored, or sent along.
+    """Columns first to last - 1, which are read by the worker or sent with the task.
 
-    Whoever reads them does so `width` columns at a time, or all at once.
+    They are read `width` columns at a time, or all at once.
     """
 
     first: int
@@ -75,10 +75,10 @@ class Task:
     def __str__(self) -> str:
         return f"columns {self.first:,} to {self.last - 1:,}"
 
-    def done_by(self, who: str, told: bytes, kept: bytes | None) -> Any:
-        """Score the blocks on a worker; what goes wrong there is one sentence."""
+    def done_by(self, who: str, shared: bytes, kept: bytes | None) -> Any:
+        """Score the blocks on a worker; failures raise a one-sentence error."""
         try:
-            scorer, source = opened(told)
+            scorer, source = opened(shared)
         except (SourceError, OSError) as error:
             raise ClusterError(
                 f"{who} cannot open the data ({error}); every worker must see it under the same "
@@ -97,9 +97,9 @@ class Task:
             ) from error
 
     def score(self, scorer: Scorer, source: ColumnSource | None, kept: Any = None) -> list[Any]:
-        """Score the blocks; one thread, as there are as many workers as there should be.
+        """Score the blocks with one thread, as parallelism comes from the number of workers.
 
-        `kept` is the snapshot of what the selector kept when the task was given out.
+        `kept` is the snapshot of what the selector kept when the task was submitted.
         """
         with threads(1):
             if self.block is not None:
@@ -113,7 +113,7 @@ class News:
     """Send what is kept to workers when a quarter of it has changed, or after some time.
 
     It need not be up to date: what is foreseen with an old kept set is checked against the present
-    one when its turn comes. `send` hands packed news to where workers find them.
+    one later. `send` shares a packed snapshot with the workers.
     """
 
     def __init__(self, scorer: Scorer, send: Callable[[bytes], Any]) -> None:
@@ -123,7 +123,7 @@ class News:
         self._age = 0
 
     def latest(self) -> Any:
-        """Return what goes along with a task: where the last news are, or None."""
+        """Return what is sent with a task: a reference to the latest snapshot, or None."""
         kept = self._scorer.snapshot()
         if kept is None:
             return None
@@ -136,7 +136,7 @@ class News:
 
 
 def packed(scorer: Scorer, source: ColumnSource) -> bytes:
-    """Pack what a worker needs: who scores, and where the columns are, if it can read them."""
+    """Pack what a worker needs: the scorer, and the source if the worker can read it."""
     try:
         return pickle.dumps((scorer, source if source.portable else None))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -147,7 +147,7 @@ def packed(scorer: Scorer, source: ColumnSource) -> bytes:
 
 @functools.lru_cache(maxsize=4)
 def opened(what: bytes) -> Any:
-    """Open what was packed, once for many tasks; a worker may serve two runs in turn."""
+    """Unpack the scorer and the source, cached for many tasks; a worker may serve two runs."""
     return pickle.loads(what)
 
 
@@ -171,9 +171,9 @@ def tasks(
 def in_order(
     todo: Iterator[Any], submit: Callable[[Any], Promise], window: int, tell: Callable[[Any], None]
 ) -> Generator[Any]:
-    """Yield results in the order of the tasks, `window` of them under way.
+    """Yield results in the order of the tasks, `window` of which are pending at a time.
 
-    Running out of memory is one sentence.
+    Running out of memory raises a one-sentence error.
     """
     waiting: deque[tuple[Any, Promise]] = deque()
     try:
