@@ -84,7 +84,7 @@ def truncated(path):
         ("t.npz", text(bytes(range(256)) * 9), "t.npz is not a sparse matrix in .npz form;"),
         ("t.svm.gz", truncated, "t.svm.gz is a truncated or damaged gzip file near byte"),
         ("t.svm.bz2", text(b"BZh9 no more"), "t.svm.bz2 is a truncated or damaged bzip2 file"),
-        ("t.doc", text(b"1 1:1\n"), "t.doc: the extension does not tell the format; say which"),
+        ("t.doc", text(b"1 1:1\n"), "t.doc: the format is not clear from the extension; name it"),
         ("t.svm", text(b"-1 1:1\n1 4000000000:1\n"), "4000000001 columns need memory of at"),
     ],
 )  # fmt: skip

@@ -135,8 +135,8 @@ def test_cells_stored_by_rows_are_reported(memory):
     with pytest.raises(SourceError) as caught:
         open_source(f"{memory}/by_rows.h5ad", target="y")
     assert str(caught.value) == (
-        "memory://shared/by_rows.h5ad: X does not lie by columns (CSC), which is all that is read "
-        "at an address; copy it to a file here first"
+        "memory://shared/by_rows.h5ad: X is not stored by columns (CSC), the only layout that can "
+        "be read from an address; copy it to a local file first"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_server_without_range_requests_is_reported(web, monkeypatch):
         open_source(f"{place}/X.cols")
     assert "X.cols/" in str(caught.value)
     assert str(caught.value).endswith(
-        ": its server gives no parts of a file; copy it to a file here first"
+        ": its server cannot send parts of a file; copy it to a local file first"
     )
     with pytest.raises(SourceError, match=r"X\.parquet cannot be read"):
         next(open_source(f"{place}/X.parquet", target="y").columns(3))
@@ -202,11 +202,11 @@ def test_a_store_at_an_address_is_verified(memory):
         ("memory://no.parquet", "memory://no.parquet @"),
         ("nosuch://a.cols", "nosuch://a.cols/meta.json cannot be opened (Protocol not known: "
          "nosuch); check the address"),
-        ("memory://a.svm", "memory://a.svm: data of the format svmlight is not read at an address, "
-         "only Parquet, AnnData .h5ad files and column stores are; copy it to a file here first"),
+        ("memory://a.svm", "memory://a.svm: svmlight data cannot be read from an address, "
+         "only Parquet, AnnData .h5ad files and column stores can; copy it to a local file first"),
         ("memory://no.h5ad", "memory://no.h5ad @"),
-        ("memory://a.zarr", "memory://a.zarr: a .zarr folder is not read at an address; write it "
-         "as .h5ad or convert it to a column store"),
+        ("memory://a.zarr", "memory://a.zarr: a .zarr folder cannot be read from an address; write "
+         "it as .h5ad or convert it to a column store"),
         ("http://127.0.0.1:1/a.parquet", "http://127.0.0.1:1/a.parquet @"),
     ],
 )  # fmt: skip

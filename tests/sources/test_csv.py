@@ -232,7 +232,7 @@ BAD = {
     ),
     "numbers of accounts": (
         b"a,y\n90071992547409931,4\n",
-        "column 'a' holds whole numbers beyond 2^53, which cannot be told apart as floats; leave "
+        "column 'a' holds whole numbers beyond 2^53, which floats cannot represent exactly; leave "
         "it out with ignore= (--ignore), or name it in categorical= (--categorical)",
     ),
     "a header alone": (b"a,y\n", "has a header and no rows; give at least one row"),

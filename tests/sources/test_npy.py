@@ -92,7 +92,7 @@ def test_a_file_that_is_cut_off_while_it_is_read_does_not_end_the_process(tmp_pa
     blocks = source.columns(1)
     next(blocks)
     os.truncate(tmp_path / "X.npy", 4096)
-    with pytest.raises(SourceError, match=r"X\.npy was cut off while it was read; write it again"):
+    with pytest.raises(SourceError, match=r"X\.npy was truncated while being read; write it again"):
         next(blocks)
 
 

@@ -97,17 +97,17 @@ def test_a_bed_of_another_size_is_refused(tmp_path, calls):
             PlinkSource(path)
         assert str(caught.value) == (
             f"{path} has {len(damaged)} bytes, and 13 individuals in .fam with 9 SNPs in .bim make "
-            "39; one of the three files is cut off or belongs to others"
+            "39; one of the three files is truncated or belongs to different data"
         )
     path.write_bytes(b"no genotypes at all")
-    with pytest.raises(SourceError, match=r"not a PLINK 1 \.bed file: it begins with other bytes"):
+    with pytest.raises(SourceError, match=r"not a PLINK 1 \.bed file: its first bytes are wrong"):
         PlinkSource(path)
 
 
 def test_missing_and_invalid_files_are_reported(tmp_path, calls):
     path = write(tmp_path / "a.bed", calls)
     (tmp_path / "a.bim").write_text("only two\n" * 9)
-    with pytest.raises(SourceError, match=r"the \.bim and \.fam files beside it cannot be read"):
+    with pytest.raises(SourceError, match=r"the \.bim and \.fam files next to it cannot be read"):
         PlinkSource(path)
     (tmp_path / "a.bim").unlink()
     with pytest.raises(SourceError, match=r"a\.bim does not exist; check the path"):

@@ -273,7 +273,7 @@ def test_text_booleans_and_numbers_as_targets(tmp_path):
         writer.append(RowBlock(0, None, compressed(rows), np.arange(3)))
         with pytest.raises(InputError, match="some rows have a target and others have none"):
             writer.append(RowBlock(3, None, compressed(rows)))
-        with pytest.raises(InputError, match="float64 follow others of another type"):
+        with pytest.raises(InputError, match="float64 follow targets of another type"):
             writer.append(RowBlock(3, None, compressed(rows), np.zeros(3)))
         with pytest.raises(InputError, match="y holds 2 values for 3 rows"):
             writer.append(RowBlock(3, None, compressed(rows), np.arange(2)))

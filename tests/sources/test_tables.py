@@ -148,7 +148,7 @@ def test_missing_values_are_nan_in_numbers_text_and_booleans(tmp_path):
         ),
         (
             [2**60, 1],
-            "column 'c' holds whole numbers beyond 2^53, which cannot be told apart as floats; "
+            "column 'c' holds whole numbers beyond 2^53, which floats cannot represent exactly; "
             "leave it out with ignore= (--ignore), or name it in categorical= (--categorical)",
         ),
     ],

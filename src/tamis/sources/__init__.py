@@ -1,4 +1,4 @@
-"""Sources: where columns or rows come from. A format is a file here and an entry in `_registry`."""
+"""Sources of columns or rows. To add a format, add a file here and an entry in `_registry`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.core.names import Names
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
 
-#: Formats that a URL tells, by what it begins with.
+#: Formats by URL scheme.
 _SCHEMES = {"duckdb": "sql", "sqlite": "sql"} | dict.fromkeys(("redis", "rediss", "unix"), "redis")
 _PACKED = (".gz", ".bz2", ".zst")
 
@@ -57,9 +57,9 @@ def open_source(
         What to open. Files are recognised by extension (``.svm``, ``.npz``, ``.cols``, ...),
         compressed ones by what comes before ``.gz``, ``.bz2`` or ``.zst``.
     format : str, optional
-        Name of the format, where the extension does not tell.
+        Name of the format, if the extension does not identify it.
     memory : int, optional
-        Bytes to use, about, for formats that may need many.
+        Approximate number of bytes to use, for formats that may need a lot of memory.
     **options
         Passed on to the reader, e.g. ``zero_based=True`` for svmlight or ``y=`` for arrays.
 
@@ -76,15 +76,15 @@ def open_source(
     if is_path:
         data = os.path.expanduser(os.fspath(data))
         if data.startswith("file://"):
-            from urllib.request import url2pathname  # which imports what speaks HTTP
+            from urllib.request import url2pathname  # slow: imports HTTP modules
 
             data = url2pathname(urlsplit(data).path)
         format = format_of(data) if format is None else format
         refuse = format in FORMATS and not FORMATS[format].at_address
         if "://" in data and refuse and data.partition("://")[0] not in _SCHEMES:
             raise SourceError(
-                f"{data}: data of the format {format} is not read at an address, only Parquet, "
-                "AnnData .h5ad files and column stores are; copy it to a file here first"
+                f"{data}: {format} data cannot be read from an address, only Parquet, "
+                "AnnData .h5ad files and column stores can; copy it to a local file first"
             )
     opener: Callable[..., Source] = MemorySource
     if format is not None:
@@ -113,14 +113,14 @@ def open_rows(
     zero_based: bool | Literal["auto"] = "auto",
     **options: Any,
 ) -> list[RowSource]:
-    """Open data to be read row by row, in order.
+    """Open data for reading row by row, in order.
 
     Parameters
     ----------
     data : path, list of paths, Source, or iterator of RowBlock
         What to read; ``-`` is standard input.
     format : str, optional
-        Name of the format, where extensions do not tell.
+        Name of the format, if extensions do not identify it.
     zero_based : {"auto", True, False}
         Whether svmlight indices count from 0.
     **options
@@ -161,7 +161,7 @@ def open_rows(
 
 
 def format_of(path: str) -> str:
-    """Return the format of a file or folder, told by its name."""
+    """Return the format of a file or folder, recognised by its name."""
     scheme, is_address, _ = path.partition("://")
     if is_address and scheme in _SCHEMES:
         return _SCHEMES[scheme]
@@ -183,13 +183,13 @@ def format_of(path: str) -> str:
         raise SourceError(f"{path} is a folder but not a column store; give a file of data")
     known = ", ".join(sorted(FORMATS))
     raise SourceError(
-        f"{path}: the extension does not tell the format; say which it is with format= "
+        f"{path}: the format is not clear from the extension; name it with format= "
         f"(--format on the command line), one of {known}"
     )
 
 
 def gives_blocks(data: Any) -> bool:
-    """Whether data is blocks that a program makes: an iterator, a function, or a list of blocks."""
+    """Return True for blocks made by a program: an iterator, a function, or a list of blocks."""
     if is_frame(data) or hasattr(data, "shape"):
         return False
     if isinstance(data, (list, tuple)):

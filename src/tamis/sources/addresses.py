@@ -1,7 +1,7 @@
-"""Where a file is: on a disk, or at an address (s3://, gs://, https://, ...) read through fsspec.
+"""Files on disk, or at an address (s3://, gs://, https://, ...) that is read through fsspec.
 
-Both give parts of a file by their first and last byte, so that whoever reads ranges of columns need
-not know which it is.
+Both return any range of bytes, so that code that reads ranges of columns need not know where the
+file is.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError, need, one_sentence
 from tamis.sources.base import short_hash
 
-#: Bytes at the end of a file that its fingerprint looks at, where reading it all would cost.
+#: Bytes at the end of a remote file that its fingerprint covers; reading all would be slow.
 _TAIL = 1 << 16
 
 
 def is_address(path: str) -> bool:
-    """Tell an address from a path."""
+    """Return True for an address, False for a path."""
     return "://" in path
 
 
 def from_here(path: str) -> str:
-    """Return a path that means the same everywhere on this machine; an address does already."""
+    """Return the absolute path; an address is returned unchanged."""
     return path if is_address(path) else os.path.abspath(path)
 
 
@@ -48,9 +48,9 @@ class LocalFile:
             return file.read() if hi is None else file.read(hi - lo)
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Return numbers that begin at a byte; the array may be written to, not the file."""
-        # Mapped privately: writable as far as a kernel can see, which would otherwise be compiled
-        # a second time for read-only input.
+        """Return the array that begins at a byte; writing to it does not change the file."""
+        # Mapped privately, so that the array is writable: kernels would otherwise be compiled a
+        # second time for read-only input.
         return np.memmap(self._path, dtype, "c", offset, shape).view(np.ndarray)
 
 
@@ -67,7 +67,7 @@ class AddressedFile:
     def __init__(self, url: str) -> None:
         fsspec = need("fsspec", extra="remote", what_for=url)
         self.url = url
-        wrong = (ImportError, ValueError)  # the scheme needs a package, or is none
+        wrong = (ImportError, ValueError)  # the scheme needs a package, or does not exist
         with one_sentence(f"{url} cannot be opened", "check the address", wrong):
             self._files, self._path = fsspec.core.url_to_fs(url)
 
@@ -80,7 +80,7 @@ class AddressedFile:
     def size(self) -> int:
         """Its bytes."""
         if not isinstance(self._info.get("size"), int):
-            raise SourceError(f"{self.url}: whoever serves it does not tell its length; copy it")
+            raise SourceError(f"{self.url}: its server does not report its length; copy it")
         return int(self._info["size"])
 
     def read(self, lo: int = 0, hi: int | None = None) -> bytes:
@@ -88,17 +88,17 @@ class AddressedFile:
         found: bytes = self._call(self._files.cat_file, self._path, start=lo, end=hi)
         if hi is not None and len(found) > hi - lo:
             raise SourceError(
-                f"{self.url}: its server gives no parts of a file; copy it to a file here first"
+                f"{self.url}: its server cannot send parts of a file; copy it to a local file first"
             )
         return found
 
     def array(self, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-        """Return numbers that begin at a byte."""
+        """Return the array that begins at a byte."""
         wanted = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         found = self.read(offset, offset + wanted)
         if len(found) != wanted:
             raise SourceError(
-                f"{self.url} gave {len(found):,} bytes where {wanted:,} were requested; see "
+                f"{self.url} gave {len(found):,} bytes where {wanted:,} were requested; check "
                 "whether it has changed, and try again"
             )
         return np.frombuffer(bytearray(found), dtype).reshape(shape)
@@ -109,14 +109,14 @@ class AddressedFile:
         return self._call(self._files.open, self._path, "rb", **how)
 
     def fingerprint(self) -> str:
-        """A short hash of its length, its last bytes, and what its server calls this version."""
+        """Return a short hash of the length, the last bytes, and the server's version tag."""
         info = {key.lower(): value for key, value in self._info.items()}
         version = repr((self.size, info.get("etag"), info.get("md5hash")))
         return short_hash(self.read(max(0, self.size - _TAIL)), version)
 
     def _call(self, call: Any, *args: Any, **options: Any) -> Any:
-        """Ask, and tell in one sentence of whatever goes wrong; every store has its own errors."""
-        remedy = "check the address and whether you may read it"
+        """Call the file system; turn any error into one sentence (each has its own error types)."""
+        remedy = "check the address and your permission to read it"
         try:
             with one_sentence(f"{self.url} cannot be read", remedy):
                 return call(*args, **options)
@@ -128,7 +128,7 @@ class AddressedFile:
             ) from error.__cause__
 
 
-#: A file, any part of which can be read.
+#: A file of which any part can be read.
 Place = LocalFile | AddressedFile
 
 

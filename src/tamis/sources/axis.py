@@ -1,8 +1,8 @@
-"""Change the axis of a source: rows to columns and columns to rows. Nothing else does.
+"""Change the axis of a source: rows to columns and columns to rows.
 
-Sparse rows that are small become columns in memory; others by way of a column store on disk, in
-bounded memory (`stores/row_transpose.py`).
-Columns become rows in memory or, where dense columns do not fit, across a mapped column store.
+Small sparse data is transposed in memory; other rows become columns through a column store on disk,
+in bounded memory (`stores/row_transpose.py`). Columns become rows in memory or, where dense columns
+do not fit, through a memory-mapped column store.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def to_columns(
     source : Source
         Where the data come from.
     store : str or path, optional
-        The column store to write, which is kept. A store that is there already is used again if it
-        was made from the same data. Without `store`, small data is held in memory, and for other
-        data a temporary store is removed with the source.
+        The column store to write, which is kept. An existing store is reused if it was made from
+        the same data. Without `store`, small data is held in memory; other data goes to a
+        temporary store that is removed with the source.
     memory : int, optional
         Bytes to use, about; by default those of the source.
     progress, say : callable
-        Called with the progress, and with a sentence about what was done.
+        Called with the progress, and with a message about what was done.
     """
     if isinstance(source, ColumnSource):
         return source
@@ -97,23 +97,23 @@ def to_columns(
 
 
 def _held(source: Source, memory: int, progress: Progress) -> HeldColumns | None:
-    """Turn rows that are few and sparse into columns in memory; None: they need a store."""
+    """Transpose a few sparse rows in memory; return None if they need a store."""
     if not source.is_small(memory) or not isinstance(source, RowSource):
         return None
     pieces: list[Any] = [(block.y, block.values) for block in source.all_rows(memory, progress)]
-    # A short file can number its features up to billions.
+    # Even a short file can have feature numbers up to billions.
     if not pieces or 64 * (source.n_columns or 0) > memory:
         return None
     return HeldColumns(source, *join(pieces))
 
 
 class HeldColumns(Wrapper, ColumnSource):
-    """Columns in memory that a source of sparse rows was turned into.
+    """Columns in memory, made from a source of sparse rows.
 
     Parameters
     ----------
     source : RowSource
-        The source, whose rows were all read.
+        The source, all of whose rows were read.
     y, rows : array or None, Compressed
         The target and the rows, with the feature numbers of the source.
     """
@@ -146,7 +146,7 @@ class HeldColumns(Wrapper, ColumnSource):
 
 @contextmanager
 def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[ColumnSource]:
-    """Yield a source of columns; a column store that is made for it is removed at the end."""
+    """Yield a source of columns; a temporary column store is removed at the end."""
     at_hand = source if isinstance(source, ColumnSource) else _held(source, source.memory, progress)
     if at_hand is not None:
         yield at_hand
@@ -156,9 +156,9 @@ def temporary_columns(source: Source, progress: Progress = silent) -> Iterator[C
 
 
 def to_rows(source: Source) -> RowSource:
-    """Return a source of rows; one that gives rows is returned unchanged.
+    """Return a source of rows; one that already yields rows is returned unchanged.
 
-    Columns are turned into rows when they are first read.
+    Columns are transposed when they are first read.
     """
     if isinstance(source, RowSource):
         return source
@@ -248,7 +248,7 @@ class _Rows(Wrapper, RowSource):
 
     @cached_property
     def _part(self) -> Callable[[int, int], Any]:
-        """A function that returns the values of a range of rows, cut out of all columns.
+        """Return a function that returns the values of a range of rows, from all columns.
 
         Dense columns are in memory, or in a mapped file.
         """
@@ -267,16 +267,16 @@ class _Rows(Wrapper, RowSource):
 
 
 def _description(source: Source) -> dict[str, Any]:
-    """Return what a store records of the source it is made from, besides its data."""
+    """Return what a store records about its source, besides the data."""
     made_from = {"format": source.format, "fingerprint": source.fingerprint()} | _origin(source)
     names = {"name_prefix": source.name_prefix, "name_base": source.name_base or 0}
     return {"source": made_from, **names}
 
 
 def _origin(source: Source) -> dict[str, Any]:
-    """Return which file a source is, by its name without the folders above it, and how it is read.
+    """Return the name of a source's file, without its folders, and how it is read.
 
-    What this does not tell, the fingerprint does.
+    The fingerprint covers everything else.
     """
     if source.path is None or not os.path.exists(source.path):
         return source.reading()
@@ -286,7 +286,7 @@ def _origin(source: Source) -> dict[str, Any]:
 
 
 def _same_store(source: Source, path: str) -> ColumnStore | None:
-    """Return the store at a path if it was made from this very file, read in the same way."""
+    """Return the store at a path if it was made from this same file, read in the same way."""
     if source.path is None or not os.path.exists(path):
         return None
     try:
@@ -295,13 +295,13 @@ def _same_store(source: Source, path: str) -> ColumnStore | None:
         return None
     made_from = store.meta["source"] or {}
     same = all(made_from.get(key) == value for key, value in _origin(source).items())
-    if not source.reading():  # only the fingerprint tells how the file was read, such as its target
+    if not source.reading():  # only the fingerprint covers how the file was read
         same = same and made_from.get("fingerprint") == source.fingerprint()
     return store if same else None
 
 
 def _all_names(source: Source) -> Names | None:
-    """Return the names of all columns; blocks of columns bring their own."""
+    """Return the names of all columns, from the source or from its blocks."""
     if not isinstance(source, ColumnSource):
         return source.names()
     known = [block.names for block in source.columns() if block.names is not None]

@@ -1,7 +1,7 @@
-"""The two kinds of source, and how a source describes itself.
+"""The two kinds of source, and their description.
 
-A `ColumnSource` yields blocks of columns, a `RowSource` yields blocks of rows. What both share is
-their description (`Source`): shape, target, names, where the data is and how it is recognised.
+A `ColumnSource` yields blocks of columns, a `RowSource` yields blocks of rows. Both have a
+description (`Source`): shape, target, names, location and fingerprint of the data.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from tamis.core.params import Number, check
 from tamis.core.target import MOST_CLASSES
 from tamis.sources.rebatch import Piece, rebatch
 
-#: Called as progress(what, done, total): what is being done, how far it is, and how far it goes
-#: (None when unknown). Units are the source's own: bytes of a text file, columns of a matrix.
+#: Called as progress(what, done, total): the task, the amount done, and the total (None if
+#: unknown). The units depend on the source: bytes of a text file, columns of a matrix.
 Progress = Callable[[str, int, int | None], None]
 
 #: A block holds about this many numbers unless the caller gives a width.
 #: Small enough that a block's numbers and results stay in the processor's cache.
 BLOCK_ENTRIES = 1_000_000
 
-#: Bytes that turning rows into columns may use by default.
+#: Bytes that transposing rows may use by default.
 MEMORY = 2_000_000_000
 
-#: Bytes of each end of a file that tell it from others.
+#: Bytes at each end of a file that are hashed to identify it.
 _ENDS = 1 << 20
 
 
@@ -46,20 +46,20 @@ def silent(what: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True)
 class SourceInfo:
-    """Everything about a source but its data: what `run.json` records and `tamis info` prints.
+    """Description of a source without its data, as in `run.json` and `tamis info`.
 
     Attributes
     ----------
     format, axis, layout : str
         Name of the format; "columns" or "rows"; "dense" or "sparse".
     n_rows, n_columns, stored : int or None
-        The shape, and the number of stored values where that is known.
+        The shape, and the number of stored values if known.
     target : str
         The target in a few words.
     fingerprint : str
-        A short hash of the data and of how they are read.
+        A short hash of the data and of how it is read.
     details : dict
-        What else `tamis info` prints.
+        Additional details for `tamis info`.
     """
 
     format: str
@@ -77,7 +77,7 @@ S = TypeVar("S", bound="Source")
 
 
 class Source(ABC):
-    """What both kinds of source share: their description.
+    """Base class of both kinds of source: their description.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Source(ABC):
     name_prefix, name_base : str, int
         How features without a name are called: prefix + (arrival number + base).
     target_name : str or None
-        Name of the column that is the target, where it has one.
+        Name of the target column, if it has one.
     """
 
     format: ClassVar[str]
@@ -99,7 +99,7 @@ class Source(ABC):
     name_prefix: str = "x"
     name_base: int | None = 0
     target_name: str | None = None
-    #: Bytes that turning rows into columns may use, and the folder for what does not fit.
+    #: Bytes that transposing rows may use, and the folder for data that does not fit.
     memory: int = MEMORY
     work: str | os.PathLike[str] | None = None
 
@@ -115,7 +115,7 @@ class Source(ABC):
 
     @property
     def stored(self) -> int | None:
-        """Number of stored values of a sparse source, where that is known."""
+        """Number of stored values of a sparse source, if known."""
         return None
 
     @property
@@ -125,7 +125,7 @@ class Source(ABC):
 
     @property
     def label(self) -> str:
-        """A short name: that of the file, or the format."""
+        """A short name: the file name, or the format."""
         return os.path.basename(os.path.normpath(self.path)) if self.path else self.format
 
     @abstractmethod
@@ -133,44 +133,44 @@ class Source(ABC):
         """Return the target stored with the data, or None."""
 
     def missing_target(self) -> str | None:
-        """Say how to give a target, if none was given and that is known before reading."""
+        """Return how to give a target, if it is known before reading that there is none."""
         return None
 
     def names(self) -> Names | None:
-        """Return the names of all columns, or None if only the blocks of columns know them."""
+        """Return the names of all columns, or None if only the blocks hold them."""
         return None
 
     def words(self) -> npt.NDArray[np.bool_] | None:
-        """Return which columns are codes of three or more words, for a source that knows."""
+        """Return which columns are coded text with three or more categories, if known."""
         return None
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
-        """Return name and values of the column that names the rows, if there is one."""
+        """Return the name and values of the key column, if there is one."""
         return None
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return a short hash of the data and of how they are read."""
+        """Return a short hash of the data and of how it is read."""
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {}
 
     def reading(self) -> dict[str, Any]:
-        """Return how the file is read, where a fingerprint of its bytes does not tell."""
+        """Return the reading options that a fingerprint of the bytes does not cover."""
         return {}
 
     def verify(self, progress: Progress = silent) -> None:
-        """Compare the data with checksums stored beside them."""
+        """Compare the data with its stored checksums."""
         called = self.path or self.label
         raise SourceError(f"{called} is not a store, so it has no checksums to verify")
 
     def is_small(self, memory: int) -> bool:
-        """Tell whether sparse rows can be read and turned into columns in part of the memory."""
+        """Return True if sparse rows can be read and transposed in a fraction of the memory."""
         return False
 
     def work_folder(self) -> str:
-        """Return a folder for temporary files: `work`, that of the data, or the current one."""
+        """Return a folder for temporary files: `work`, the data's folder, or the current one."""
         if self.work is not None:
             return as_path(self.work)
         beside = [] if self.path is None else [os.path.dirname(os.path.abspath(self.path))]
@@ -196,7 +196,7 @@ class Source(ABC):
 
 @dataclass(frozen=True)
 class ColumnRange:
-    """Columns `start` to `stop` - 1 in blocks of `width`, as `ColumnSource.columns` is given."""
+    """Columns `start` to `stop` - 1 in blocks of `width`; see `ColumnSource.columns`."""
 
     width: int | None
     start: int
@@ -204,7 +204,7 @@ class ColumnRange:
     progress: Progress
 
     def end(self, n_columns: int) -> int:
-        """Return the end of the range in a source of so many columns."""
+        """Return the end of the range in a source with `n_columns` columns."""
         return n_columns if self.stop is None else min(self.stop, n_columns)
 
 
@@ -220,15 +220,15 @@ class RowRange:
 
 
 class ColumnSource(Source):
-    """Data that come by columns.
+    """Data that is read by columns.
 
-    Besides the description it has one method to implement: `read`, which returns any range of
-    columns as one block; or `blocks`, where blocks only come one after the other.
+    Besides the description, subclasses implement one method: `read`, which returns any range of
+    columns as one block; or `blocks`, if blocks are only available one after another.
 
     Attributes
     ----------
     portable : bool
-        Whether other processes can open it: pickled, it is only the way to open it.
+        Whether other processes can open it: only the location is pickled, not the data.
     """
 
     axis: Literal["columns", "rows"] = "columns"
@@ -259,7 +259,7 @@ class ColumnSource(Source):
         return self.blocks(ColumnRange(width, start, stop, progress))
 
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
-        """Stream a range of columns; `columns` describes it."""
+        """Stream a range of columns; see `columns`."""
         total = self.n_columns or 0
         last = total if wanted.stop is None else min(wanted.stop, total)
         step = wanted.width or default_width(self.n_rows, total, self.stored)
@@ -276,19 +276,19 @@ class ColumnSource(Source):
 
 
 class RowSource(Source):
-    """Data that come by rows.
+    """Data that is read by rows.
 
-    Besides the description it has one method to implement: `rows`; or `read_batches`, where reading
+    Besides the description, subclasses implement one method: `rows`; or `read_batches`, if reading
     can resume from a mark or bad lines can be skipped.
 
     Attributes
     ----------
     name_base : int or None
-        As for every source; None while it is not known what feature numbers count from.
+        As for every source; None until it is known whether feature numbers count from 0 or 1.
     rereadable : bool
         Whether the rows can be read more than once.
     whole_labels : bool
-        Whether labels that are all whole numbers are integers.
+        Whether labels become integers if all of them are whole numbers.
     first_number : int
         Number of the first column in the blocks of `all_rows`.
     """
@@ -313,14 +313,14 @@ class RowSource(Source):
         """Stream the rows in blocks of `size` rows, in order.
 
         By default all rows, in blocks that fit well in memory. `after` and `stop` are marks of
-        blocks: begin after the one and end with the other. With `bad`, lines that cannot be read
-        are counted there and skipped.
+        blocks: begin after the first and end with the second. With `bad`, lines that cannot be
+        read are counted there and skipped.
         """
         check("batches", "size", size, (Number(1, integer=True), None))
         return self.read_batches(RowRange(size, after, stop, bad, progress))
 
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
-        """Stream a range of rows; `batches` describes it."""
+        """Stream a range of rows; see `batches`."""
         if wanted.after is not None or wanted.stop is not None:
             raise ParameterError(f"{self.name} has no marks to resume from; read all of it")
         for block in self.rows(wanted.size, wanted.progress):
@@ -329,40 +329,40 @@ class RowSource(Source):
     def all_rows(self, memory: int = MEMORY, progress: Progress = silent) -> Iterator[RowBlock]:
         """Stream the rows for a store, with the feature numbers of the file.
 
-        The first column has the number `first_number`, which is known when all rows are read.
+        The first column has the number `first_number`, which is known once all rows are read.
         """
         return self.batches(progress=progress)
 
     @property
     def name(self) -> str:
-        """How the source is called in a sentence."""
+        """The name of the source in messages."""
         return self.path or f"the {self.format} source"
 
     def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
         """Return the sorted labels of all rows, or of the first ones if rows can be read only once.
 
-        None: they are not known.
+        Return None if they are not known.
         """
         refuse_without_target(self)
         labels = self.target()
         return None if labels is None else different_labels(labels, self.name)
 
     def learning(self) -> RowSource:
-        """Return the source as learners read it, if that differs."""
+        """Return the source in the form that learners read."""
         return self
 
     def share(self, number: int, of: int) -> RowSource | None:
         """Return one of `of` ranges of the rows, or None if rows cannot be cut.
 
-        Where they are cut depends on the data and on `of`, on nothing else.
+        The boundaries depend only on the data and on `of`.
         """
         return self if of == 1 else None
 
     def committed(self, mark: str) -> None:
-        """Note that the rows up to a mark are safe in a checkpoint and need not come again."""
+        """Record that the rows up to a mark are in a checkpoint and need not be sent again."""
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells the data from others, without reading all of it."""
+        """Return what identifies the data, without reading all of it."""
         if self.path is None or not os.path.exists(self.path):
             return {"name": self.name}
         return identity_of(self.path)
@@ -381,7 +381,7 @@ class RowSource(Source):
     def _blocks_of(
         self, pieces: Iterable[Piece], size: int | None, progress: Progress
     ) -> Iterator[RowBlock]:
-        """Stream all rows, which come in pieces of any height, in blocks of `size` rows."""
+        """Regroup pieces of rows of any height into blocks of `size` rows."""
         y, first = self.target(), 0
         for _, values in rebatch(pieces, size):
             last = first + len(values)
@@ -406,12 +406,12 @@ class RowSource(Source):
 
 
 def _of_other(name: str) -> Any:
-    """Return an attribute of a wrapper that is the one of the source inside it."""
+    """Return a property that forwards to the wrapped source."""
     return property(attrgetter(f"_source.{name}"))
 
 
 class Wrapper(Source):
-    """A source around another one: its description is that of the other."""
+    """A source that wraps another one and has the same description."""
 
     format: ClassVar[Any] = _of_other("format")
     path: Any = _of_other("path")
@@ -436,13 +436,13 @@ class Wrapper(Source):
 
 
 class ColumnWrapper(Wrapper, ColumnSource):
-    """A source of columns around another one that changes its blocks; ranges stay ranges."""
+    """A source of columns that wraps another one and changes its blocks."""
 
     portable: Any = _of_other("portable")
 
     @abstractmethod
     def change(self, block: ColumnBlock) -> ColumnBlock:
-        """Return a block of the other source as it is to be seen."""
+        """Return the changed version of a block of the wrapped source."""
 
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the changed blocks."""
@@ -451,19 +451,19 @@ class ColumnWrapper(Wrapper, ColumnSource):
 
 @dataclass(frozen=True)
 class RowPlace:
-    """Says the number of a row of a block."""
+    """Formats the location of a row of a block."""
 
     words: str
     first: int
 
     def __call__(self, row: int) -> str:
-        """Name a row."""
+        """Return the location of a row."""
         return f"{self.words} {self.first + row}"
 
 
 @dataclass
 class BadLines:
-    """Lines (or rows) that were skipped: how many of each kind, and where the first one was.
+    """Skipped lines (or rows): the number of each kind, and where the first one was.
 
     >>> bad = BadLines()
     >>> bad.add("empty", 2, "a.svm, line 7")
@@ -494,14 +494,14 @@ class BadLines:
 
 
 def seen_as(kind: type[S], source: Source) -> S:
-    """Return a source as one of another kind, which has the same attributes."""
+    """Return a source as another kind of source, with the same attributes."""
     made = kind.__new__(kind)
     vars(made).update(vars(source))
     return made
 
 
 def refuse_without_target(source: Source) -> None:
-    """Raise one sentence, before any long work, if no target was named."""
+    """Raise a one-sentence error, before any long work, if there is no target."""
     hint = source.missing_target()
     if hint is not None:
         called = masked(source.path or "the data", whole=True)
@@ -511,14 +511,14 @@ def refuse_without_target(source: Source) -> None:
 def default_width(n_rows: int, n_columns: int, stored: int | None) -> int:
     """Return the number of columns in a block of about BLOCK_ENTRIES numbers, at least one.
 
-    A column costs its entries plus a fixed few, so that millions of empty columns make blocks too.
+    A column counts as its entries plus a constant, so that millions of empty columns are split too.
     """
     per_column = n_rows if stored is None else 4 + stored / max(n_columns, 1)
     return max(1, min(n_columns, int(BLOCK_ENTRIES / max(per_column, 1.0))))
 
 
 def short_hash(*parts: Any) -> str:
-    """Return a short hash of texts and bytes, one after the other."""
+    """Return a short hash of strings and bytes, in order."""
     digest = hashlib.blake2b(digest_size=8)
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else part)
@@ -531,7 +531,7 @@ def as_path(path: str | os.PathLike[str]) -> str:
 
 
 def describe_target(y: npt.NDArray[Any] | None) -> str:
-    """Say what a target holds in a few words.
+    """Describe a target in a few words.
 
     >>> describe_target(np.array([1, 1, -1]))
     '2 classes: -1 (1), 1 (2)'
@@ -547,7 +547,7 @@ def describe_target(y: npt.NDArray[Any] | None) -> str:
 
 
 def joined(parts: list[Any], length: int, is_sparse: bool) -> Any:
-    """Return vectors of some length one after the other: a CSR matrix, or an array in C order."""
+    """Concatenate vectors of a given length: a CSR matrix, or an array in C order."""
     if not is_sparse and not any(isinstance(part, Compressed) for part in parts):
         return np.ascontiguousarray(np.concatenate(parts)) if parts else np.zeros((0, length))
     from scipy.sparse import csr_matrix, vstack
@@ -560,7 +560,7 @@ def joined(parts: list[Any], length: int, is_sparse: bool) -> Any:
 
 
 def different_labels(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Return the classes among some labels, missing ones left out."""
+    """Return the classes among some labels, ignoring missing ones."""
     labels = np.asarray(labels)
     if labels.dtype.kind == "f":
         labels = labels[np.isfinite(labels)]
@@ -571,7 +571,7 @@ def different_labels(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 
 def as_classes(found: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Return sorted labels as classes, whole numbers as integers; refuse what are no classes.
+    """Return sorted labels as classes, whole numbers as integers; refuse real numbers.
 
     >>> as_classes(np.array([-1.0, 1.0]), "a.svm").tolist()
     [-1, 1]
@@ -579,11 +579,11 @@ def as_classes(found: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if found.dtype.kind == "f" and np.any(found != np.floor(found)):
         raise InputError(
             f"{name} has labels such as {found[found != np.floor(found)][0]:g}, which are numbers "
-            "to predict, not classes; make classes of them"
+            "to predict, not classes; turn them into classes"
         )
     if len(found) > MOST_CLASSES:
         raise InputError(
-            f"{name} has {len(found):,} different labels, too many to be classes; make fewer"
+            f"{name} has {len(found):,} different labels, too many to be classes; merge some"
         )
     return whole_numbers(found) if found.dtype.kind == "f" else found
 
@@ -599,7 +599,7 @@ def whole_numbers(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
 
 
 def identity_of(path: str) -> dict[str, Any]:
-    """Return name, bytes and a hash of both ends of a file; of a folder, those of its files."""
+    """Return the name, size and a hash of both ends of a file, or of each file in a folder."""
     if os.path.isdir(path):
         files = sorted(os.listdir(path))
         inside = [identity_of(os.path.join(path, name)) for name in files]

@@ -1,4 +1,4 @@
-"""Matrix files with a target beside them, and sources of a sparse matrix in memory."""
+"""Matrix files with a target in a separate file, and sparse matrices in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MatrixFile(Source):
     Parameters
     ----------
     path : str or path
-        The matrix. Without `y` the target is NAME.y.npy or y.npy beside it, if there is one.
+        The matrix. Without `y` the target is NAME.y.npy or y.npy next to it, if there is one.
     y : array, str or path, optional
         The target, or an .npy file that holds it.
     """
@@ -42,14 +42,14 @@ class MatrixFile(Source):
 
     def __init__(self, path: str | os.PathLike[str], y: Any) -> None:
         self.path = as_path(path)
-        self._bytes = TextFile(self.path)  # says in one sentence if it is not there
+        self._bytes = TextFile(self.path)  # raises an error if it does not exist
         folder, name = os.path.split(self.path)
         self._stem = os.path.splitext(name)[0]
         beside = [os.path.join(folder, name) for name in (f"{self._stem}.y.npy", "y.npy")]
         self._y = y if y is not None else next(filter(os.path.isfile, beside), None)
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         if self._y is not None:
             return None
         return (
@@ -58,7 +58,7 @@ class MatrixFile(Source):
         )
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target given or found beside the file, or None."""
+        """Return the target that was given or found next to the file, or None."""
         if self._y is not None:
             is_path = isinstance(self._y, (str, os.PathLike))
             y = load_y(as_path(self._y)) if is_path else self._y
@@ -75,7 +75,7 @@ class MatrixFile(Source):
 
 
 def one_for_each_row(y: Any, path: str, n_rows: int) -> npt.NDArray[Any]:
-    """Return a target as an array, or one sentence if it does not have a value for each row."""
+    """Return a target as an array; raise an error unless it has one value per row."""
     values = np.asarray(y)
     if values.shape != (n_rows,):
         raise SourceError(
@@ -86,7 +86,7 @@ def one_for_each_row(y: Any, path: str, n_rows: int) -> npt.NDArray[Any]:
 
 
 def load_y(path: str) -> npt.NDArray[Any]:
-    """Read a target that numpy.save wrote."""
+    """Read a target written by numpy.save."""
     try:
         y: npt.NDArray[Any] = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -97,7 +97,7 @@ def load_y(path: str) -> npt.NDArray[Any]:
 
 
 class MatrixSource(ColumnSource, RowSource):
-    """Sparse data held in memory, by columns and by rows alike."""
+    """Sparse data in memory that can be read by columns or by rows."""
 
     @cached_property
     @abstractmethod
@@ -129,7 +129,7 @@ class MatrixSource(ColumnSource, RowSource):
 
 
 class HeldRows(Wrapper, MatrixSource):
-    """Sparse rows that fit the memory, by columns and by rows alike; read when first needed."""
+    """Sparse rows that fit in memory, readable by columns or rows; read when first needed."""
 
     stored: Any = MatrixSource.stored
 

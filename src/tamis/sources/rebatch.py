@@ -1,4 +1,4 @@
-"""Cut rows that come in pieces of any height into blocks of a given height."""
+"""Regroup pieces of rows of any height into blocks of a given height."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from tamis.core.blocks import Compressed
 
-#: Targets of some rows, if there are any, and the rows: all compressed, or all arrays.
+#: The targets of some rows, if any, and the rows: all compressed, or all arrays.
 Piece = tuple[npt.NDArray[Any] | None, Any]
 
 
 def rebatch(pieces: Iterable[Piece], size: int | None) -> Iterator[Piece]:
-    """Cut rows into blocks of `size` rows; None leaves the pieces as they are."""
+    """Cut rows into blocks of `size` rows; None leaves the pieces unchanged."""
     held: list[Piece] = []
     height = 0
     for y, rows in pieces:
@@ -39,7 +39,7 @@ def _cut(y: npt.NDArray[Any] | None, rows: Any, lo: int, hi: int) -> Piece:
 
 
 def join(pieces: list[Piece]) -> Piece:
-    """Return pieces one after the other, as one."""
+    """Concatenate pieces into one."""
     if len(pieces) == 1:
         return pieces[0]
     rows = [piece for _, piece in pieces]

@@ -32,14 +32,14 @@ B = TypeVar("B")
 
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "zstd": b"\x28\xb5\x2f\xfd"}
 _BOM = b"\xef\xbb\xbf"
-#: What unpacking a damaged file raises.
+#: Errors raised when a damaged file is decompressed.
 _DAMAGE = (EOFError, OSError, zlib.error)
 #: A line longer than this is refused: a small compressed file can hold gigabytes of one byte.
 LONGEST_LINE = 512_000_000
 
 
 class DamageError(SourceError):
-    """A compressed file that ends too early, or is spoilt; what came before could be read."""
+    """A compressed file is truncated or damaged; everything before that could be read."""
 
 
 class TextFile:
@@ -48,13 +48,13 @@ class TextFile:
     Attributes
     ----------
     path, size : str, int
-        Where it is, and its bytes on disk.
+        The path, and the size on disk in bytes.
     compression : {"none", "gzip", "bzip2", "zstd"}
-        Told by the first bytes, not by the name.
+        Recognised by the first bytes, not by the name.
     done : int
-        How many bytes of the file the last `chunks()` has read so far, for progress.
+        Bytes of the file read so far by the last `chunks()`, for progress.
     skipped : int
-        Bytes before the first line that are no text: a byte order mark.
+        Bytes before the first line that are not text: a byte order mark.
     """
 
     #: Whether it can be read more than once.
@@ -93,8 +93,8 @@ class TextFile:
 
         A line longer than that makes a longer chunk, one longer than `longest` is refused; a
         missing last newline is added. `start` is the byte to begin at and `stop` the one to end
-        before, both beginnings of lines (`line_start`), in a file that is not compressed. Of a
-        damaged file every line that ended before comes, then `DamageError`.
+        before, both beginnings of lines (`line_start`), in a file that is not compressed. A damaged
+        file yields every line that is complete, then raises `DamageError`.
         """
         waiting: list[bytes | memoryview] = []
         given, wanted, is_first = start, max(1, size), start == 0
@@ -123,7 +123,7 @@ class TextFile:
             yield _as_array([*waiting, b"\n"])
 
     def _too_long(self, before: int, longest: int) -> str:
-        """Return what to say about a line that follows `before` bytes of text."""
+        """Return an error message about the line that follows `before` bytes of text."""
         if not self.again:
             return f"{self.path} has a line longer than {longest:,} bytes; is it text?"
         line = self.lines_before(before) + 1
@@ -142,7 +142,7 @@ class TextFile:
         return lines
 
     def line_start(self, byte: int) -> int:
-        """Where the first line begins that begins at a byte or behind it, in a plain file."""
+        """Return the start of the first line that begins at or after a byte, in a plain file."""
         if byte <= 0:
             return 0
         with self._raw() as raw:
@@ -162,7 +162,7 @@ class TextFile:
 
     @contextmanager
     def _open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Open the file and its text; damage inside becomes one sentence."""
+        """Open the file and its text; damage raises a one-sentence error."""
         what = "" if self.compression == "none" else f"{self.compression} "
         with self._raw() as raw:
             text: Any = raw
@@ -184,7 +184,7 @@ class TextFile:
 
 
 class TextPipe(TextFile):
-    """Text that comes through a pipe, such as standard input: read once, from front to back."""
+    """Text from a pipe, such as standard input: it is read once, from front to back."""
 
     again = False
 
@@ -200,7 +200,7 @@ class TextPipe(TextFile):
         self._bytes: IO[bytes] = io.BufferedReader(_Rest(head, pipe, close))
 
     def fingerprint(self) -> str:
-        """Return nothing: what has gone through a pipe cannot be read again."""
+        """Return an empty string: a pipe cannot be read again."""
         return ""
 
     def _raw(self) -> IO[bytes]:
@@ -208,7 +208,7 @@ class TextPipe(TextFile):
 
 
 class _Rest(io.RawIOBase):
-    """What is left of a pipe after its first bytes were read, with those before it."""
+    """A pipe whose first bytes were already read, with those bytes put back."""
 
     def __init__(self, head: bytes, pipe: IO[bytes], close: bool) -> None:
         self._head, self._pipe, self._close = head, pipe, close
@@ -237,14 +237,14 @@ class _Rest(io.RawIOBase):
 
 
 class _ToTheEnd:
-    """Gives all that can be unpacked of a damaged file before it raises."""
+    """Returns everything that can be decompressed from a damaged file before it raises."""
 
     def __init__(self, text: Any) -> None:
         self._text = text
         self._error: BaseException | None = None
 
     def read(self, size: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """Return `size` bytes, or fewer at the end."""
         pieces, left = list[bytes](), size
         try:
             while left and self._error is None and (piece := self._text.read1(left)):
@@ -261,7 +261,7 @@ def _as_array(parts: list[bytes | memoryview]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), dtype=np.uint8)
 
 
-#: What standard input is called.
+#: The name of standard input in messages.
 STDIN = "standard input"
 
 
@@ -282,12 +282,13 @@ def is_pipe(path: str | os.PathLike[str]) -> bool:
 def in_order(
     items: Iterator[A], work: Callable[[A], B], *, read_in_thread: bool = True
 ) -> Generator[B]:
-    """Do work on items with threads, reading ahead by one each; results come in order.
+    """Process items with threads, each reading one item ahead; yield results in order.
 
-    What reading raises comes after the results of what was read before; what work raises comes in
-    the place of its result, and is the end. Closing the iterator stops the threads and closes the
-    items: whoever holds them, as the frames of an error do, holds no file open. A pipe is to be
-    read in the caller's thread: nothing could stop a thread that waits for it.
+    An error from reading is raised after the results of the items read before it; an error from
+    work is raised in place of its result and ends the iteration. Closing the iterator stops the
+    threads and closes the items, so that references to them (as in the frames of an error) keep no
+    file open. Pipes must be read in the caller's thread: a thread that waits for a pipe cannot be
+    stopped.
     """
     workers = thread_count()
     waiting: deque[Future[B]] = deque()
@@ -310,7 +311,7 @@ def in_order(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
-        # Ctrl-C while a thread starts leaves one that nobody waits for, which may still be reading.
+        # Ctrl-C while a thread starts leaves a thread that is not joined and may still be reading.
         if isinstance(items, GeneratorType) and not items.gi_running:
             items.close()
     if end is not None:

@@ -16,7 +16,7 @@ from tamis.sources.tables.table_columns import as_words, coded, row_labels, sort
 
 
 def is_frame(data: Any) -> bool:
-    """Return True for pandas, polars (lazy too) and Arrow tables, and whatever streams Arrow."""
+    """Return True for pandas, polars (lazy too) and Arrow tables, and objects that stream Arrow."""
     import narwhals as nw
 
     known = nw.dependencies
@@ -44,18 +44,18 @@ def one_column(series: Any, names: Names | None) -> tuple[Any, Names | None]:
 
 
 class MemorySource(ColumnSource):
-    """Columns of something in memory.
+    """Columns of data in memory.
 
     Parameters
     ----------
     X : array, scipy sparse matrix, pandas/polars DataFrame or Arrow table
-        The features. Sparse rows (CSR) are turned once. Data frame columns may hold numbers,
-        truth values, or words and categories, which become codes. The index of a pandas table is
-        no feature, also where it became a column of an Arrow table.
+        The features. Sparse rows (CSR) are converted once. Data frame columns may hold numbers,
+        Booleans, or text and categories, which become codes. The index of a pandas table is not a
+        feature, even if it became a column of an Arrow table.
     y : array-like, optional
         The target.
     names : Names, optional
-        Names of the columns; data frames bring their own.
+        Names of the columns; data frames have their own.
     first : int, default=0
         Arrival number of the first column.
     """
@@ -80,7 +80,7 @@ class MemorySource(ColumnSource):
             if names is None:
                 self._names = Names.of(self._frame.columns)
         elif sp.issparse(X):
-            # The one conversion: canonical compressed columns, shared with X where it has them.
+            # The only conversion: canonical compressed columns, shared with X if it has them.
             self._matrix, shape = compressed_columns(X), X.shape
             self.stored = self._matrix.stored
         else:
@@ -101,11 +101,11 @@ class MemorySource(ColumnSource):
             )
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         return None if self._y is not None else "give one with y="
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target given."""
+        """Return the given target."""
         return self._y
 
     def whole(self) -> ColumnBlock:
@@ -124,7 +124,7 @@ class MemorySource(ColumnSource):
     def fingerprint(self) -> str:
         """Return a short hash of the shape and the values."""
         digest = hashlib.blake2b(repr((self.n_rows, self.n_columns)).encode(), digest_size=8)
-        # Blocks are widened: the same numbers in other types have the same fingerprint.
+        # Blocks are widened: the same numbers stored as other types have the same fingerprint.
         for block in self.columns():
             v = block.values
             arrays = (v.indptr, v.indices, v.data) if isinstance(v, Compressed) else (v.T,)
@@ -155,7 +155,7 @@ class MemorySource(ColumnSource):
 
 
 def _as_frame(data: Any) -> Any:
-    """Return a narwhals frame; what is lazy, or only streams Arrow, is read into a table first."""
+    """Return a narwhals frame; lazy frames and Arrow streams are read into a table first."""
     import narwhals as nw
 
     if nw.dependencies.is_polars_lazyframe(data):
@@ -167,14 +167,14 @@ def _as_frame(data: Any) -> Any:
     data = without_row_labels(data)
     try:
         frame = nw.from_native(data, eager_only=True)
-        frame.columns  # noqa: B018  (narwhals looks for names given twice when asked)
+        frame.columns  # noqa: B018  (narwhals checks for duplicate names here)
     except nw.exceptions.DuplicateError as error:
         raise InputError(f"two columns have the same name; rename one of them: {error}") from error
     return frame
 
 
 def without_row_labels(data: Any) -> Any:
-    """An Arrow table without what was the index of a pandas table; anything else as it is."""
+    """Remove a former pandas index from an Arrow table; return anything else unchanged."""
     import narwhals as nw
 
     if not nw.dependencies.is_pyarrow_table(data):
@@ -184,26 +184,26 @@ def without_row_labels(data: Any) -> Any:
 
 
 def refuse_rounding(values: Any, what: str) -> None:
-    """Raise one sentence for whole numbers that floats cannot tell apart."""
+    """Raise a one-sentence error for integers that floats cannot represent exactly."""
     wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8
     if wide and values.size and max(int(values.max()), -int(values.min())) > 2**53:
         raise InputError(
-            f"{what} hold whole numbers beyond 2^53, which cannot be told apart as floats; leave "
-            "identifiers out, or number them anew"
+            f"{what} hold whole numbers beyond 2^53, which floats cannot represent exactly; leave "
+            "identifiers out, or renumber them"
         )
 
 
 def _frame_values(
     frame: Any, lo: int, hi: int
 ) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.bool_]]:
-    """Return columns lo..hi-1 as numbers, whether all are categories, and which are words."""
+    """Return columns lo..hi-1 as numbers, whether all are categories, and which are text."""
     import narwhals as nw
 
     words = np.zeros(hi - lo, dtype=np.bool_)
     values = np.empty((len(frame), hi - lo), dtype=np.float64, order="F")
     all_categories = True
     for j, name in enumerate(frame.columns[lo:hi]):
-        series = frame.get_column(name)  # frame[0] would be a row where names are numbers
+        series = frame.get_column(name)  # frame[0] would be a row if names are numbers
         dtype = series.dtype
         if dtype == nw.Boolean or dtype.is_numeric():
             all_categories &= dtype == nw.Boolean
@@ -213,7 +213,7 @@ def _frame_values(
             values[:, j] = column
         elif dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
             values[:, j] = _codes(series)
-            # Two words are a flag, which has no order to get wrong.
+            # Two categories are a flag: the order of their codes does not matter.
             words[j] = np.fmax.reduce(values[:, j], initial=0.0) > 1
         else:
             raise InputError(
@@ -224,7 +224,7 @@ def _frame_values(
 
 
 def _codes(series: Any) -> npt.NDArray[np.float64]:
-    """Return codes of words or categories, by sorted value; a gap is NaN."""
+    """Return codes of text or categories, by sorted value; NaN if missing."""
     import narwhals as nw
     import pyarrow as pa
 

@@ -24,13 +24,13 @@ class NpyRows(MatrixFile, RowSource):
     Parameters
     ----------
     path : str or path
-        Written by `numpy.save`: numbers or truth values. A file in Fortran order is read fastest.
+        Written by `numpy.save`: numbers or Booleans. A file in Fortran order is read fastest.
     y : array, str or path, optional
-        The target, or an .npy file that holds it. By default NAME.y.npy or y.npy beside the file,
+        The target, or an .npy file that holds it. By default NAME.y.npy or y.npy next to the file,
         if there is one.
     memory, work
-        A file in C order that is larger than `memory` bytes is stored by rows; reading it by
-        columns turns it once, in the folder `work`.
+        A file in C order that is larger than `memory` bytes is treated as stored by rows; reading
+        it by columns transposes it once, in the folder `work`.
     """
 
     format: ClassVar[str] = "npy"
@@ -62,7 +62,7 @@ class NpyRows(MatrixFile, RowSource):
         self.n_rows, self.n_columns = self._array.shape
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to it, not the mapped array; the target goes along."""
+        """Pickle the path, not the mapped array; the target is included."""
         how = partial(type(self), y=self.target(), memory=self.memory, work=self.work)
         return how, (os.path.abspath(self.path),)
 
@@ -79,28 +79,28 @@ class NpyRows(MatrixFile, RowSource):
         return np.array(self._part(np.s_[:]), np.float64), self.target()
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         order = "Fortran" if self._array.flags.f_contiguous else "C"
         return {"bytes": self._bytes.size, "values": str(self._array.dtype), "order": order}
 
     def _part(self, which: Any) -> npt.NDArray[Any]:
-        """Return some of the array; whole numbers that floats cannot tell apart are refused."""
-        # Touching what is mapped and no longer there would end the process.
+        """Return part of the array; integers that floats cannot represent exactly are refused."""
+        # Accessing a mapped page that no longer exists would kill the process.
         if os.path.exists(self.path) and os.path.getsize(self.path) < self._bytes.size:
-            raise SourceError(f"{self.path} was cut off while it was read; write it again")
+            raise SourceError(f"{self.path} was truncated while being read; write it again")
         part: npt.NDArray[Any] = self._array[which]
         refuse_rounding(part, f"{self.path}: some columns")
         return part
 
 
 class NpySource(NpyRows, ColumnSource):
-    """An array on disk whose columns can be read one by one, and its rows as well."""
+    """An array on disk that can be read by columns and by rows."""
 
     axis = "columns"
     portable = True
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
-        """Read columns lo to hi - 1, without others."""
+        """Read only columns lo to hi - 1."""
         values = np.array(self._part(np.s_[:, lo:hi]), np.float64, order="F")
         return ColumnBlock(lo, self.n_rows, values)
 
@@ -112,7 +112,7 @@ def open_npy(
     memory: int = MEMORY,
     work: str | os.PathLike[str] | None = None,
 ) -> NpyRows:
-    """Open an array; in a large one in C order, a column is spread over the whole file."""
+    """Open an array; a large one in C order is read by rows."""
     rows = NpyRows(path, y, memory=memory, work=work)
     flags = rows._array.flags
     is_spread = flags.c_contiguous and not flags.f_contiguous and rows._bytes.size > rows.memory

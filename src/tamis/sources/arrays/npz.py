@@ -13,7 +13,7 @@ import numpy as np
 from tamis.core.errors import SourceError, one_sentence
 from tamis.sources.matrix import MatrixFile, MatrixSource
 
-#: What reading a damaged file, or one of another kind, raises.
+#: Errors raised by a damaged file or a file of another kind.
 _UNREADABLE = (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error)
 
 
@@ -25,7 +25,7 @@ class NpzSource(MatrixFile, MatrixSource):
     path : str or path
         Written by `scipy.sparse.save_npz`.
     y : array, str or path, optional
-        The target, or an .npy file that holds it. By default NAME.y.npy or y.npy beside the file,
+        The target, or an .npy file that holds it. By default NAME.y.npy or y.npy next to the file,
         if there is one.
     """
 
@@ -34,7 +34,7 @@ class NpzSource(MatrixFile, MatrixSource):
     def __init__(self, path: str | os.PathLike[str], y: Any = None) -> None:
         super().__init__(path, y)
         try:
-            # Opened here: numpy leaves a file open that is not a zip file to its end.
+            # Opened here: NumPy leaves a truncated zip file open.
             with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 shape = tuple(int(n) for n in file["shape"])
                 layout = file["format"].item()
@@ -49,7 +49,7 @@ class NpzSource(MatrixFile, MatrixSource):
         self.n_rows, self.n_columns = shape
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {"bytes": self._bytes.size, "kept_by": self._layout}
 
     @cached_property

@@ -1,7 +1,7 @@
 """Generated streams with a known answer: for demos, tests and benchmarks of any size.
 
-Every column is drawn from (random_state, its number) in fixed lots, so a stream is the same for
-every width of the blocks it is read in.
+Columns are drawn in fixed batches from (random_state, column number), so a stream does not depend
+on the width of the blocks in which it is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tamis.core.params import Number, check
 from tamis.sources.base import ColumnRange, ColumnSource, default_width
 from tamis.sources.rebatch import rebatch
 
-#: Columns drawn together; part of what defines a stream, never to be changed.
+#: Columns drawn together; part of the definition of a stream, so it must never change.
 LOT = 4096
 
 
@@ -34,7 +34,7 @@ class SparseStream(ColumnSource):
     n_rows, n_columns : int
         The shape.
     informative : int
-        Planted features; `planted` and `copies` list where they are.
+        Number of planted features; `planted` and `copies` list their columns.
     nonzeros : float
         Mean number of rows in which a noise column is on.
     random_state : int, default=0
@@ -81,7 +81,7 @@ class SparseStream(ColumnSource):
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
         """Stream the columns; nothing is kept."""
         start, last = wanted.start, wanted.end(self.n_columns)
-        stored = int(self.nonzeros * self.n_columns)  # about
+        stored = int(self.nonzeros * self.n_columns)  # approximately
         step = wanted.width or default_width(self.n_rows, self.n_columns, stored)
         pieces = (
             (None, self._lot(lot).part(max(start - lot, 0), min(LOT, last - lot)))
@@ -93,16 +93,16 @@ class SparseStream(ColumnSource):
             wanted.progress("reading columns", start, self.n_columns)
 
     def fingerprint(self) -> str:
-        """Return the recipe."""
+        """Return the parameters that define the stream."""
         sizes = f"{self.n_rows}-{self.n_columns}-{len(self.planted)}"
         return f"{sizes}-{self.nonzeros:g}-{self.random_state}"
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {"planted": self.planted.tolist()}
 
     def _lot(self, first: int) -> Compressed:
-        """Return columns first..first + LOT - 1, whatever block they will be read in."""
+        """Return columns first..first + LOT - 1, independent of block boundaries."""
         rng = np.random.default_rng((self.random_state, 1, first))
         width = min(LOT, self.n_columns - first)
         lengths = np.minimum(rng.poisson(self.nonzeros, LOT), self.n_rows)[:width]

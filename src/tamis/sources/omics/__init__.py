@@ -1,1 +1,1 @@
-"""Formats of genomics: AnnData and PLINK."""
+"""Genomics formats: AnnData and PLINK."""

@@ -1,4 +1,4 @@
-"""How AnnData lies in an HDF5 file or a Zarr folder: the two are read through the same few calls.
+"""AnnData in an HDF5 file or a Zarr folder: both are read through the same few calls.
 
 A table (`obs`, `var`) is a group of columns. A column is an array, or a group of codes and
 categories, or a group of values and a mask. A matrix is an array, or a group of the three arrays of
@@ -20,15 +20,15 @@ from tamis.core.errors import SourceError, need, one_sentence
 from tamis.core.names import Names
 from tamis.sources.addresses import AddressedFile, is_address
 
-#: Bytes fetched together at an address: HDF5 finds its way by many small reads.
+#: Bytes fetched at a time from an address: HDF5 makes many small reads.
 _METADATA = 1 << 16
-#: What the two libraries raise on files that are cut off, damaged or something else.
+#: Errors that the two libraries raise for truncated, damaged or foreign files.
 _DAMAGE = (OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError)
 
 
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
-    """Open the file or folder and give its root group; damage becomes one sentence."""
+    """Open the file or folder and yield its root group; damage raises a one-sentence error."""
     what = f"{path} cannot be read as AnnData"
     with one_sentence(what, "fetch it or write it again", _DAMAGE):
         if os.path.isdir(path):
@@ -47,7 +47,7 @@ def is_array(node: Any) -> bool:
 
 
 class Matrix:
-    """One matrix of an AnnData file: where it is, how it lies, and its vectors in pieces."""
+    """One matrix of an AnnData file: its location, its layout, and access to its vectors."""
 
     def __init__(self, path: str, where: str, node: Any) -> None:
         self.path, self.where = path, where
@@ -63,13 +63,15 @@ class Matrix:
         shape = attributes.get("shape", attributes.get("h5sparse_shape", values.shape))
         self.stored = None if is_array(node) else int(values.shape[0])
         if len(shape) != 2:
-            raise SourceError(f"{path}: {where} has shape {tuple(shape)}; a matrix has two sides")
+            raise SourceError(
+                f"{path}: {where} has shape {tuple(shape)}; a matrix has two dimensions"
+            )
         if values.dtype.kind not in "biuf":
             raise SourceError(f"{path}: {where} holds {values.dtype} values; store real numbers")
         self.shape = (int(shape[0]), int(shape[1]))
 
     def bounds(self, root: Any) -> npt.NDArray[np.int64]:
-        """Return where each compressed vector begins, and the last ends."""
+        """Return where each compressed vector begins, and where the last one ends."""
         indptr = np.asarray(root[self.where]["indptr"][...]).astype(np.int64)
         length = self.shape[0 if self.layout == "csr" else 1]
         whole = len(indptr) == length + 1 and indptr[0] == 0 and indptr[-1] == self.stored
@@ -81,7 +83,7 @@ class Matrix:
         return indptr
 
     def vectors(self, root: Any, indptr: npt.NDArray[np.int64], lo: int, hi: int) -> Compressed:
-        """Return compressed vectors lo to hi - 1: float64, indices sorted and not duplicated."""
+        """Return compressed vectors lo to hi - 1: float64, with sorted, unique indices."""
         from scipy.sparse import csr_matrix
 
         first, last = int(indptr[lo]), int(indptr[hi])
@@ -90,8 +92,8 @@ class Matrix:
         values = np.asarray(group["data"][first:last]).astype(np.float64, copy=False)
         if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= across):
             raise SourceError(
-                f"{self.path} is damaged: {self.where}/indices leads beyond the {across} that "
-                "there are; fetch it or write it again"
+                f"{self.path} is damaged: {self.where}/indices holds an index of {across} "
+                "or more; fetch it or write it again"
             )
         parts = (values, indices, indptr[lo : hi + 1] - first)
         matrix = csr_matrix(parts, shape=(hi - lo, across))
@@ -104,13 +106,13 @@ class Matrix:
 
 
 def column(path: str, root: Any, where: str, name: str) -> npt.NDArray[Any]:
-    """Return one column of a table as values; gaps are refused."""
+    """Return the values of one column of a table; missing values are refused."""
     table = root[where]
     node = table[name]
     missing = None
     if is_array(node):
         values = _values(node)
-        # Where anndata kept the categories before 0.8, and before 0.7.
+        # Where anndata stored the categories before 0.8 and before 0.7.
         for kept, key in ((f"{where}/__categories", name), ("uns", f"{name}_categories")):
             if kept in root and key in root[kept] and values.dtype.kind == "i":
                 values, missing = _decoded(values, _values(root[kept][key]))
@@ -139,7 +141,7 @@ def index_names(table: Any) -> Names:
 
 
 def column_names(table: Any) -> list[str]:
-    """Return names of the columns of a table, in the order in which they were written."""
+    """Return the names of the columns of a table, in the order in which they were written."""
     if is_array(table):
         return [str(name) for name in table.dtype.names if name != "index"]
     order = table.attrs.get("column-order")
@@ -149,7 +151,7 @@ def column_names(table: Any) -> list[str]:
 
 
 def _decoded(codes: Any, categories: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Any]:
-    """Return values of codes and which are missing (code -1)."""
+    """Return the values of codes, and a mask of missing ones (code -1)."""
     missing = codes < 0
     if not len(categories):
         return np.zeros(len(codes)), missing

@@ -1,8 +1,8 @@
 """AnnDataSource: the matrix of an AnnData .h5ad file or .zarr folder, read directly.
 
-The arrays are read by their bounds with h5py or zarr, never through AnnData's own backed mode. The
-layout decides the axis: compressed columns (CSC) stream columns; compressed rows (CSR) and dense
-matrices stream rows, and are turned once when columns are wanted.
+Ranges of the arrays are read with h5py or zarr, never through AnnData's own backed mode. The layout
+decides the axis: compressed columns (CSC) stream columns; compressed rows (CSR) and dense matrices
+stream rows, and are transposed once when columns are needed.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class AnnDataSource(Source):
         self.layer, self.memory, self.target_name = layer, memory, target
         if is_address(self.path) and self.path.rstrip("/").endswith(".zarr"):
             raise SourceError(
-                f"{self.path}: a .zarr folder is not read at an address; write it as .h5ad or "
+                f"{self.path}: a .zarr folder cannot be read from an address; write it as .h5ad or "
                 "convert it to a column store"
             )
         if not is_address(self.path) and not os.path.isdir(self.path):
-            TextFile(self.path)  # says in one sentence if it is not there
+            TextFile(self.path)  # raises an error if it does not exist
         self._y: npt.NDArray[Any] | None = None
         self._pointers: npt.NDArray[np.int64] | None = None
         with file.opened(self.path) as root:
@@ -72,8 +72,8 @@ class AnnDataSource(Source):
         (self.n_rows, self.n_columns), self.stored = matrix.shape, matrix.stored
         if is_address(self.path) and matrix.layout != "csc":
             raise SourceError(
-                f"{self.path}: {matrix.where} does not lie by columns (CSC), which is all "
-                "that is read at an address; copy it to a file here first"
+                f"{self.path}: {matrix.where} is not stored by columns (CSC), the only "
+                "layout that can be read from an address; copy it to a local file first"
             )
         found = (self.n_rows if self._y is None else len(self._y), len(self._names))
         if found != matrix.shape:
@@ -83,7 +83,7 @@ class AnnDataSource(Source):
             )
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         if self.target_name is not None:
             return None
         with file.opened(self.path) as root:
@@ -95,11 +95,11 @@ class AnnDataSource(Source):
         return self._y
 
     def names(self) -> Names:
-        """Return names of the columns."""
+        """Return the names of the columns."""
         return self._names
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {"kept_by": self._matrix.layout, "matrix": self._matrix.where}
 
     def fingerprint(self) -> str:
@@ -114,7 +114,7 @@ class AnnDataSource(Source):
         return short_hash(*parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to it."""
+        """Pickle the path and the options."""
         return type(self), (from_here(self.path), self.target_name, self.layer, self.memory)
 
 
@@ -124,7 +124,7 @@ class AnnDataColumns(AnnDataSource, ColumnSource):
     portable = True
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
-        """Read columns lo to hi - 1, without others."""
+        """Read only columns lo to hi - 1."""
         with file.opened(self.path) as root:
             if self._pointers is None:
                 self._pointers = self._matrix.bounds(root)
@@ -153,18 +153,18 @@ def open_anndata(
     *,
     memory: int = MEMORY,
 ) -> AnnDataSource:
-    """Open a matrix by columns where it is stored so (CSC), else by rows.
+    """Open a matrix by columns if it is stored by columns (CSC), else by rows.
 
     Parameters
     ----------
     path : str or path
         An .h5ad file or a .zarr folder.
     target : str, optional
-        Name of the column of `obs` that is the target; categories come back as their values.
+        Name of the column of `obs` that is the target; categories are returned as their values.
     layer : str, optional
-        Name of the layer to read; "raw" is the matrix kept aside as `raw`. By default `X`.
+        Name of the layer to read; "raw" is the matrix stored as `raw`. By default `X`.
     memory : int
-        Bytes that turning rows into columns may use; more is turned on disk, beside the file.
+        Bytes that transposing rows may use; larger data is transposed on disk, next to the file.
 
     Notes
     -----
@@ -191,7 +191,7 @@ def _find_matrix(path: str, root: Any, layer: str | None) -> file.Matrix:
 
 
 def _files(path: str) -> Iterator[str]:
-    """Yield the file itself, or all files of a folder in the order of their names."""
+    """Yield the file itself, or all files of a folder in order of name."""
     if os.path.isfile(path):
         yield path
     for folder, folders, names in os.walk(path):

@@ -1,4 +1,4 @@
-"""Phenotypes as PLINK writes them: which values mean that there is none, and the file of them."""
+"""Phenotypes as PLINK writes them: missing-value codes, and files of phenotypes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NONE = ("-9", "NA", "nan", "NaN", "")
 
 
 def phenotype(words: npt.NDArray[Any], path: str) -> npt.NDArray[Any] | None:
-    """Return numbers, or words, of a column of phenotypes; None if nobody has one.
+    """Return a column of phenotypes as numbers or text; None if all are missing.
 
-    -9 and NA mean that there is none, and so does 0 where all others are 1 (control) or 2 (case).
+    -9 and NA mean missing, and so does 0 if all others are 1 (control) or 2 (case).
 
     >>> phenotype(np.array(["1", "2", "2"]), "a.fam").tolist()
     [1, 2, 2]
@@ -39,7 +39,7 @@ def phenotype(words: npt.NDArray[Any], path: str) -> npt.NDArray[Any] | None:
     if missing.any():
         raise SourceError(
             f"{path}: {int(missing.sum())} of {len(words)} individuals have no phenotype (-9, NA, "
-            "or 0 beside 1 and 2); leave them out, with plink --prune, or give y="
+            "or 0 among 1 and 2); leave them out, with plink --prune, or give y="
         )
     return values
 
@@ -75,7 +75,7 @@ def read_phenotypes(
 
 
 def _table(path: str) -> npt.NDArray[Any]:
-    """Words of a text file with as many words in each line."""
+    """Return the fields of a text file that has the same number of fields in each line."""
     text = b"".join(piece.tobytes() for piece in TextFile(path).chunks(1 << 22))
     with one_sentence(f"{path} is not a file of phenotypes", "give FID IID value", (ValueError,)):
         table = np.loadtxt(io.StringIO(text.decode("utf-8")), dtype=np.str_, ndmin=2, comments=None)

@@ -1,7 +1,7 @@
 """PlinkSource: genotypes in PLINK 1 binary files, .bed with .bim and .fam, through bed-reader.
 
-The .bed file holds one SNP after the other, two bits for each individual, so SNPs stream as columns
-at no extra cost.
+The .bed file holds one SNP after another, two bits per individual, so SNPs stream as columns at no
+extra cost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tamis.sources.matrix import one_for_each_row
 from tamis.sources.omics.phenotypes import phenotype, read_phenotypes
 from tamis.sources.text_files import TextFile
 
-#: Bytes of genotypes that one pass over the file holds when rows are wanted.
+#: Bytes of genotypes held per pass over the file when it is read by rows.
 _PASS = 1 << 28
 _NO_CALL = -127
 _HEAD = 3
@@ -31,22 +31,22 @@ _INDIVIDUAL_MAJOR = 0
 
 
 class PlinkSource(ColumnSource, RowSource):
-    """Individuals are rows; SNPs are columns, called by their id in the .bim file.
+    """Individuals are rows; SNPs are columns, named by their id in the .bim file.
 
     A value is the number of copies of allele 1 (A1 of the .bim file, in most files the minor
-    allele): 0, 1 or 2, and NaN where there is no call. A SNP whose id is "." is called by
+    allele): 0, 1 or 2, and NaN where there is no call. A SNP whose id is "." is named by
     chromosome and position.
 
     Parameters
     ----------
     path : str or path
-        The .bed file; the .bim and .fam files of the same name lie beside it.
+        The .bed file; the .bim and .fam files of the same name are next to it.
     y : array, str or path, optional
-        The target: an array, an .npy file, or a text file of phenotypes as PLINK takes it (family,
+        The target: an array, an .npy file, or a text file of phenotypes in PLINK's format (family,
         individual, values; a first line that begins with FID names the columns). By default the
         sixth column of the .fam file.
     target : str, optional
-        Name of the column of the file of phenotypes; by default its first.
+        Name of the column in the file of phenotypes; by default the first.
     """
 
     format: ClassVar[str] = "plink"
@@ -65,7 +65,7 @@ class PlinkSource(ColumnSource, RowSource):
             head = file.read(_HEAD)
         if len(head) < _HEAD or head[:2] != b"\x6c\x1b":
             raise SourceError(
-                f"{self.path} is not a PLINK 1 .bed file: it begins with other bytes; "
+                f"{self.path} is not a PLINK 1 .bed file: its first bytes are wrong; "
                 "write it with plink --make-bed"
             )
         self._library = need("bed_reader", extra="plink", what_for="reading a PLINK .bed file")
@@ -79,17 +79,17 @@ class PlinkSource(ColumnSource, RowSource):
         self._y: npt.NDArray[Any] | None = None
 
     def names(self) -> Names:
-        """Return names of the SNPs."""
+        """Return the names of the SNPs."""
         return self._names
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         if self.target() is not None:
             return None
         return "nobody in its .fam file has a phenotype; name a file of phenotypes with --y (y=)"
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target given, or the phenotype in the .fam file; None if nobody has one."""
+        """Return the given target, or the phenotypes in the .fam file; None if all are missing."""
         if self._y is None and self._given is None:
             self._y = phenotype(self._in_fam, self._parts[2].path)
         elif self._y is None:
@@ -106,7 +106,7 @@ class PlinkSource(ColumnSource, RowSource):
         return ColumnBlock(lo, self.n_rows, calls, self._names.part(lo, hi))
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
-        """Stream blocks of `size` individuals; a pass over the file for each 256 MB of calls."""
+        """Stream blocks of `size` individuals, with one pass over the file per 256 MB of calls."""
         held = np.empty((0, self.n_columns), dtype=np.int8)
         first = end = 0
         per_pass = max(1, _PASS // max(1, self.n_columns))
@@ -123,7 +123,7 @@ class PlinkSource(ColumnSource, RowSource):
             yield from self._row_ranges(read, size, progress, "reading rows across columns")
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {"bytes": self._parts[0].size}
 
     def fingerprint(self) -> str:
@@ -133,11 +133,11 @@ class PlinkSource(ColumnSource, RowSource):
         return short_hash(*(part.fingerprint() for part in self._parts), values)
 
     def _opened(self, n_rows: int | None, n_columns: int | None) -> Any:
-        """Open the files; with the shape given, the .bim and .fam files are not read again."""
+        """Open the files; if the shape is given, the .bim and .fam files are not read again."""
         return self._library.open_bed(self.path, n_rows, n_columns, num_threads=thread_count())
 
     def _one_sentence(self) -> AbstractContextManager[None]:
-        what = f"{self.path} and the .bim and .fam files beside it cannot be read"
+        what = f"{self.path} and the .bim and .fam files next to it cannot be read"
         return one_sentence(what, "write them again")
 
     def _calls(self, bed: Any, index: Any, dtype: str) -> npt.NDArray[Any]:
@@ -153,7 +153,7 @@ class PlinkSource(ColumnSource, RowSource):
             raise SourceError(
                 f"{self.path} has {self._parts[0].size} bytes, and {self.n_rows} individuals in "
                 f".fam with {self.n_columns} SNPs in .bim make {wanted}; one of the three files is "
-                "cut off or belongs to others"
+                "truncated or belongs to different data"
             )
 
 

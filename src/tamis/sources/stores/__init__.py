@@ -1,1 +1,1 @@
-"""How stores are written and read: plain .npy files, sorted runs, rows into columns."""
+"""Writing and reading stores: plain .npy files, sorted runs, and transposition of rows."""

@@ -1,16 +1,16 @@
-"""ColumnStore: columns as a folder of plain .npy files, mapped, or fetched from an address.
+"""ColumnStore: columns in a folder of plain .npy files, memory-mapped or fetched from an address.
 
 ======================  ========================================================================
 file                    holds
 ======================  ========================================================================
 pointers.npy            int64, columns + 1: where each column begins in the next two
-places.npy              int32: row numbers, rising inside a column
+places.npy              int32: row numbers, increasing within a column
 values.npy              float32 where that is exact for every value, else float64; absent when
                         every stored value is 1
-dense.npy               instead of these three: one column after the other, float32 or float64
+dense.npy               instead of these three: one column after another, float32 or float64
 y.npy                   the target, if there is one
-words.npy               bool: which columns are codes of words, if any are
-names.bin               names of the columns, UTF-8, end to end; names_offsets.npy bounds them
+words.npy               bool: which columns are coded text, if any are
+names.bin               names of the columns, UTF-8, end to end; names_offsets.npy splits them
 meta.json               shape, layout, what is known about the values, where they came from, and
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
@@ -39,12 +39,12 @@ class ColumnStore(StoreFolder, ColumnSource):
     Parameters
     ----------
     path : str or path
-        The folder, by habit called NAME.cols; or its address, such as ``s3://bucket/NAME.cols``.
+        The folder, usually called NAME.cols; or its address, such as ``s3://bucket/NAME.cols``.
 
     Attributes
     ----------
     meta : dict
-        What meta.json says.
+        The content of meta.json.
     """
 
     format: ClassVar[str] = "cols"
@@ -60,18 +60,18 @@ class ColumnStore(StoreFolder, ColumnSource):
                 raise SourceError(f"{self.path} is damaged: pointers.npy does not fit; rebuild it")
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
-        """Read columns lo to hi - 1, without those before them."""
+        """Read only columns lo to hi - 1."""
         words = self._part("words.npy", lo, hi) if self._has("words.npy") else None
         values, names = self._values(lo, hi), self._names(lo, hi)
         block = ColumnBlock(lo, self.n_rows, values, names, is_text=words)
         return block.without_zeros() if self.meta["stored_zeros"] else block
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to it, not its columns: workers open the folder themselves."""
+        """Pickle the path, not the columns: workers open the folder themselves."""
         return type(self), (from_here(self.path),)
 
     def mapped(self) -> npt.NDArray[Any]:
-        """Return all columns of a dense store, one after the other, mapped."""
+        """Return all columns of a dense store, memory-mapped, one after another."""
         return self._part("dense.npy")
 
     def _values(self, lo: int, hi: int) -> npt.NDArray[np.float64] | Compressed:

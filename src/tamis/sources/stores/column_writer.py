@@ -1,4 +1,4 @@
-"""Writes a column store, column after column, in the folder that `FolderWriter` makes."""
+"""Write a column store, column by column, in the folder that `FolderWriter` makes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tamis.sources.stores.store_folder import StoreFolder
 
 
 class StoreWriter(FolderWriter):
-    """Takes columns in order and commits them as one store; used as a context manager."""
+    """Writes columns in order and commits them as one store; used as a context manager."""
 
     STORE: ClassVar[type[StoreFolder]] = ColumnStore
 
@@ -24,7 +24,7 @@ class StoreWriter(FolderWriter):
         self.n_columns = self.stored = 0
         self._n_rows: int | None = None
         self._values: Values | None = None
-        #: Which columns hold words, by the number of the first column that is told about.
+        #: Which columns hold text, keyed by the number of the first column covered.
         self.words: dict[int, npt.NDArray[np.bool_]] = {}
 
     def append(self, block: ColumnBlock) -> None:
@@ -45,9 +45,9 @@ class StoreWriter(FolderWriter):
         indices: npt.NDArray[Any],
         values: npt.NDArray[Any] | None,
     ) -> None:
-        """Append compressed columns, pointers from 0; values None means that all of them are 1.
+        """Append compressed columns, with pointers from 0; `values` is None if all of them are 1.
 
-        Entries behind the last pointer belong to a column that ends later.
+        Entries after the last pointer belong to a column that is not complete yet.
         """
         if self._values is None:
             self._values = Values(self, "values.npy")
@@ -80,7 +80,7 @@ class StoreWriter(FolderWriter):
         name_base: int = 0,
         source: dict[str, Any] | None = None,
     ) -> None:
-        """Make everything durable and move it into place."""
+        """Flush everything to disk and move the store into place."""
         if self._values is None:
             self.append_sparse(np.zeros(1, np.int64), np.zeros(0, np.int32), None)
         values = self._values

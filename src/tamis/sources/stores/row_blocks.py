@@ -1,9 +1,9 @@
-"""A block of rows of a row store as bytes, and back: gaps and values, each as narrow as can be.
+"""Encode blocks of rows of a row store as bytes, and decode them, in the narrowest exact types.
 
-blocks.npy has a line of int64 for each block of whole rows, named by the places below. In gaps.npy
-a block has a unit for each entry and then, of the gaps that no unit takes, all places and all gaps
-(int64). In values.npy it has its values in the narrowest type that is exact for all of them, or
-nothing where all are 1. Each of these begins at a multiple of eight.
+blocks.npy has one line of int64 per block of complete rows; the fields are listed below. In
+gaps.npy, a block has one unit per entry, followed by the positions and values (int64) of the gaps
+that are too large for a unit. In values.npy, it has its values in the narrowest type that is exact
+for all of them, or nothing if all are 1. Each of these begins at a multiple of eight bytes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tamis.kernels.row_codes import NOT_RISING, decode_gaps, encode_gaps, measur
 from tamis.sources.stores.store_files import GrowingFile, Seen, fit_float32
 from tamis.sources.stores.store_folder import OpenFiles
 
-#: Places in a line of blocks.npy: the first row, where its gaps begin, bytes of a unit, how many
-#: gaps are far, where its values begin, and bytes of a value.
+#: Fields of a line of blocks.npy: the first row, where its gaps begin, bytes per unit, number of
+#: far gaps (too large for a unit), where its values begin, and bytes per value.
 LINE = FIRST_ROW, FIRST_GAP, WIDTH, FAR, FIRST_VALUE, VALUE_WIDTH = range(6)
 
 #: Types of units by their width in bytes.
@@ -30,14 +30,14 @@ VALUES = {
     0: None, 1: np.dtype("u1"), 2: np.dtype("<u2"), 4: np.dtype("<f4"), 8: np.dtype("<f8"),
 }  # fmt: skip
 
-#: Gaps that may be far, of all: where more are, going from one to the next costs time.
+#: Largest share of gaps that may be far: more of them would make decoding slow.
 _MOST_FAR = 1 / 64
-#: Smaller gaps fit a unit of 1, 2 or 4 bytes; 8 bytes take every gap.
+#: Smaller gaps fit in a unit of 1, 2 or 4 bytes; 8 bytes hold every gap.
 _LIMITS = np.array([2**8, 2**16, 2**32], dtype=np.uint64)
 
 
 def lines_fit(lines: npt.NDArray[np.int64], n_rows: int) -> bool:
-    """Return True if blocks follow each other to the last row and their lines are possible."""
+    """Return True if the blocks cover all rows in order and their lines are valid."""
     if lines.ndim != 2 or lines.shape[1] != len(LINE) or not len(lines):
         return False
     rows, indices = np.append(lines[:, FIRST_ROW], n_rows), lines[:, [FIRST_GAP, FAR, FIRST_VALUE]]
@@ -53,7 +53,7 @@ def lines_fit(lines: npt.NDArray[np.int64], n_rows: int) -> bool:
 def write_block(
     rows: Compressed, first_row: int, seen: Seen, files: dict[str, GrowingFile]
 ) -> tuple[int, int]:
-    """Append a block to gaps, values and blocks: (highest feature, bytes of a value)."""
+    """Append a block to gaps, values and blocks; return (highest feature, bytes per value)."""
     beyond = np.zeros(len(_LIMITS), dtype=np.int64)
     fault, row, highest = measure_gaps(rows.indptr, rows.indices, -1, _LIMITS, beyond)
     if fault == NOT_RISING:
@@ -78,20 +78,20 @@ def write_block(
 def read_block(
     files: OpenFiles, line: list[int], n_rows: int, start: int, n_columns: int
 ) -> Compressed | None:
-    """Decode the block of a line of blocks.npy; None if its parts do not fit together."""
+    """Decode the block of a line of blocks.npy; return None if it is inconsistent."""
     indptr = files.read("pointers.npy", line[FIRST_ROW], line[FIRST_ROW] + n_rows + 1)
     begin, n = int(indptr[0]), int(indptr[-1] - indptr[0])
     indptr -= begin
     at, width = line[FIRST_GAP], line[WIDTH]
     far_at = at + n * width + -(n * width) % 8
     end = far_at + 16 * line[FAR]
-    # A damaged length must be found before memory for it is asked for.
+    # A damaged length must be detected before memory is allocated for it.
     if n < 0 or end > files.length("gaps.npy"):
         return None
     gaps = files.read("gaps.npy", at, end, scratch=True)
     units = gaps[: n * width].view(UNITS[width])
     far = gaps[far_at - at :].view(np.int64).reshape(2, -1)
-    if width == 8:  # a sum of these may be anything: each is looked at
+    if width == 8:  # their sum may overflow: check each one
         far = np.stack([np.arange(n), units.view(np.int64)])
     indices = np.empty(n, dtype=np.int32 if n_columns < 2**31 else np.int64)
     if not decode_gaps(indptr, units, *far, start, n_columns, indices):
@@ -107,13 +107,13 @@ def _values(files: OpenFiles, line: list[int], n: int) -> npt.NDArray[np.float64
         return np.ones(n)
     if at + n * width > files.length("values.npy"):
         return None
-    # Numbers that are float64 already are read to where they stay.
+    # Numbers that are already float64 are read directly into the result.
     read = files.read("values.npy", at, at + n * width, scratch=width < 8).view(dtype)
     return read.astype(np.float64, copy=False)
 
 
 def _narrowest(entries: int, beyond: list[int]) -> tuple[int, int]:
-    """Width of units that takes the fewest bytes with few gaps far, and how many these are."""
+    """Return the unit width that takes the fewest bytes, and the number of far gaps."""
     best, fewest = (8, 0), 8 * entries
     for width, far in zip((4, 2, 1), reversed(beyond), strict=True):
         size = width * entries + 16 * far
@@ -135,7 +135,7 @@ def _narrowed(values: npt.NDArray[np.float64], seen: Seen) -> tuple[int, npt.NDA
 
 
 def _are_whole(values: npt.NDArray[np.float64], dtype: np.dtype[Any]) -> bool:
-    """True if a type of whole numbers holds all values exactly; it has no zero below zero."""
+    """Return True if an integer type holds all values exactly; it has no negative zero."""
     if not (values.min() >= 0 and values.max() <= np.iinfo(dtype).max):
         return False
     back = values.astype(dtype).astype(np.float64)

@@ -1,24 +1,23 @@
-"""RowStore: rows on disk as a folder of plain .npy files, for rows that are read several times.
+"""RowStore: rows in a folder of plain .npy files, for data that is read several times.
 
 ======================  ========================================================================
 file                    holds
 ======================  ========================================================================
 pointers.npy            int64, rows + 1: where each row begins among the entries
-blocks.npy              int64, a line for each block of whole rows (`row_blocks.py`)
+blocks.npy              int64, one line per block of complete rows (`row_blocks.py`)
 gaps.npy                bytes: the feature numbers of the rows as gaps (`kernels/row_codes.py`),
                         block after block
 values.npy              bytes: the values, block after block, each block in the narrowest type that
-                        is exact for it: nothing where all are 1, uint8, uint16, float32, float64
-dense.npy               instead of these four: one row after the other, float32 or float64
+                        is exact for it: nothing if all are 1, uint8, uint16, float32, float64
+dense.npy               instead of these four: one row after another, float32 or float64
 y.npy                   the target, if there is one
-names.bin               names of the columns, if they have any; names_offsets.npy bounds them
+names.bin               names of the columns, if they have any; names_offsets.npy splits them
 meta.json               shape, layout, what is known about the values, where they came from, and
                         for every file its length and blake2b (of the bytes after an .npy header)
 ======================  ========================================================================
 
 Written by `tamis.sources.axis.write_rows`; no file needs pickle. Feature numbers are
-those of the file that the rows came from: the first column has the number `first_number` of
-meta.json.
+those of the original file: the first column has the number `first_number` of meta.json.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class RowStore(StoreFolder, RowSource):
     Parameters
     ----------
     path : str or path
-        The folder, by habit called NAME.rows.
+        The folder, usually called NAME.rows.
     memory : int
         Bytes that reading by columns may use; a store that needs more is transposed on disk.
     work : str or path, optional
@@ -57,7 +56,7 @@ class RowStore(StoreFolder, RowSource):
     Attributes
     ----------
     meta : dict
-        What meta.json says.
+        The content of meta.json.
     """
 
     format: ClassVar[str] = "rows"
@@ -75,7 +74,7 @@ class RowStore(StoreFolder, RowSource):
         check("RowStore", "memory", memory, Number(1, integer=True))
         self.memory, self.work = memory, work
         self._open_folder(as_path(path))
-        #: The first row to read, and the first not to read.
+        #: The range of rows to read: first row, and last row + 1.
         self._range = 0, self.n_rows
         if self.stored is not None:
             self._blocks = np.array(self._part("blocks.npy"))
@@ -84,11 +83,11 @@ class RowStore(StoreFolder, RowSource):
                 raise SourceError(f"{self.path} is damaged: its blocks do not fit; rebuild it")
 
     def names(self) -> Names | None:
-        """Return names of all columns, if they have any."""
+        """Return the names of all columns, if they have any."""
         return self._names(0, self.n_columns)
 
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows, by default as they are stored, of some 130,000 entries.
+        """Stream blocks of `size` rows; by default as stored, with about 130,000 entries each.
 
         A mark is the number of rows before it.
         """
@@ -106,7 +105,7 @@ class RowStore(StoreFolder, RowSource):
                 first = end
 
     def share(self, number: int, of: int) -> RowSource | None:
-        """Return as many rows as the others have, or one more."""
+        """Return one of `of` ranges of equal height, up to one row."""
         part, n = copy.copy(self), self.n_rows
         part._range = n * number // of, n * (number + 1) // of
         return part
@@ -121,7 +120,7 @@ class RowStore(StoreFolder, RowSource):
         return int(mark)
 
     def _decoded(self, first: int, last: int) -> Generator[Piece]:
-        """Yield blocks as they are stored, those that hold rows first to last - 1, cut there."""
+        """Yield the stored blocks that hold rows first to last - 1, trimmed to that range."""
         starts = self._blocks[:, FIRST_ROW]
         ends = np.append(starts[1:], self.n_rows)
         start = -1 - int(self.meta["first_number"])

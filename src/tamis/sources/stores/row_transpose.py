@@ -1,13 +1,13 @@
 """Rows on disk to columns on disk, in bounded memory.
 
-Rows are gathered until they fill their share of the memory, then sorted by column and, if more rows
-follow, set aside on disk as one *run* (`sparse_runs.py`). Afterwards ranges of columns are read
-from all runs, so each entry is written once and read once on its way, and data that fit the memory
-never touch the disk before the store itself. The runs live in the folder of the store in the making
-and go with it.
+Rows are collected until they fill their share of the memory, then sorted by column and, if more
+rows follow, written to disk as one *run* (`sparse_runs.py`). Afterwards ranges of columns are read
+from all runs. Each entry is thus written once and read once before it reaches the store, and data
+that fits in memory is written only to the store itself. The runs are in the folder of the
+unfinished store and are removed with it.
 
-Memory: the budget, plus the blocks that the source has in flight. One counter for each column must
-fit half of the budget (250 million columns in the default of 2 GB).
+Memory: the budget, plus the blocks that the source has in flight. One counter per column must fit
+in half of the budget (250 million columns with the default of 2 GB).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tamis.sources.stores.sparse_runs import SparseRuns
 def transpose(
     writer: StoreWriter, source: RowSource, memory: int, progress: Progress
 ) -> tuple[int, npt.NDArray[Any] | None]:
-    """Give all rows of a source to the writer as columns; return their number and the target."""
+    """Write all rows of a source as columns; return the number of rows and the target."""
     runs: SparseRuns | DenseRuns | None = None
     labels: list[npt.NDArray[Any]] = []
     with TemporaryDirectory(dir=writer.folder) as folder:
@@ -52,7 +52,7 @@ def transpose(
 
 
 class DenseRuns:
-    """Dense rows, turned in runs as large as the memory allows."""
+    """Dense rows, transposed in runs as large as the memory allows."""
 
     def __init__(self, folder: str, memory: int) -> None:
         self.folder, self.memory = folder, memory
@@ -62,9 +62,9 @@ class DenseRuns:
         self._runs: list[tuple[str, int]] = []
 
     def add(self, rows: Any) -> None:
-        """Take the next rows."""
+        """Add the next rows."""
         if self._blocks and rows.shape[1] != self._blocks[0].shape[1]:
-            raise InputError(f"rows of {rows.shape[1]} numbers follow longer or shorter ones")
+            raise InputError(f"rows of {rows.shape[1]} numbers follow rows of another length")
         self._blocks.append(np.array(rows, dtype=np.float64))
         self._held += rows.size * 8
         self.n_rows += len(rows)
@@ -84,7 +84,7 @@ class DenseRuns:
     def write(
         self, writer: StoreWriter, shift: int, n_columns: int | None, progress: Progress
     ) -> None:
-        """Give the columns to the writer, in order."""
+        """Pass the columns to the writer, in order."""
         held, self._blocks = np.concatenate(self._blocks), []
         width = held.shape[1]
         step = max(1, min(width, int(0.3 * self.memory) // (8 * max(1, self.n_rows))))

@@ -1,4 +1,4 @@
-"""RowWriter: rows to a row store, block after block; memory holds a block or two, never all."""
+"""RowWriter: write rows to a row store, block by block; only a block or two is in memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tamis.sources.stores.row_store import RowStore
 from tamis.sources.stores.store_files import DTYPES, FolderWriter, Seen, Values
 from tamis.sources.stores.store_folder import StoreFolder
 
-#: A block has about so many entries: its numbers fit a processor's cache, and a learner has
-#: something to do before it asks for the next.
+#: Approximate number of entries of a block: its numbers fit in the processor's cache, and it is
+#: large enough to keep a learner busy while the next one is read.
 ENTRIES = 1 << 17
 
 
 class RowWriter(FolderWriter):
-    """Takes rows in order and commits them as one store; used as a context manager."""
+    """Writes rows in order and commits them as one store; used as a context manager."""
 
     STORE: ClassVar[type[StoreFolder]] = RowStore
 
@@ -39,7 +39,7 @@ class RowWriter(FolderWriter):
         self._widest = 0  # bytes of a value
         self._y_type: np.dtype[Any] | None = None
         self._whole = True  # whether all targets are whole numbers
-        self._words: dict[Any, int] = {}  # targets that are words, by their codes
+        self._words: dict[Any, int] = {}  # codes of text targets
 
     def append(self, block: RowBlock) -> None:
         """Append the rows of a block."""
@@ -65,9 +65,9 @@ class RowWriter(FolderWriter):
             self.open("y.npy", np.int64 if is_text else y.dtype)
         if y.dtype != self._y_type and not (is_text and self._y_type.kind in "OSU"):
             raise InputError(
-                f"targets of type {y.dtype} follow others of another type; give all in one type"
+                f"targets of type {y.dtype} follow targets of another type; give all in one type"
             )
-        if is_text:  # how long the longest word is, is known at the end
+        if is_text:  # the length of the longest string is only known at the end
             words, codes = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)
             known = [self._words.setdefault(word, len(self._words)) for word in words.tolist()]
             y = np.array(known)[codes]
@@ -87,16 +87,16 @@ class RowWriter(FolderWriter):
             self._flush(whole_only=True)
 
     def _flush(self, *, whole_only: bool = False) -> None:
-        """Write what is held, in blocks of whole rows; `whole_only` holds back a smaller one.
+        """Write the buffered rows in blocks; with `whole_only`, a partial block stays buffered.
 
-        Where blocks end depends on the rows alone, not on how they came.
+        Block boundaries depend only on the rows, not on how they were appended.
         """
         if not self._held:
             return
         rows, done = join(self._held)[1], 0
         self._held = []
         while done < len(rows):
-            # The row that reaches the size ends the block: a block has one row at least.
+            # The row that reaches the size ends the block, so a block has at least one row.
             end = int(np.searchsorted(rows.indptr, rows.indptr[done] + ENTRIES))
             if end > len(rows) and whole_only:
                 self._held = [(None, rows.part(done, len(rows)))]
@@ -132,7 +132,7 @@ class RowWriter(FolderWriter):
         name_base: int = 0,
         source: dict[str, Any] | None = None,
     ) -> None:
-        """Make everything durable and move it into place; columns count from `first_number`."""
+        """Flush everything to disk and move it into place; columns count from `first_number`."""
         self._flush()
         if not self.n_rows:
             raise SourceError(f"{self.path} would hold no rows; give at least one")
@@ -160,7 +160,7 @@ class RowWriter(FolderWriter):
 
 
 def _signed(indices: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
-    """Feature numbers as kernels take them."""
+    """Return feature numbers in the type that kernels take."""
     if indices.dtype in (np.int32, np.int64):
         return np.ascontiguousarray(indices)
     if indices.dtype == np.uint64 and len(indices) and int(indices.max()) >= 2**63:

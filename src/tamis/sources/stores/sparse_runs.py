@@ -1,11 +1,10 @@
 """Compressed rows to compressed columns in bounded memory: sorted runs on disk, then their merge.
 
-Rows are held until they fill the memory. A *run* is what was held, sorted by column: a range of
-columns at a time is gathered from all rows held, each of which remembers how far it has come, so
-that the sorted copy is never larger than one range. Data that fit the memory never touch the disk
-before the store itself; else a run is set aside on disk as three files (entries of each column, row
-numbers counted from the run's first row, values), and at the end ranges of columns are read from
-all runs, one after the other, and merged.
+Rows are buffered until they fill the memory. A *run* is the buffer sorted by column, one range of
+columns at a time: each buffered row keeps its current position, so the sorted copy is never larger
+than one range. Data that fits in memory is written only to the store itself. Otherwise a run is
+written to disk as three files (entries per column, row numbers counted from the run's first row,
+values), and at the end ranges of columns are read from all runs in turn and merged.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from tamis.sources.stores.store_files import fit_float32
 
 #: Rows are numbered by int32 in a store.
 _MOST_ROWS = 2**31 - 1
-#: Bytes of the counter that each column has while rows are held.
+#: Bytes of the counter of each column while rows are buffered.
 _COUNTER = 4
-#: Bytes of an entry that is held: its place and its value.
+#: Bytes per buffered entry: its index and its value.
 _ENTRY = 12
-#: Entries held are counted by int32.
+#: Buffered entries are counted by int32.
 _MOST_ENTRIES = 2**31 - 1
-#: Shares of the memory: rows and counters held; one sorted range; counts read while runs merge.
+#: Shares of the memory: buffered rows and counters; one sorted range; counts read during merging.
 _HELD, _SORTED, _COUNTS = 0.75, 0.1, 0.12
 
 
 #: Row numbers of some columns, sorted by column, and their values (None: all of them are 1).
 _Entries = tuple[npt.NDArray[Any], npt.NDArray[Any] | None]
-#: These, and where each column ends.
+#: The same, and where each column ends.
 _Columns = tuple[npt.NDArray[Any], npt.NDArray[Any] | None, npt.NDArray[np.int64]]
 
 
 class SparseRuns:
-    """Takes compressed rows in order and gives compressed columns to a writer."""
+    """Takes compressed rows in order and passes compressed columns to a writer."""
 
     def __init__(self, folder: str, memory: int) -> None:
         self.folder, self.memory = folder, memory
@@ -53,7 +52,7 @@ class SparseRuns:
         self._exact: np.dtype[Any] = np.dtype(np.float32)  # the type that holds every value so far
 
     def add(self, rows: Any) -> None:
-        """Take the next rows."""
+        """Add the next rows."""
         if self.n_rows + len(rows) > _MOST_ROWS:
             raise SourceError(f"a column store takes at most {_MOST_ROWS} rows; split the data")
         indices, held = rows.indices, self._held
@@ -70,7 +69,7 @@ class SparseRuns:
                 "without gaps"
             )
         if width > len(self._counts):
-            # In place where the system can, so that old and new are not held side by side.
+            # In place where the system can, so that old and new arrays are not in memory together.
             self._counts.resize(width + width // 8, refcheck=False)
         kernel.count_places(indices, self._counts)
         if self._exact == np.float32 and not fit_float32(rows.data):
@@ -79,7 +78,7 @@ class SparseRuns:
         self.n_rows += len(rows)
 
     def _spill(self) -> None:
-        """Set what is held aside on disk; afterwards nothing is held."""
+        """Write the buffered rows to disk as a run and clear the buffer."""
         held = self._held
         run = _Run(os.path.join(self.folder, f"run-{len(self._runs)}-"), held.first, held.n_rows)
         for counts, rows, values in self._sorted(0, run.row_type):
@@ -89,9 +88,9 @@ class SparseRuns:
         self._counts[:] = 0
 
     def _sorted(self, first: int, row_type: Any) -> Iterator[tuple[npt.NDArray[Any], *_Entries]]:
-        """What is held as ranges of columns from number `first` on; used before the next comes.
+        """Yield the buffered rows as ranges of columns from number `first` on.
 
-        Of each range: entries of every column, row numbers, values.
+        Each range has the entries per column, row numbers and values, valid until the next range.
         """
         counts, held = self._counts[: self._width], self._held
         most = max(1, int(_SORTED * self.memory) // 16)
@@ -117,7 +116,7 @@ class SparseRuns:
     def write(
         self, writer: StoreWriter, shift: int, n_columns: int | None, progress: Progress
     ) -> None:
-        """Give the columns from number `shift` on to the writer, in order."""
+        """Pass the columns from number `shift` on to the writer, in order."""
         if self._runs and self._held.n_rows:
             self._spill()
         total = self._held.entries + sum(run.entries for run in self._runs)
@@ -133,12 +132,12 @@ class SparseRuns:
         writer.append_sparse(pointers, np.zeros(0, np.int32), None)
 
     def _merged(self, first: int) -> Iterator[_Columns]:
-        """Yield columns of all runs: row numbers, values, and where each column ends."""
+        """Yield the columns of all runs: row numbers, values, and where each column ends."""
         self._counts, self._held = np.zeros(0, dtype=np.int32), _Held(self.n_rows)
         most = max(1, int(0.5 * self.memory) // 14)
         step = max(1024, int(_COUNTS * self.memory) // (4 * len(self._runs) + 24))
         for run in self._runs:
-            run.column = first  # those before are empty
+            run.column = first  # the columns before it are empty
         for lo in range(first, self._width, step):
             counts = [run.read_counts(min(step, self._width - lo)) for run in self._runs]
             totals = np.zeros(len(counts[0]), dtype=np.int64)
@@ -154,7 +153,7 @@ class SparseRuns:
                 start = end
 
     def _join(self, totals: npt.NDArray[np.int64], counts: list[npt.NDArray[Any]]) -> _Columns:
-        """Merge the pieces that the runs hold of some columns."""
+        """Merge the runs' pieces of some columns."""
         slots = np.cumsum(totals) - totals
         entries = int(totals.sum())
         rows = np.empty(entries, dtype=np.int32)
@@ -169,7 +168,7 @@ class SparseRuns:
         return rows, values if kinds else None, slots
 
     def _long_column(self, total: int, counts: list[int]) -> Iterator[_Columns]:
-        """Yield one column that is longer than the memory: the runs' pieces follow each other."""
+        """Yield one column that exceeds the memory: the runs' pieces one after another."""
         done = 0
         for run, count in zip(self._runs, counts, strict=True):
             rows, values = run.read(count)
@@ -181,9 +180,9 @@ class SparseRuns:
 
 
 class _Held:
-    """Rows in memory, in two arrays that are made once and filled again and again.
+    """Rows in memory, in two arrays that are allocated once and refilled.
 
-    Arrays that come and go by thousands would leave holes in the memory of the process.
+    Allocating and freeing thousands of arrays would fragment the memory of the process.
     """
 
     def __init__(self, first: int) -> None:
@@ -192,19 +191,19 @@ class _Held:
         self.clear(first)
 
     def clear(self, first: int) -> None:
-        """Hold nothing; the next row is number `first`."""
+        """Clear the buffer; the next row is number `first`."""
         self.first, self.n_rows, self.entries = first, 0, 0
         self.has_values = False
-        # Of some rows each: number of the first, next entry and end of every one.
+        # One item per group of rows: number of the first row, next entry and end of every row.
         self.bounds: list[tuple[int, npt.NDArray[Any], npt.NDArray[Any]]] = []
 
     @property
     def bytes(self) -> int:
-        """What the rows take."""
+        """Memory used by the rows."""
         return 16 * self.n_rows + (_ENTRY if self.has_values else 4) * self.entries
 
     def add(self, rows: Any, memory: int, *, wide: bool) -> None:
-        """Copy rows behind those that are held; what is made for them is not held until filled."""
+        """Append a copy of rows; newly allocated memory is not in use until it is filled."""
         lo, hi = self.entries, self.entries + len(rows.indices)
         place_type = np.int64 if wide else np.int32
         if hi > len(self.indices) or self.indices.dtype != place_type:
@@ -227,7 +226,7 @@ class _Held:
 
 
 class _Run:
-    """Some rows sorted by column, on disk; written range after range, read in the same order."""
+    """Some rows sorted by column, on disk; written and read range by range, in order."""
 
     def __init__(self, stem: str, first_row: int, n_rows: int) -> None:
         self._stem, self.first_row = stem, first_row
@@ -239,7 +238,7 @@ class _Run:
     def append(
         self, counts: npt.NDArray[Any], rows: npt.NDArray[Any], values: npt.NDArray[Any] | None
     ) -> None:
-        """Write a range of columns behind the ones before."""
+        """Append a range of columns."""
         self.value_type = None if values is None else values.dtype
         arrays = {"counts": counts.astype(self._count_type), "rows": rows, "values": values}
         for name, array in arrays.items():
@@ -250,7 +249,7 @@ class _Run:
         self._width += len(counts)
 
     def read_counts(self, n: int) -> npt.NDArray[Any]:
-        """Return entries of the next n columns; columns that it lacks have none."""
+        """Return the number of entries of the next n columns; 0 for columns not in the run."""
         have = max(0, min(n, self._width - self.column))
         counts = np.zeros(n, dtype=self._count_type)
         counts[:have] = self._read("counts", self._count_type, self.column, have)
@@ -267,7 +266,7 @@ class _Run:
         return rows, values
 
     def _read(self, name: str, dtype: np.dtype[Any], at: int, n: int) -> npt.NDArray[Any]:
-        """Read, not map: what was read is gone when it is done with."""
+        """Read instead of mapping, so that memory is freed after use."""
         if not n:
             return np.empty(0, dtype=dtype)
         return np.fromfile(self._stem + name, dtype, n, offset=at * dtype.itemsize)

@@ -1,6 +1,6 @@
-"""Writes a store: plain .npy files that grow, hashed as they do, as narrow as can be.
+"""Write a store: growing .npy files, hashed as they are written, in the narrowest exact types.
 
-They lie beside the destination until all are complete; moving them there is the last step.
+They are written next to the destination until all are complete; moving them is the last step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tamis.core.files import check_folder, partial, publish
 from tamis.core.names import Names
 from tamis.sources.stores.store_folder import HEADER, META, StoreFolder, npy_header
 
-#: Numbers looked at or converted at a time.
+#: Numbers checked or converted at a time.
 _PIECE = 1 << 16
 
 #: Types of values by level; None: all are 1.
@@ -40,7 +40,7 @@ class GrowingFile:
             self._file.write(bytes(HEADER))
 
     def append(self, data: Any) -> None:
-        """Write an array (converted to the dtype) or bytes behind what is there."""
+        """Append an array (converted to the dtype) or bytes."""
         if self.dtype is not None:
             data = np.ascontiguousarray(data, dtype=self.dtype).reshape(-1).view(np.uint8)
         self._file.write(data)
@@ -48,7 +48,7 @@ class GrowingFile:
         self.bytes += len(data)
 
     def finish(self, shape: tuple[int, ...] | None = None) -> dict[str, Any]:
-        """Write the header and say what was written; one number after the other without `shape`."""
+        """Write the header and describe the file; it is one-dimensional without `shape`."""
         record: dict[str, Any] = {"bytes": self.bytes, "blake2b": self._digest.hexdigest()}
         if self.dtype is not None:
             shape = (self.bytes // self.dtype.itemsize,) if shape is None else shape
@@ -64,7 +64,7 @@ class GrowingFile:
 
 
 class Seen:
-    """What is known about the numbers that have passed by."""
+    """Facts about the numbers seen so far."""
 
     def __init__(self) -> None:
         self.count = self.zeros = self.missing = 0
@@ -72,11 +72,11 @@ class Seen:
         self.lowest, self.highest = np.inf, -np.inf
 
     def prepare(self, piece: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Take note of numbers; gives those that are not missing."""
+        """Record facts about numbers; return those that are not missing."""
         self.count += len(piece)
         if not len(piece):
             return piece
-        if np.isnan(piece.min()):  # missing values; whoever selects says what becomes of them
+        if np.isnan(piece.min()):  # missing values; the selector decides how to treat them
             there = piece[~np.isnan(piece)]
             self.missing += len(piece) - len(there)
             if not len(there):
@@ -92,7 +92,7 @@ class Seen:
         return piece
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts that meta.json holds."""
+        """Return the facts for meta.json."""
         any_there = self.count > self.missing
         return {
             "integer_values": self.integer,
@@ -104,10 +104,10 @@ class Seen:
 
 
 class Values(Seen):
-    """Numbers on disk no wider than they must be, and what is known about them.
+    """Numbers on disk in the narrowest exact type, and facts about them.
 
     Level 0: all of them are 1 and nothing is stored; level 1: float32 holds every one exactly;
-    level 2: float64. A file that turns out too narrow is written again, wider.
+    level 2: float64. A file whose type turns out too narrow is rewritten with a wider one.
     """
 
     def __init__(self, writer: FolderWriter, name: str, level: int = 0) -> None:
@@ -141,7 +141,7 @@ class Values(Seen):
 
 
 def fit_float32(piece: npt.NDArray[np.float64]) -> bool:
-    """Return True where float32 holds every number exactly; none may be missing."""
+    """Return True if float32 holds every number exactly; none may be missing."""
     with np.errstate(all="ignore"):
         return np.array_equal(piece.astype(np.float32).astype(np.float64), piece)
 
@@ -149,9 +149,9 @@ def fit_float32(piece: npt.NDArray[np.float64]) -> bool:
 class FolderWriter:
     """A store that is being written; a context manager.
 
-    `folder` is the hidden folder that becomes the store and `files` are those open in it. Temporary
-    files may lie in it too; they must be removed before the store is finished. Subclasses set
-    `STORE`, what reads it.
+    `folder` is the hidden folder that becomes the store, and `files` are its open files. It may
+    also contain temporary files, which must be removed before the store is finished. Subclasses set
+    `STORE`, the class that reads it.
     """
 
     STORE: ClassVar[type[StoreFolder]]
@@ -185,7 +185,7 @@ class FolderWriter:
         return self.files[name]
 
     def rewrite(self, name: str, dtype: Any, labels: npt.NDArray[Any] | None = None) -> None:
-        """Write a file again as another type, a piece at a time; `labels` are what codes mean."""
+        """Rewrite a file with another type, piece by piece; `labels` are the values of codes."""
         old = self.files[name]
         assert old.dtype is not None
         old.close()

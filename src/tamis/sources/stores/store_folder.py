@@ -1,4 +1,4 @@
-"""Reads a store: a folder of plain .npy files under a meta.json, mapped, or fetched in parts."""
+"""Read a store: a folder of plain .npy files with a meta.json, mapped or fetched in parts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tamis.core.process_memory import reuse_freed
 from tamis.sources.addresses import Place, is_address, place
 from tamis.sources.base import Progress, Source, short_hash, silent
 
-#: The file that says what a store holds; it is written last.
+#: The file that describes the content of a store; it is written last.
 META = "meta.json"
-#: Every .npy header is padded to this, so that it can be written when the length is known.
+#: Every .npy header is padded to this, so that it can be written once the length is known.
 HEADER = 128
 #: Bytes that are compared with a checksum at a time.
 _PIECE = 1 << 20
-#: What meta.json says besides format and version, of every store.
+#: Keys of meta.json, besides format and version, that every store has.
 _KEYS = frozenset({
     "n_rows", "n_columns", "layout", "stored", "values", "integer_values", "lowest", "highest",
     "stored_zeros", "name_prefix", "name_base", "source", "files",
 })  # fmt: skip
-#: What `tamis info` prints of it.
+#: The keys that `tamis info` prints.
 _DETAILS = ("values", "integer_values", "lowest", "highest", "stored_zeros", "missing", "source")
 
 
@@ -42,14 +42,14 @@ def npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
 
 
 class StoreFolder(Source):
-    """What the stores share: meta.json, files checked against it, parts of them mapped.
+    """Base class of stores: meta.json, files that are checked against it, and mapped parts.
 
     Attributes
     ----------
     path, meta : str, dict
-        The folder, and what its meta.json says.
+        The folder, and the content of its meta.json.
     KIND, STORED_AS, KEYS
-        What it is called in sentences; format and version in meta.json; what else must be there.
+        The name in messages; format and version in meta.json; other required keys.
     """
 
     KIND: ClassVar[str]
@@ -63,7 +63,7 @@ class StoreFolder(Source):
     stored: int | None = None
 
     def _open_folder(self, path: str) -> None:
-        """Read meta.json and see that every file is there and as long as it says."""
+        """Read meta.json and check that every file exists and has the recorded length."""
         if not is_address(path):
             recover_missing(path)
         self.path = path
@@ -75,7 +75,7 @@ class StoreFolder(Source):
         self.name_prefix, self.name_base = str(meta["name_prefix"]), int(meta["name_base"])
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         return None if self._has("y.npy") else "convert it again from data that has one"
 
     def target(self) -> npt.NDArray[Any] | None:
@@ -83,7 +83,7 @@ class StoreFolder(Source):
         return np.array(self._part("y.npy")) if self._has("y.npy") else None
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         details = {key: self.meta[key] for key in _DETAILS if key in self.KEYS}
         details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
         return details
@@ -112,7 +112,7 @@ class StoreFolder(Source):
         return name in self.meta["files"]
 
     def _names(self, lo: int, hi: int) -> Names | None:
-        """Return names of columns lo to hi - 1, if they have any."""
+        """Return the names of columns lo to hi - 1, if they have any."""
         if not self._has("names.bin"):
             return None
         offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
@@ -120,7 +120,7 @@ class StoreFolder(Source):
         return Names(text, offsets - offsets[0])
 
     def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
-        """Map or fetch elements (or columns) lo to hi - 1 of a file, for each block anew."""
+        """Map or fetch elements (or columns) lo to hi - 1 of a file, separately for each block."""
         record = self.meta["files"][name]
         length, *rest = record["shape"]
         lo, hi, _ = slice(lo, hi).indices(length)
@@ -138,7 +138,7 @@ class StoreFolder(Source):
         )
 
     def _check_file(self, name: str, record: dict[str, Any]) -> None:
-        """Compare a file's length and .npy header with what meta.json says."""
+        """Compare a file's length and .npy header with meta.json."""
         file, header = self._at(name), b""
         if "dtype" in record:
             header = npy_header(np.dtype(record["dtype"]), tuple(record["shape"]))
@@ -158,7 +158,7 @@ class StoreFolder(Source):
     def _read_meta(self) -> dict[str, Any]:
         path, (format, known) = self.path, self.STORED_AS
         if is_address(path):
-            self._at(META).size  # noqa: B018 - says in one sentence what is wrong with the address
+            self._at(META).size  # noqa: B018 - raises an error if the address is wrong
         elif not os.path.exists(path):
             raise SourceError(f"{path} does not exist; check the path")
         try:
@@ -180,10 +180,10 @@ class StoreFolder(Source):
 
 
 class OpenFiles(ExitStack):
-    """The files of a store, held open to read one part after the other into memory.
+    """The files of a store, held open to read one part after another into memory.
 
-    Reading into memory that is warm costs less than mapping part after part, whose pages are
-    strange to the processor each time.
+    Reading into memory that is already in the cache is faster than mapping one part after another,
+    whose pages are new to the processor each time.
     """
 
     def __init__(self, store: StoreFolder) -> None:
@@ -194,11 +194,11 @@ class OpenFiles(ExitStack):
         self._scratch: dict[str, npt.NDArray[np.uint8]] = {}
 
     def length(self, name: str) -> int:
-        """Return how many elements a file has."""
+        """Return the number of elements of a file."""
         return int(self._store.meta["files"][name]["shape"][0])
 
     def read(self, name: str, lo: int, hi: int, *, scratch: bool = False) -> npt.NDArray[Any]:
-        """Elements lo to hi - 1 of a file; with `scratch` they are good until it is read again."""
+        """Return elements lo to hi - 1 of a file; with `scratch`, valid until the next read."""
         dtype = np.dtype(self._store.meta["files"][name]["dtype"])
         size = (hi - lo) * dtype.itemsize
         if not scratch:

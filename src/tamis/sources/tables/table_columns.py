@@ -205,7 +205,7 @@ def refuse_rounding(column: Any, what: str) -> None:
     least, most = pc.min_max(column).as_py().values()
     if least is not None and max(most, -least) > _EXACT:
         raise SourceError(
-            f"{what} holds whole numbers beyond 2^53, which cannot be told apart as floats; leave "
+            f"{what} holds whole numbers beyond 2^53, which floats cannot represent exactly; leave "
             "it out with ignore= (--ignore), or name it in categorical= (--categorical)"
         )
 
