@@ -97,13 +97,14 @@ def test_mismatched_data_gives_one_sentence(tmp_path):
         return str(caught.value)
 
     assert error_of(key=None) == (
-        f"{folder} is a folder of tables; name the column that tells their rows apart with key= "
+        f"{folder} is a folder of tables; name the column that identifies their rows with key= "
         "(--key)"
     )
     assert error_of(target="died") == f"no file in {folder} has a column 'died'; check the name"
     path = spoil(folder, 4, who=[*keys[:-1], "stranger"])
     assert error_of() == (
-        f"{path} has a row with who 'stranger' that {first} has not; give every file the same rows"
+        f"{path} has a row with who 'stranger' that is not in {first}; give every file the same "
+        "rows"
     )
     pq.write_table(pq.read_table(spoil(folder, 4, who=keys)).slice(1), path)
     assert error_of() == (
@@ -115,7 +116,7 @@ def test_mismatched_data_gives_one_sentence(tmp_path):
     assert error_of() == f"{path} has a row without who; give every row its key"
     path = spoil(folder, 3, who=list(range(N)))
     assert error_of() == (
-        f"{path} has keys of type int64 and {first} has large_string; write them alike"
+        f"{path} has keys of type int64 and {first} has large_string; use one type for both"
     )
     spoil(folder, 3, who=keys, label=np.zeros(N))
     os.remove(folder / "2026-01-04.parquet")
@@ -125,8 +126,8 @@ def test_mismatched_data_gives_one_sentence(tmp_path):
     )
     path = spoil(folder, 5, d1_0=np.zeros(N))
     assert error_of() == (
-        f"{path} has a column 'd1_0', and so has {folder / '2026-01-02.parquet'}; give each day's "
-        "columns names of their own"
+        f"{path} has a column 'd1_0', and so does {folder / '2026-01-02.parquet'}; give each day's "
+        "columns unique names"
     )
     path.write_bytes(path.read_bytes()[:-100])
     assert error_of().startswith(

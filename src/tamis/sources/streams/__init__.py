@@ -1,1 +1,1 @@
-"""Data that arrive while a program runs: iterators of blocks, and Redis streams."""
+"""Data that arrives while a program runs: iterators of blocks, and Redis streams."""

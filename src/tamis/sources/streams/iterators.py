@@ -1,4 +1,4 @@
-"""Blocks that a Python program makes, one after the other, as a source of columns or of rows."""
+"""Blocks made by a Python program, as a source of columns or of rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tamis.sources.stores.row_store import RowStore
 from tamis.sources.stores.row_writer import RowWriter
 
 Block = ColumnBlock | RowBlock
-#: Blocks of an iterator are held up to this part of the memory, then all go to disk.
+#: Blocks of an iterator are kept in memory up to this share of it, then written to disk.
 _SHARE = 4
 
 
@@ -53,19 +53,20 @@ def open_blocks(
 ) -> ColumnBlocks | RowBlocks:
     """Open blocks of columns, or of rows: a list, an iterator, or a function that returns one.
 
-    Blocks are numbered as they come; their own numbers are ignored. Besides blocks, a table is
-    taken as columns, and a pair (X, y) as rows with their targets. Data are read more than once (a
-    selector looks at them before it takes the first column), so what an iterator yields is held: in
-    memory while it is small, else in a store on disk that is removed with the source.
+    Blocks are numbered in the order of arrival; their own numbers are ignored. Besides blocks, a
+    table is accepted as columns, and a pair (X, y) as rows with their targets. Data is read more
+    than once (a selector inspects it before the first column), so the blocks of an iterator are
+    stored: in memory if they are small, else in a store on disk that is removed with the source.
 
     Parameters
     ----------
     blocks : iterable of blocks, or function that returns one
         All columns of the same rows, or rows of the same columns.
     y : array-like, optional
-        The target; blocks of rows may bring their own.
+        The target; blocks of rows may have their own.
     memory, work : int, str or path
-        Bytes to use, about, and the folder for that store (default: the current one).
+        Approximate number of bytes to use, and the folder for that store (default: the current
+        one).
 
     Examples
     --------
@@ -92,7 +93,7 @@ def open_blocks(
 
 
 class _Blocks(Source):
-    """What both kinds share: the blocks, which `make` gives again and again."""
+    """Base class of both kinds: the blocks, which `make` returns anew for each pass."""
 
     format: ClassVar[str] = "blocks"
     make: Callable[[], Iterable[Any]]
@@ -126,7 +127,7 @@ class _Blocks(Source):
         return short_hash(*(digest.hexdigest() for digest in digests))
 
     def _blocks(self, making: Iterable[Any] | None = None) -> Iterator[Any]:
-        """Stream the blocks, by default from the first on, all of one kind."""
+        """Stream the blocks, by default from the first; all must be of one kind."""
         for block in map(_as_block, self.make() if making is None else making):
             if not isinstance(block, type(self._first)):
                 kinds = {ColumnBlock: "columns", RowBlock: "rows"}
@@ -137,7 +138,7 @@ class _Blocks(Source):
             yield block
 
     def hold(self, making: Iterator[Any]) -> None:
-        """Hold what an iterator yields after the first: in memory, or in a store on disk."""
+        """Store the rest of an iterator's blocks: in memory, or in a store on disk."""
         held, room = list[Any](), self.memory // _SHARE
         blocks = itertools.chain([self._first], self._blocks(making))
         for block in blocks:
@@ -151,7 +152,7 @@ class _Blocks(Source):
 
     @abstractmethod
     def _on_disk(self, blocks: Iterator[Any], path: Path) -> Callable[[], Iterable[Any]]:
-        """Write blocks to a store, and return what reads them."""
+        """Write blocks to a store, and return a function that reads them."""
 
 
 class ColumnBlocks(_Blocks, ColumnSource):
@@ -195,7 +196,7 @@ class ColumnBlocks(_Blocks, ColumnSource):
         if self._first.group is not None:
             raise InputError(
                 "these blocks have groups and are too many to be held in memory; give a function "
-                "that returns them anew"
+                "that returns them again"
             )
         with StoreWriter(f"{path}.cols") as writer:
             for block in blocks:
@@ -218,7 +219,7 @@ class RowBlocks(_Blocks, RowSource):
         return self._shape[1]
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target given, or that of the blocks."""
+        """Return the given target, or that of the blocks."""
         if self._y is None and self._first.y is not None:
             labels = [block.y for block in self._blocks()]
             if any(y is None for y in labels):
@@ -227,7 +228,7 @@ class RowBlocks(_Blocks, RowSource):
         return self._y
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
-        """Stream the rows in blocks of `size`, by default as they come."""
+        """Stream the rows in blocks of `size`, by default unchanged."""
         n_columns, is_sparse = self.n_columns, self._first.is_sparse
         pieces = ((None, _rows_of(block, n_columns, is_sparse)) for block in self._blocks())
         return self._blocks_of(pieces, size, progress)
@@ -250,7 +251,7 @@ class RowBlocks(_Blocks, RowSource):
 
 
 class RowStream(RowSource):
-    """An iterator of RowBlocks, which is read once and not held."""
+    """An iterator of RowBlocks that is read once and not stored."""
 
     format: ClassVar[str] = "blocks"
     rereadable = False
@@ -261,14 +262,14 @@ class RowStream(RowSource):
 
     @property
     def name(self) -> str:
-        """How the source is called in a sentence."""
+        """The name of the source in messages."""
         return "the iterator of rows"
 
     def target(self) -> None:
         """Return None: the target comes with the rows."""
 
     def fingerprint(self) -> str:
-        """Return nothing: what has been read cannot be read again."""
+        """Return an empty string: an iterator cannot be read again."""
         return ""
 
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
@@ -298,7 +299,7 @@ def _row_block(made: Any) -> RowBlock:
 
 
 def _as_block(made: Any) -> Block:
-    """Return a block of what a program gives: a block, a table of columns, or rows with targets."""
+    """Return a block, given a block, a table of columns, or rows with targets."""
     if isinstance(made, ColumnBlock | RowBlock):
         return made
     if isinstance(made, tuple) and len(made) == 2:
@@ -314,7 +315,7 @@ def _as_block(made: Any) -> Block:
 
 
 def _width(block: RowBlock) -> int:
-    """Return how many columns a block of rows has, as far as it can tell."""
+    """Return the number of columns of a block of rows, as far as it is known."""
     if isinstance(block.values, Compressed):
         indices = block.values.indices
         least = int(indices.max()) + 1 if len(indices) else 0

@@ -1,10 +1,10 @@
-"""RedisSource: rows from a Redis stream, each learned from once, also after a crash.
+"""RedisSource: rows from a Redis stream, each used for learning exactly once, even after a crash.
 
 Entries are read through a consumer group, so that Redis keeps every entry as *pending* until it is
 acknowledged. A checkpoint holds the id of the last entry that is in the model; only then are the
-entries up to it acknowledged. After a crash, reading resumes after the id in the checkpoint: what
-was pending and is in the model is acknowledged and not read again, what was pending and is not in
-the model comes once more.
+entries up to it acknowledged. After a crash, reading resumes after the id in the checkpoint:
+pending entries that are in the model are acknowledged and not read again, and pending entries that
+are not in the model are read again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tamis.sources.base import (
 from tamis.sources.streams.redis_stream import Entry, Stream, id_key
 from tamis.sources.text.svmlight_rows import parse_chunk
 
-#: Entries in a block unless the caller asks for a number.
+#: Default number of entries in a block.
 _BLOCK = 1000
 
 
@@ -44,31 +44,31 @@ class RedisSource(RowSource):
     The field `y` of an entry is its target, and its features are
 
     - in the field `x`, as svmlight text: ``XADD clicks * y 1 x "3:1 17:2.5"``;
-    - or in fields called by feature numbers: ``XADD clicks * y 1 3 1 17 2.5``;
-    - or in fields called by names, when `columns` lists the names: ``XADD clicks * y 1 age 42``.
+    - or in fields named by feature numbers: ``XADD clicks * y 1 3 1 17 2.5``;
+    - or in fields with names that are listed in `columns`: ``XADD clicks * y 1 age 42``.
 
-    `all_rows` and `load` read the entries that were there when the source was opened and
+    `all_rows` and `load` read the entries that existed when the source was opened and
     acknowledge nothing. `batches` and `committed` read through the consumer group, as learners do.
-    One learner reads a group at a time; learners that are to see every row each have a group of
-    their own.
+    Only one learner may read a group at a time; learners that should each see every row need
+    separate groups.
 
     Parameters
     ----------
     server : str or redis client
         ``redis://host:6379/0?stream=clicks``, or ``unix:///path/redis.sock?stream=clicks``; `group`
-        and the other options may stand in the URL too. Or a client of the redis package.
+        and the other options may be in the URL, too. Or a client of the redis package.
     stream : str
         Name of the stream.
     group, consumer : str
-        The consumer group, made if it is not there, and the name of this reader in it.
+        The consumer group, created if it does not exist, and the name of this reader in it.
     target : str
         Name of the field that holds the target, a number.
     columns : list of str, optional
-        Names of the features, for fields called by names; a field that is not listed is an error.
+        Names of the features, for named fields; a field that is not listed is an error.
     zero_based : bool
         Whether feature numbers count from 0.
     wait : float
-        Seconds that `batches` waits for more rows before the stream counts as ended.
+        Seconds that `batches` waits for more rows before it ends.
     """
 
     format: ClassVar[str] = "redis"
@@ -99,18 +99,18 @@ class RedisSource(RowSource):
 
     @property
     def n_columns(self) -> int:
-        """Number of columns: the names given, or the highest number; a pass unless known."""
+        """Number of columns: of names given, or the highest feature number (needs a pass)."""
         if self._width is None:
             self.target()
         assert self._width is not None
         return self._width
 
     def names(self) -> Names | None:
-        """Return names of the columns, if they were given."""
+        """Return the names of the columns, if they were given."""
         return self._names
 
     def target(self) -> npt.NDArray[Any]:
-        """Return the target of the entries that were there; a pass over them, once."""
+        """Return the target of the entries that existed; this takes one pass over them."""
         if self._y is None:
             width, labels = 0, []
             for block in self.all_rows():
@@ -124,7 +124,7 @@ class RedisSource(RowSource):
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
         """Stream the entries after a mark through the group; they stay pending until committed.
 
-        Ends when no entry has come for `wait` seconds.
+        Ends when no entry has arrived for `wait` seconds.
         """
         self._waiting.clear()
         self._stream.go_to(wanted.after)
@@ -136,7 +136,7 @@ class RedisSource(RowSource):
             wanted.progress("reading rows", first, None)
 
     def all_rows(self, memory: int = MEMORY, progress: Progress = silent) -> Iterator[RowBlock]:
-        """Stream the entries that were there, and acknowledge nothing."""
+        """Stream the entries that existed, without acknowledging them."""
         first = 0
         for entries in self._stream.between("-", self._end, _BLOCK):
             yield self._block(entries, first)
@@ -144,14 +144,14 @@ class RedisSource(RowSource):
             progress("reading rows", first, max(first, self.n_rows))
 
     def committed(self, mark: str) -> None:
-        """Acknowledge the entries up to a mark, which are safe in a checkpoint now."""
+        """Acknowledge the entries up to a mark, which are now in a checkpoint."""
         safe, limit = [], id_key(mark)
         while self._waiting and id_key(self._waiting[0]) <= limit:
             safe.append(self._waiting.popleft())
         self._stream.acknowledge(safe)
 
     def load(self) -> tuple[Any, npt.NDArray[Any] | None]:
-        """Return everything that was there: a CSR matrix, and the target."""
+        """Return all entries that existed: a CSR matrix, and the target."""
         parts = [block.values for block in self.all_rows()]
         return joined(parts, self.n_columns, is_sparse=True), self.target()
 
@@ -161,11 +161,11 @@ class RedisSource(RowSource):
         return int(self.load()[0].nnz)
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {"stream": self._stream.name, "group": self._stream.group, "last": self._end}
 
     def reading(self) -> dict[str, Any]:
-        """Return what feature numbers count from."""
+        """Return whether feature numbers count from 0 or 1."""
         return {"zero_based": self.zero_based}
 
     @property
@@ -174,14 +174,14 @@ class RedisSource(RowSource):
         return self._stream.name
 
     def fingerprint(self) -> str:
-        """Return a short hash of the entries that were there."""
+        """Return a short hash of the entries that existed."""
         digest = hashlib.blake2b(self._stream.name.encode(), digest_size=8)
         for entries in self._stream.between("-", self._end, _BLOCK):
             digest.update(repr([(entry.id, entry.fields) for entry in entries]).encode())
         return digest.hexdigest()
 
     def _block(self, entries: list[Entry], first: int) -> RowBlock:
-        """Return entries as rows, by way of svmlight text and its parser."""
+        """Return entries as rows, parsed as svmlight text."""
         text = "".join(self._line(entry) for entry in entries).encode("utf-8", "replace")
         part = parse_chunk(np.frombuffer(text, dtype=np.uint8), 0 if self.zero_based else 1)
         if part.fault is not None or len(part.rows) != len(entries):
@@ -213,7 +213,7 @@ class RedisSource(RowSource):
         if text is None:
             rising = sorted(fields, key=lambda name: (len(name), name))
             text = " ".join(f"{name}:{fields[name]}" for name in rising)
-        # What would end the line early is no part of a number: the parser is to stumble over it.
+        # Characters that would end the line early are replaced, so that the parser rejects them.
         return re.sub(r"[#\r\n]", "?", f"{label} {text}") + "\n"
 
 

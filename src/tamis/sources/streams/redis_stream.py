@@ -1,4 +1,4 @@
-"""A Redis stream and one consumer group of it, in the few calls that reading rows needs."""
+"""A Redis stream and one of its consumer groups: the few calls needed to read rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from tamis.core.errors import SourceError, TamisError, need, one_sentence, warn
 from tamis.core.masking import MASK, masked
 
-#: Ids acknowledged or asked for at a time.
+#: Number of ids acknowledged or requested at a time.
 _MANY = 1000
 
 
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
 
 
 def id_key(id: str) -> tuple[int, int]:
-    """Return an id as two numbers that sort as Redis sorts.
+    """Return an id as two numbers, which sort like ids in Redis.
 
     >>> id_key("9-2") < id_key("10-1")
     True
@@ -52,9 +52,9 @@ class Stream:
                 server = redis.Redis.from_url(server)
             except TamisError:
                 raise
-            except ValueError as error:  # what it says may hold a piece of the password
+            except ValueError as error:  # its message may contain part of the password
                 raise SourceError(
-                    f"{address} is not an address of Redis; write it as "
+                    f"{address} is not a Redis address; write it as "
                     f"redis://:{MASK}@host:6379/0?stream=NAME, with %2F, %3F, %23 and %40 for /, "
                     "?, # and @ in the password"
                 ) from error
@@ -75,7 +75,7 @@ class Stream:
             return (_entries(last)[0].id if last else "0-0"), int(self.client.xlen(self.name))
 
     def between(self, start: str, end: str, size: int) -> Iterator[list[Entry]]:
-        """Stream entries from `start` to `end`, `size` at a time, past all groups."""
+        """Stream entries from `start` to `end`, `size` at a time, independent of groups."""
         while True:
             with self._one_sentence():
                 found = _entries(self.client.xrange(self.name, start, end, count=size))
@@ -85,7 +85,7 @@ class Stream:
             start = "(" + found[-1].id
 
     def go_to(self, mark: str | None) -> None:
-        """Let the group resume after a mark; what is pending up to there is acknowledged."""
+        """Let the group resume after a mark; acknowledge pending entries up to it."""
         start = mark or "0-0"
         with self._one_sentence():
             try:
@@ -102,7 +102,7 @@ class Stream:
             self.client.xgroup_setid(self.name, self.group, start)
 
     def _warn_if_lost(self, mark: str | None) -> None:
-        """Warn when rows that were given out after the mark are no longer in the stream."""
+        """Warn if rows that were delivered after the mark are no longer in the stream."""
         first = _entries(self.client.xrange(self.name, count=1))
         until = "(" + first[0].id if first else "+"
         if mark is None or (first and id_key(first[0].id) <= id_key(mark)):
@@ -116,7 +116,7 @@ class Stream:
             )
 
     def next(self, size: int) -> list[Entry]:
-        """The next entries of the group, which become pending; none when the wait is over."""
+        """Return the next entries of the group, which become pending; none after the wait."""
         wait = {"block": max(1, round(1000 * self._wait))} if self._wait else {}
         with self._one_sentence():
             reply = self.client.xreadgroup(
@@ -124,14 +124,14 @@ class Stream:
             )
         if not reply:
             return []
-        # A list of pairs in one version of Redis' protocol, a dict in the other.
+        # A list of pairs in one version of the Redis protocol, a dict in the other.
         found = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
         if isinstance(reply, dict) and len(found) == 1 and isinstance(found[0], list):
             found = found[0]
         return _entries(found)
 
     def acknowledge(self, ids: list[str]) -> None:
-        """Tell the group that entries are done with."""
+        """Acknowledge entries that have been processed."""
         with self._one_sentence():
             for lo in range(0, len(ids), _MANY):
                 self.client.xack(self.name, self.group, *ids[lo : lo + _MANY])
@@ -142,7 +142,7 @@ class Stream:
 
 
 def _split(url: str) -> tuple[str, dict[str, str]]:
-    """Return a URL without the options that are ours, and these."""
+    """Split tamis's own options from a URL: return the remaining URL, and the options."""
     if f":{MASK}@" in url:
         raise SourceError(
             f"{url}: the password was not recorded; put it in place of {MASK}, or let the shell do "
@@ -150,7 +150,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
         )
     parts = urlsplit(url)
     if parts.scheme not in ("redis", "rediss", "unix"):
-        raise SourceError(f"{url} is not an address of Redis; begin with redis:// or unix://")
+        raise SourceError(f"{url} is not a Redis address; begin with redis:// or unix://")
     given = parse_qsl(parts.query)
     ours = {k: v for k, v in given if k in ("stream", "group", "consumer", "wait")}
     rest = urlencode([(k, v) for k, v in given if k not in ours])
@@ -158,7 +158,7 @@ def _split(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _entries(reply: Any) -> list[Entry]:
-    """Return entries of a reply; ones deleted while pending have no fields and are left out."""
+    """Return the entries of a reply, without those deleted while pending, which have no fields."""
     return [
         Entry(_text(id), [(_text(k), _text(v)) for k, v in fields.items()])
         for id, fields in reply

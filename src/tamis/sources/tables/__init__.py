@@ -1,1 +1,1 @@
-"""Tables of named columns: files, roles of columns, words, and sparse data in tables."""
+"""Tables of named columns: files, roles of columns, text columns, and sparse data in tables."""

@@ -1,4 +1,4 @@
-"""DailySource: a folder of tables of the same rows, each with a few new columns."""
+"""DailySource: a folder of tables with the same rows, each with a few new columns."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _TABLES: dict[str, type[ParquetTable] | type[ArrowTable]] = {
 
 
 class DailySource(ColumnSource):
-    """A folder of Parquet (or Arrow) files: one row a key in each, new columns in every file.
+    """A folder of Parquet (or Arrow) files: one row per key, new columns in every file.
 
-    Files are taken by name, so that ``2026-01-02.parquet`` follows ``2026-01-01.parquet``; names
-    that begin with a dot or an underscore are passed over. The rows are those of the first file;
-    the other files may have them in another order but must have the same keys, each once. The
-    columns of a file are a group, for selectors that take groups.
+    Files are sorted by name, so that ``2026-01-02.parquet`` follows ``2026-01-01.parquet``; names
+    that begin with a dot or an underscore are skipped. The rows are those of the first file; the
+    other files may have them in another order but must have the same keys, each exactly once. The
+    columns of a file are a group, for selectors that use groups.
 
     Parameters
     ----------
     path : str or path
         The folder.
     target : str, optional
-        The column to predict; where several files have it, it must be the same in all.
+        The column to predict; if several files have it, it must be the same in all.
     memory, work
-        Bytes that reading by rows may use, and a folder for what needs more.
+        Bytes that reading by rows may use, and a folder for larger data.
     key : str
-        The column that names the rows, in every file.
+        The column that identifies the rows, in every file.
     ignore, categorical
         Names of columns that are not features, and of those whose numbers are categories.
     """
@@ -67,7 +67,7 @@ class DailySource(ColumnSource):
         self.path, self.memory, self.work = as_path(path), memory, work
         if key is None:
             raise SourceError(
-                f"{self.path} is a folder of tables; name the column that tells their rows apart "
+                f"{self.path} is a folder of tables; name the column that identifies their rows "
                 "with key= (--key)"
             )
         self.target_name = target
@@ -81,21 +81,21 @@ class DailySource(ColumnSource):
         self._y: npt.NDArray[Any] | None = None
 
     def names(self) -> Names:
-        """Return names of the features, file after file."""
+        """Return the names of the features, file by file."""
         return Names.of(name for part in self._parts for name in part.names())
 
     def keys(self) -> tuple[str, npt.NDArray[Any]]:
-        """Name and values of the column that tells rows apart, in the order of the first file."""
+        """Return the name and values of the key column, in the order of the first file."""
         return self._key, key_values(self._keys)
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         if self._roles.target is not None:
             return None
         return name_one(self.path, [name for name in self.names() if name != self._key])
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target in the order of the first file's rows, or None if none was named."""
+        """Return the target in the row order of the first file, or None if none was named."""
         if self._y is None and self._roles.target is not None:
             for part, in_order in zip(self._parts, self._in_order, strict=True):
                 y = part.target()
@@ -112,7 +112,7 @@ class DailySource(ColumnSource):
         return self._y
 
     def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
-        """Stream blocks of at most `width` columns, file after file."""
+        """Stream blocks of at most `width` columns, file by file."""
         before, last = 0, wanted.end(self.n_columns)
         for part, in_order in zip(self._parts, self._in_order, strict=True):
             lo, hi = max(wanted.start - before, 0), min(last - before, part.n_columns)
@@ -127,7 +127,7 @@ class DailySource(ColumnSource):
             before += part.n_columns
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         first, last = self._parts[0].label, self._parts[-1].label
         return {"files": len(self._parts), "first": first, "last": last}
 
@@ -137,7 +137,7 @@ class DailySource(ColumnSource):
         return short_hash(repr(self._roles.options), *files)
 
     def _part(self, file: TableFile) -> TableSource:
-        """Return one file, with the roles that its columns have."""
+        """Return one file, with the roles of its columns."""
         names, roles = set(file.schema.names), self._roles
         if self._key not in names:
             raise SourceError(no_such(file.path, "key", self._key, file.schema.names))
@@ -147,7 +147,7 @@ class DailySource(ColumnSource):
         return TableSource(file, Roles(target, self._key, ignore, categorical))
 
     def _check_names(self) -> None:
-        """Refuse a name that was asked for and is in no file, and one that two files have."""
+        """Refuse a requested name that no file has, and a name that two files have."""
         every = {name for part in self._parts for name in part._file.schema.names}
         roles = self._roles
         for requested in (roles.target, *roles.ignore, *roles.categorical):
@@ -160,20 +160,20 @@ class DailySource(ColumnSource):
             for name in part.names():
                 if name in found:
                     raise SourceError(
-                        f"{part.path} has a column {name!r}, and so has {found[name]}; give each "
-                        "day's columns names of their own"
+                        f"{part.path} has a column {name!r}, and so does {found[name]}; give each "
+                        "day's columns unique names"
                     )
                 found[name] = part.path
 
     def _order(self, part: TableSource) -> npt.NDArray[np.int64] | None:
-        """Return where the rows of the first file are in another; None where they are the same."""
+        """Return the positions of the first file's rows in another file; None if equal."""
         import pyarrow.compute as pc
 
         first, keys = self._parts[0].path, _keys(part._file, self._key)
         if keys.type != self._keys.type:
             raise SourceError(
                 f"{part.path} has keys of type {keys.type} and {first} has {self._keys.type}; "
-                "write them alike"
+                "use one type for both"
             )
         if keys.equals(self._keys):
             return None
@@ -181,7 +181,7 @@ class DailySource(ColumnSource):
         if pc.any(lost).as_py():
             extra = keys.filter(lost)[0].as_py()
             raise SourceError(
-                f"{part.path} has a row with {self._key} {extra!r} that {first} has not; give "
+                f"{part.path} has a row with {self._key} {extra!r} that is not in {first}; give "
                 "every file the same rows"
             )
         indices = pc.index_in(self._keys, value_set=keys)
@@ -196,18 +196,20 @@ class DailySource(ColumnSource):
 
 
 def _files(folder: str) -> list[TableFile]:
-    """Return the tables of a folder, by name."""
+    """Return the tables in a folder, sorted by name."""
     try:
         found: list[TableFile] = [kind(path) for path, kind in tables_in(folder)]
     except OSError as error:
         raise SourceError(f"{folder} cannot be read ({error.strerror}); check it") from error
     if not found:
-        raise SourceError(f"{folder} holds no Parquet or Arrow file; give a folder with one a day")
+        raise SourceError(
+            f"{folder} holds no Parquet or Arrow file; give a folder with one per day"
+        )
     return found
 
 
 def _keys(file: TableFile, name: str) -> Any:
-    """Return the keys of a file, each once: whole numbers or words."""
+    """Return the keys of a file, which must be unique integers or strings."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -224,7 +226,7 @@ def _keys(file: TableFile, name: str) -> Any:
 
 
 def tables_in(folder: str) -> list[tuple[str, type[ParquetTable] | type[ArrowTable]]]:
-    """Return paths of the tables in a folder, by name, and what opens each."""
+    """Return the paths of the tables in a folder, sorted by name, and the class that opens each."""
     kinds = ((n, _TABLES.get(os.path.splitext(n)[1].lower())) for n in sorted(os.listdir(folder)))
     return [
         (os.path.join(folder, name), kind)

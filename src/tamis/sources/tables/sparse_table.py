@@ -1,9 +1,9 @@
-"""Sparse data in a table: a column of lists, or a line for each value that is not 0.
+"""Sparse data in a table: a column of lists, or one line per nonzero value.
 
-Both are read as *entries*: row number, feature number, value. Features are numbered by the sorted
-list of all of them (words by code point, whole numbers by size), so their order depends on neither
-the order of the rows nor the way the file is cut. Few entries are held in memory; many are read
-again for each pass, and lines that are not in the order of their rows are first sorted into
+Both are read as *entries*: row number, feature number, value. Features are numbered in
+sorted order (strings by code point, integers by size), so their order depends neither on the order
+of the rows nor on how the file is split. A small number of entries is kept in memory; otherwise the
+file is read again for each pass, and lines that are not ordered by row are first sorted into
 buckets of rows on disk.
 """
 
@@ -39,19 +39,19 @@ from tamis.sources.tables.vocabulary import Vocabulary
 
 #: Lines of a table read at a time.
 _LINES = 1 << 18
-#: A value that is not 0, by row and feature number.
+#: A nonzero value with its row and feature number.
 _ENTRY = np.dtype([("row", np.int64), ("feature", np.int64), ("value", np.float64)])
-#: Bytes that an entry takes while a matrix is made of it.
+#: Bytes per entry while a matrix is built.
 _ENTRY_BYTES = 48
 
 Entries = npt.NDArray[Any]
 
 
 class EntrySource(RowSource):
-    """What sparse tables share: entries to rows."""
+    """Base class of sparse tables: turn entries into rows."""
 
     path: str
-    #: How the file is to be read, as a text.
+    #: The reading options, as text.
     _how: str
 
     def __init__(
@@ -73,15 +73,15 @@ class EntrySource(RowSource):
 
     @property
     def n_columns(self) -> int:
-        """Number of different features."""
+        """Number of distinct features."""
         return len(self._known[0])
 
     def names(self) -> Names:
-        """Return names of the features."""
+        """Return the names of the features."""
         return self._known[0].names()
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         if self.target_name is not None or self._y is not None:
             return None
         return name_one(self.path, self._file.schema.names)
@@ -89,26 +89,26 @@ class EntrySource(RowSource):
     @cached_property
     @abstractmethod
     def _known(self) -> tuple[Vocabulary, Any]:
-        """The features, after a pass over the file, and what else the pass told."""
+        """The features, and other facts found in a pass over the file."""
 
     @property
     @abstractmethod
     def stored(self) -> int:
-        """Number of entries, about."""
+        """Approximate number of entries."""
 
     @abstractmethod
     def _entries(self, progress: Progress) -> Iterator[Entries]:
         """Stream all entries in the order of the file."""
 
     def _in_order(self, progress: Progress) -> Iterator[Entries]:
-        """Stream all entries by rising row."""
+        """Stream all entries in order of row."""
         return self._entries(progress)
 
     def _twice(self, row: int, feature: int) -> None:
-        """Hear that a feature has two values in one row; refuse it or let them be added."""
+        """Handle a feature with two values in one row: raise an error, or let them be summed."""
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows, by default as the file comes."""
+        """Stream blocks of `size` rows, by default the size of each batch of the file."""
         pieces = ((None, piece) for piece in self._pieces(progress))
         return self._blocks_of(pieces, size, silent)
 
@@ -118,7 +118,7 @@ class EntrySource(RowSource):
         return self._compress(entries, 0, self.n_rows or 0), self.target()
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return self._file.details
 
     def fingerprint(self) -> str:
@@ -126,7 +126,7 @@ class EntrySource(RowSource):
         return short_hash(self._file.content.fingerprint(), self._how)
 
     def fits(self) -> bool:
-        """Return whether all entries fit the memory."""
+        """Return True if all entries fit in memory."""
         return self.stored * _ENTRY_BYTES <= self.memory // 2
 
     def _pieces(self, progress: Progress) -> Iterator[Compressed]:
@@ -159,14 +159,14 @@ class EntrySource(RowSource):
 
 
 class TokenSource(EntrySource):
-    """A column of lists: each different element is a feature, its count in a row the value.
+    """A column of lists: each distinct element is a feature, its count in a row the value.
 
     Parameters
     ----------
     file : TableFile
         Where the table is.
     tokens : str
-        The column of lists, of words or whole numbers. A missing list is an empty one.
+        The column of lists, of strings or integers. A missing list counts as empty.
     target : str, optional
         The column to predict.
     memory, work
@@ -203,12 +203,12 @@ class TokenSource(EntrySource):
 
     @property
     def stored(self) -> int:
-        """Number of elements of all lists."""
+        """Total number of elements of all lists."""
         return self._known[1]
 
     @cached_property
     def _known(self) -> tuple[Vocabulary, int]:
-        """The features, and how many elements all lists have."""
+        """The features, and the total number of elements."""
         where = f"{self.path}: a list in column {self._tokens!r}"
         features, n_elements = Vocabulary(where, self._kind), 0
         for batch in self._file.batches([self._tokens], _LINES):
@@ -231,9 +231,9 @@ class TokenSource(EntrySource):
 
 
 class LongSource(EntrySource):
-    """A line for each value: row, feature, value.
+    """One line per value: row, feature, value.
 
-    Rows are the different values of the row column, sorted; with `y` they are its row numbers,
+    Rows are the distinct values of the row column, sorted; with `y` they are its row numbers,
     from 0, and rows without a line are rows of zeros.
 
     Parameters
@@ -285,7 +285,7 @@ class LongSource(EntrySource):
         return self._file.n_rows
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target given or gathered, one value for each row, or None."""
+        """Return the target, given or collected from the lines, one value per row, or None."""
         if self._y is None and self.target_name is not None:
             self._y = self._gather_target(self.target_name)
         return self._y

@@ -1,6 +1,6 @@
-"""SqlSource: the rows that a query gives, from DuckDB, SQLite or any DB-API connection.
+"""SqlSource: the result of a query, from DuckDB, SQLite or any DB-API connection.
 
-DuckDB answers with Arrow batches that never become Python objects, all others row by row.
+DuckDB returns Arrow batches that never become Python objects; other databases return rows.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tamis.sources.rebatch import Piece, rebatch
 from tamis.sources.tables.table_columns import kind_of, name_one
 from tamis.sources.text_files import TextFile
 
-#: Names of the columns, and a function of a number of rows: blocks as lists of columns.
-#: A gap is NaN in numbers and None elsewhere.
+#: Names of the columns, and a function that takes a number of rows and streams blocks, as lists of
+#: columns. A missing value is NaN in numbers and None elsewhere.
 _Answer = tuple[list[str], Callable[[int], Iterator[list[npt.NDArray[Any]]]]]
 
 IN_MEMORY = ":memory:"
@@ -36,10 +36,10 @@ _SQLITE = b"SQLite format 3\0"
 
 
 class SqlSource(RowSource):
-    """Rows are the rows of the answer, columns its columns, called as the query calls them.
+    """The rows and columns of a query result, with the column names of the query.
 
-    Features are numbers or truth values; NULL is NaN. The target may be text. The query is sent
-    anew for every pass: give it an ORDER BY where the database does not keep an order of its own.
+    Features are numbers or Booleans; NULL is NaN. The target may be text. The query is sent again
+    for every pass: give it an ORDER BY unless the database keeps a fixed order.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class SqlSource(RowSource):
         ``sqlite:///clicks.db?query=...`` (four slashes before an absolute path), or an open
         connection of duckdb, sqlite3 or another DB-API package.
     query : str
-        A SELECT.
+        A SELECT statement.
     target : str, optional
-        Name of the column of the answer that is the target.
+        Name of the result column that is the target.
     memory : int
-        Bytes that turning rows into columns may use.
+        Bytes that transposing rows into columns may use.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class SqlSource(RowSource):
             raise SourceError(f"{self._where} is a database; say what to read from it with query=")
         self.query, self.target_name = query.strip(" ;\n\t"), target
         with self._connected() as connection:
-            # First inside another SELECT, where nothing but a SELECT can stand.
+            # First inside another SELECT, where only a SELECT is allowed.
             _, count = self._ask(connection, f"select count(*) from ({self.query}\n) as q")
             self._all, _ = self._ask(connection, self.query)
             with self._one_sentence():
@@ -101,8 +101,8 @@ class SqlSource(RowSource):
         twice = [name for name in self._all if self._all.count(name) > 1]
         if twice:
             raise SourceError(
-                f"the query on {self._where} gives two columns called {twice[0]!r}; name one of "
-                "them anew with AS"
+                f"the query on {self._where} gives two columns called {twice[0]!r}; rename one "
+                "of them with AS"
             )
         if target is not None and target not in self._all:
             raise SourceError(
@@ -113,22 +113,22 @@ class SqlSource(RowSource):
         self._y: npt.NDArray[Any] | None = None
 
     def names(self) -> Names:
-        """Return names of the columns, without the target."""
+        """Return the names of the columns, without the target."""
         return Names.of(name for name in self._all if name != self.target_name)
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         return None if self.target_name is not None else name_one(self._where, self._all)
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the target; the first time the query is sent for it."""
+        """Return the target; the first call sends the query."""
         if self.target_name is not None and self._y is None:
             labels = [np.asarray(block.y) for block in self.batches()]
             self._y = np.concatenate(labels) if labels else np.zeros(0)
         return self._y
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows, in the order of the answer."""
+        """Stream blocks of `size` rows, in the order of the result."""
         step, first = size or default_width(self.n_columns, max(1, self.n_rows), None), 0
         for y, values in rebatch(self._pieces(step), step):
             yield RowBlock(first, self.n_columns, values, y)
@@ -136,7 +136,7 @@ class SqlSource(RowSource):
             progress("reading rows", first, self.n_rows)
 
     def _pieces(self, size: int) -> Iterator[Piece]:
-        """Stream targets and numbers of rows, about `size` at a time."""
+        """Stream the targets and values of rows, about `size` rows at a time."""
         at = self._all.index(self.target_name) if self.target_name is not None else None
         first = 0
         with self._connected() as connection:
@@ -149,11 +149,11 @@ class SqlSource(RowSource):
                     first += len(values)
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {"query": masked(self.query), "columns": len(self._all)}
 
     def fingerprint(self) -> str:
-        """Return a short hash of the database file, or of the answer without one, and the query."""
+        """Return a short hash of the query and the database file (or, without one, the result)."""
         digest = hashlib.blake2b(f"{self.query!r} {self.target_name!r}".encode(), digest_size=8)
         if self.path is not None:
             digest.update(TextFile(self.path).fingerprint().encode())
@@ -164,12 +164,12 @@ class SqlSource(RowSource):
         return digest.hexdigest()
 
     def _connected(self) -> AbstractContextManager[Any]:
-        """Give the connection given, or a new one that only reads and is closed afterwards."""
+        """Return the given connection, or a new read-only one that is closed afterwards."""
         path, library = self._database, self._library
         if not isinstance(path, str):
             return nullcontext(path)
         if path != IN_MEMORY:
-            TextFile(path)  # says in one sentence if it is not there
+            TextFile(path)  # raises an error if it does not exist
             with open(path, "rb") as file:
                 found = "sqlite" if file.read(len(_SQLITE)) == _SQLITE else "duckdb"
             library = library or found
@@ -181,7 +181,7 @@ class SqlSource(RowSource):
             return closing(duckdb.connect(path, read_only=path != IN_MEMORY))
 
     def _one_sentence(self) -> AbstractContextManager[None]:
-        """Turn what a database raises, of whatever class, into one sentence."""
+        """Turn any error of a database into a one-sentence error."""
         return one_sentence(f"the query on {self._where} failed", "check it")
 
     def _ask(self, connection: Any, query: str) -> _Answer:
@@ -226,7 +226,7 @@ class SqlSource(RowSource):
 
 
 def _of_url(url: str) -> tuple[str, str, dict[str, str]]:
-    """The library, the path and the options of a URL; its path is relative after three slashes."""
+    """Return library, path and options of a URL; three slashes begin a relative path."""
     parts = urlsplit(url)
     if parts.scheme not in ("duckdb", "sqlite") or parts.netloc:
         raise SourceError(
@@ -237,7 +237,7 @@ def _of_url(url: str) -> tuple[str, str, dict[str, str]]:
 
 
 def _arrow_blocks(relation: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:
-    """Stream DuckDB's answer: numbers as int64 or float64, all else as objects."""
+    """Stream DuckDB's result: numbers as int64 or float64, everything else as objects."""
     import pyarrow as pa
 
     stream = getattr(relation, "to_arrow_reader", None)
@@ -254,13 +254,13 @@ def _arrow_blocks(relation: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:
 
 
 def _row_blocks(cursor: Any, size: int) -> Iterator[list[npt.NDArray[Any]]]:
-    """Stream the answer of any other database: numbers where all are, else objects."""
+    """Stream the result of any other database: columns of numbers, or of objects."""
     while rows := cursor.fetchmany(size):
         yield [_array(values) for values in zip(*rows, strict=True)]
 
 
 def _array(values: tuple[Any, ...]) -> npt.NDArray[Any]:
-    """Return values of one column: numbers where all are, with NaN for gaps, else objects."""
+    """Return the values of one column: numbers (NaN if missing) if all are, else objects."""
     array = np.array(values, dtype=object)
     kinds = set(map(type, values))
     if str in kinds or bytes in kinds:
