@@ -18,7 +18,7 @@ from tamis import AlphaInvesting
 
 
 def from_scratch(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[int]:
-    """The program's variant, with one full fit per feature."""
+    """Select by the program's variant, with one full fit per feature."""
     kept, wealth = [0], 0.5
 
     def sse(columns: list[int]) -> float:

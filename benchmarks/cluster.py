@@ -39,13 +39,13 @@ BILLION, MANY = 1e9, 100
 
 
 def sparse_store(paper: str, place: str) -> ColumnStore:
-    """The training rows of a real set, or of a generated one, by columns."""
+    """Return the training rows of a real or a generated set, by columns."""
     _, X, y = WORKLOADS[paper].load()
     return write_store(place, MemorySource(X.tocsc(), y))
 
 
 def dense_store(place: str) -> ColumnStore:
-    """Normal numbers; one column in five hundred is relevant to the class."""
+    """Generate normal numbers; one column in five hundred is relevant to the class."""
     y = np.random.default_rng(0).integers(0, 2, DENSE_ROWS)
 
     def blocks() -> Iterator[Any]:
@@ -165,7 +165,7 @@ def compared(store: ColumnStore, folder: str) -> list[dict[str, Any]]:
 
 
 def _few(store: ColumnStore) -> ColumnStore:
-    """The first columns of a store, as a store next to it."""
+    """Write the first columns of a store to another store next to it."""
     path = f"{store.path}.few.cols"
     if not Path(path).exists():
         first = next(store.columns(2_000))

@@ -55,7 +55,7 @@ def url_like(n_rows: int, n_columns: int, draws: int, seed: int = 0) -> sp.csr_m
 
 
 def write_files(folder: str, matrix: sp.csr_matrix) -> None:
-    """The same rows as plain arrays, as svmlight text, as a row store and as triples."""
+    """Write the same rows as plain arrays, as svmlight text, as a row store and as triples."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -103,7 +103,7 @@ def measured(result: dict[str, float]) -> Iterator[None]:
 
 
 def by_scipy(folder: str, memory: int) -> dict[str, float]:
-    """The time of tocsc alone; the memory with the rows it starts from."""
+    """Measure the time of tocsc alone, and the memory including the rows it starts from."""
     result: dict[str, float] = {}
     clear_peak()
     held = peak_megabytes()

@@ -52,7 +52,7 @@ ColdGrafting = estimator_of(ColdGraftingRule)
 
 
 def with_sklearn(X: npt.NDArray[Any], y: npt.NDArray[Any], penalty: float) -> list[int]:
-    """The rule with scikit-learn as the optimiser; columns have standard deviation 1."""
+    """Apply the rule with scikit-learn as the optimiser; columns have standard deviation 1."""
     n, kept = len(y), []
     slopes = y.mean() - y
     for j in range(X.shape[1]):

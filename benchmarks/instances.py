@@ -80,7 +80,7 @@ def one(name: str, model: Any, train: Any, test: Any, good: Any) -> dict[str, An
 
 
 def lines_of(stream: _streams.Stream) -> list[dict[str, Any]]:
-    """The table of a stream."""
+    """Return the table of a stream."""
     train = stream.matrix(0, stream.rows)
     test = stream.matrix(stream.rows, stream.rows + TEST_ROWS)
     part = train[0][: stream.rows // 5], train[1][: stream.rows // 5]

@@ -65,7 +65,7 @@ def picked(path: str, kept: int) -> float:
 
 
 def lines_of(stream: _streams.Stream, folder: Path, text: bool) -> list[dict[str, Any]]:
-    """The table of one stream."""
+    """Return the table of one stream."""
     start = time.perf_counter()
     train, test = folder / "train.rows", folder / "test.rows"
     stream.write_store(train, 0, stream.rows)

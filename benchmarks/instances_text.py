@@ -50,7 +50,7 @@ def timed(job: Callable[[], Any], rounds: int = ROUNDS) -> tuple[float, float]:
 
 
 def timed_in_turn(jobs: list[Callable[[], Any]], rounds: int) -> list[tuple[float, float]]:
-    """The same for several jobs that alternate, so that a busy moment affects all."""
+    """Time several jobs in alternation, so that a busy moment affects all of them."""
     found: list[list[tuple[float, float]]] = [[] for _ in jobs]
     for _ in range(rounds + 1):
         for job, times in zip(jobs, found, strict=True):

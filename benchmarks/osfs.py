@@ -39,7 +39,7 @@ Test = Callable[[int, tuple[int, ...]], float]
 
 
 def plain_g_squared(X: Any, y: Any) -> Test:
-    """The p-value of a column and the class, given others, by counting with NumPy."""
+    """Return a test of a column and the class, given others, by counting with NumPy."""
     levels = X.max(axis=0) + 1
     classes = int(y.max()) + 1
 
@@ -61,7 +61,7 @@ def plain_g_squared(X: Any, y: Any) -> Test:
 
 
 def plain_fisher_z(X: Any, y: Any) -> Test:
-    """The p-value of a column and the target, given others, by inverting their correlations."""
+    """Return a test of a column and the target, given others, by inverting correlations."""
 
     def p_value(x: int, given: tuple[int, ...]) -> float:
         P = np.linalg.inv(np.corrcoef(np.column_stack([X[:, x], y, X[:, list(given)]]).T))

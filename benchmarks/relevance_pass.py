@@ -28,7 +28,7 @@ TARGET = 5
 
 
 def relevance_pass(measure: Measure, X: Any, y: Any) -> Callable[[], None]:
-    """The pass as the engine does it: block by block, into reused memory."""
+    """Return the pass as the engine makes it: block by block, into reused memory."""
     target = Target.of(y)
     room = Strength.room(max(block.width for block in MemorySource(X).columns()))
 

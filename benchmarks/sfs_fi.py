@@ -26,7 +26,7 @@ SOME = 20_000
 
 
 def plain(X: npt.NDArray[Any], y: npt.NDArray[Any]) -> list[int]:
-    """The rule with MutualInformation(alpha=0.01), no correction; codes 0, 1, 2, ... as int64."""
+    """Apply the rule with MutualInformation(alpha=0.01), uncorrected, to int64 codes from 0."""
     n, k, most = len(y), int(y.max()) + 1, int(X.max()) + 1
     kept: list[int] = []
 

@@ -125,7 +125,7 @@ def _critical_differences(papers: dict[str, Any]) -> Iterator[Slip]:
 
 
 def _friedman(papers: dict[str, Any], tables: dict[tuple[str, str], Table]) -> Iterator[Slip]:
-    """The p-values that SFS-FI prints; none of four forms of the test gives them."""
+    """Yield the p-values that SFS-FI prints; none of four forms of the test gives them."""
     printed = next(
         f["value"]
         for f in papers["sfs_fi"]["prose_figures"]

@@ -67,7 +67,7 @@ def test_the_graph_can_be_navigated_by_mouse_and_keyboard(look, run, url):
 def test_features_not_on_the_page_show_the_command_to_use(look, url):
     page = look(url)
     page.locator("#feature-search").fill("no such feature")
-    assert page.get_by_text("ask with: tamis why run FEATURE").is_visible()
+    assert page.get_by_text("run: tamis why run FEATURE").is_visible()
 
 
 def test_a_table_sorts_and_shows_the_order(look, url, run):

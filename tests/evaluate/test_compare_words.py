@@ -58,7 +58,7 @@ def test_a_level_applies_to_the_measure_that_the_data_needs():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "give one method at least"),
+        ("", "give at least one method"),
         ("saola,saola", "the method saola is given twice"),
         ("soala", "method 'soala' is not known; give one of all"),
         ("saola:bound", "'bound' is not of the form name=value"),
@@ -98,7 +98,7 @@ def test_selectors_that_workers_cannot_make():
         ({"n_jobs": 0}, "^compare: n_jobs=0 is not a whole number at least 1 or None"),
         ({"cell_seconds": 0}, "^compare: cell_seconds=0 is not a number above 0 or None"),
         ({"paired": "z"}, "^compare: paired='z' is not one of"),
-        ({"shares": (0.5,)}, "^compare: give shares that rise and end with 1"),
+        ({"shares": (0.5,)}, "^compare: give increasing shares that end with 1"),
         ({"cv": "ten"}, "^cv='ten' is not of the form"),
     ],
 )

@@ -110,7 +110,7 @@ def test_curves_are_read_from_their_folder(curves):
         assert back.points.equals(curves[kind].points)
         assert back.points.schema.equals(POINTS)
         assert (curves["out"] / f"over_{kind}.md").read_text() == back.to_markdown()
-    with pytest.raises(SourceError, match="holds no curves over time"):
+    with pytest.raises(SourceError, match="has no curves over time"):
         open_curves(curves["out"] / "cells", "time")
 
 
@@ -121,7 +121,7 @@ def test_invalid_variants():
         threshold_variants("alpha-investing", "alpha", [0.1])
     with pytest.raises(ParameterError, match="method 'soala' is not known"):
         threshold_variants("saola,soala", "alpha", [0.1])
-    with pytest.raises(ParameterError, match="give one value at least"):
+    with pytest.raises(ParameterError, match="give at least one value"):
         threshold_variants("saola", "alpha", [])
     with pytest.raises(ParameterError, match="give methods as words"):
         threshold_variants([tamis.SAOLA()], "alpha", [0.1])

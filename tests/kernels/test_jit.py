@@ -104,7 +104,7 @@ def test_without_a_writable_cache_kernels_are_compiled_after_one_warning(monkeyp
     def double(value):
         return value * 2.0
 
-    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR to a folder that can be") as caught:
+    with pytest.warns(UserWarning, match="set NUMBA_CACHE_DIR to a writable folder") as caught:
         kernels = [_jit.jit(double), _jit.inline(double)]
     assert len(caught) == 1
     for kernel in kernels:

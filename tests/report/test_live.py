@@ -73,7 +73,7 @@ def test_no_page_is_rendered_without_a_viewer(live):
 def test_a_viewer_gets_updates_and_the_end(monkeypatch):
     with LivePage("a run") as live:
         answer = ask(live, "events")
-        assert event(answer)[1]["summary"] == "The run has begun; news will come."
+        assert event(answer)[1]["summary"] == "The run has started; waiting for the first results."
         live.offer(lambda: page_of_run(a_run()))
         name, page = event(answer)
         assert name == "page"

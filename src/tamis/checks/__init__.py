@@ -1,4 +1,4 @@
-"""The contract of selectors, measures and sources, as checks that anyone can run on their own.
+"""The contract of selectors, measures and sources, as checks to run on your own classes.
 
 >>> from tamis import SAOLA
 >>> from tamis.checks import checks_of, check
@@ -25,8 +25,8 @@ from tamis.sources.base import Source
 
 __all__ = ["check", "checks_of"]
 
-#: The modules whose public functions are the checks of a kind of thing. A check with a parameter
-#: `case` is made with every small data set.
+#: The modules whose public functions are the checks of a kind of object. A check with a parameter
+#: `case` runs on every small data set.
 _CONTRACTS: dict[type, tuple[ModuleType, ...]] = {
     StreamEstimator: (columns, fitting, streams),
     BatchEstimator: (columns, fitting, batch),
@@ -54,7 +54,7 @@ def checks_of(thing: Any) -> list[Callable[[Any], None]]:
 
 
 def _for_every_case(check: Callable[[Any, Case], None]) -> Callable[[Any], None]:
-    """Return a check that is made with every small data set."""
+    """Return a check that runs on every small data set."""
 
     @functools.wraps(check)
     def with_cases(thing: Any) -> None:

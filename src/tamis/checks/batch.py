@@ -13,7 +13,7 @@ from tamis.estimators import BatchEstimator
 
 
 def ranking_holds_what_is_kept(selector: BatchEstimator, case: Case) -> None:
-    """The method's own order and the order of arrival are of the same features."""
+    """The method's own order and the order of arrival contain the same features."""
     done = fitted(selector, case)
     ranking, kept = done.ranking_.tolist(), done.kept_.tolist()
     assert sorted(ranking) == kept, f"{case}: ranked {ranking} where {kept} are kept"
@@ -22,7 +22,7 @@ def ranking_holds_what_is_kept(selector: BatchEstimator, case: Case) -> None:
 
 
 def a_fitted_selector_survives_pickling(selector: BatchEstimator, case: Case) -> None:
-    """What was found can be pickled, and the columns are not pickled with it."""
+    """The results can be pickled, and the columns are not pickled with them."""
     done = fitted(selector, case)
     packed = pickle.dumps(done)
     found: Any = pickle.loads(packed)
@@ -34,10 +34,10 @@ def a_fitted_selector_survives_pickling(selector: BatchEstimator, case: Case) ->
 
 
 def bad_columns_are_refused(selector: BatchEstimator, case: Case) -> None:
-    """NaN is refused in one sentence, and nothing is left that looks like an answer."""
+    """NaN raises a one-sentence error, and no result of an earlier fit remains."""
     spoilt = case.X.copy()
     spoilt[0, -1] = np.nan
     live = fitted(selector, case)
-    said = refusal(live.fit, spoilt, case.y)
-    assert "NaN" in said, f"{case}: a column with NaN was not refused as such"
-    assert not hasattr(live, "ranking_"), f"{case}: an old ranking is left after a refusal"
+    message = refusal(live.fit, spoilt, case.y)
+    assert "NaN" in message, f"{case}: a column with NaN was not refused as such"
+    assert not hasattr(live, "ranking_"), f"{case}: an old ranking remains after a refusal"

@@ -1,4 +1,4 @@
-"""The contract of all selectors of columns: the one rule, and what every user counts on."""
+"""The contract of all column selectors: the result follows from the data and the rule alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.sources.arrays.in_memory import MemorySource
 
 
 def log_is_the_same_for_every_block_width(selector: ColumnEstimator, case: Case) -> None:
-    """A block is a prefetch, never a meaning."""
+    """The size of a block affects speed, never the result."""
     expected = fitted(selector, case)
     for width in (1, 7, 64, case.X.shape[1]):
         found = selector.to_selector().run(MemorySource(case.X), case.y, width=width)
@@ -34,7 +34,7 @@ def log_is_the_same_for_every_number_of_threads(selector: ColumnEstimator, case:
 
 
 def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator, case: Case) -> None:
-    """What is settled in bulk is what the rule says one by one."""
+    """Deciding in bulk gives the same result as applying the rule to one column at a time."""
     expected = fitted(selector, case)
     for ahead in (1, 2, 5):
         one_by_one = selector.to_selector()
@@ -44,7 +44,7 @@ def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator, case: Ca
 
 
 def log_replays_to_the_kept_set(selector: ColumnEstimator, case: Case) -> None:
-    """Walking the log gives what is kept, and counts add up."""
+    """Replaying the log gives the kept features, and counts add up."""
     done = fitted(selector, case)
     log = done.log_
     assert log.replay() == done.kept_.tolist(), f"{case}: the log replays to something else"
@@ -55,24 +55,24 @@ def log_replays_to_the_kept_set(selector: ColumnEstimator, case: Case) -> None:
 
 
 def every_feature_has_a_reason(selector: ColumnEstimator, case: Case) -> None:
-    """One sentence for each feature, with its name and no gap left open."""
+    """Every feature has a one-sentence explanation with its name and no unfilled field."""
     log = fitted(selector, case).log_
     for feature in range(len(log)):
         sentence = log.why(feature)
         assert f"x{feature}" in sentence, f"{case}: {sentence!r} does not name x{feature}"
-        assert "{" not in sentence, f"{case}: {sentence!r} has an open gap"
+        assert "{" not in sentence, f"{case}: {sentence!r} has an unfilled field"
         assert "nan" not in sentence, f"{case}: {sentence!r} has a number missing"
 
 
 def constant_columns_are_never_kept(selector: ColumnEstimator, case: Case) -> None:
-    """A column that never changes says nothing."""
+    """A constant column carries no information and is never kept."""
     constant = np.flatnonzero(np.ptp(case.X, axis=0) == 0)
     kept = fitted(selector, case).kept_
     assert not np.isin(constant, kept).any(), f"{case}: a constant column was kept"
 
 
 def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> None:
-    """Ten times as many columns that say nothing cost a few bytes each in the log, no more."""
+    """Irrelevant columns cost only a few bytes each in the log, however many there are."""
     n, width = 100, 20_000
     y = np.arange(n) % 2
     live = selector.to_selector()
@@ -82,7 +82,7 @@ def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> 
     block = ColumnBlock(0, n, Compressed(indptr, indices, np.ones(4 * width)))
     live.start(y)
     live.prepare([block])
-    # Some selectors only call a column irrelevant that is worse than one they keep.
+    # Some selectors call a column irrelevant only if it is worse than one they keep.
     live.update(live.score(ColumnBlock.of(y)))
 
     def take() -> None:
@@ -99,5 +99,5 @@ def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> 
     finally:
         tracemalloc.stop()
     each = grown / (10 * width)
-    # Five bytes a feature, and up to half as much again to spare at the end of a growing array.
+    # Five bytes per feature, and up to half as much again as spare capacity of a growing array.
     assert each <= 16, f"{each:.0f} bytes were kept for each irrelevant feature"

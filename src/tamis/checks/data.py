@@ -1,4 +1,4 @@
-"""What checks share: small data sets that are hard on purpose, and comparisons of what is fitted.
+"""Shared by the checks: small but difficult data sets, and comparisons of fitted objects.
 
 The data have copies, ties, constants, rare and full columns.
 """
@@ -53,7 +53,7 @@ def _rare() -> Case:
     X = (rng.random((200, 150)) < 0.03).astype(np.float64)
     for j in range(0, 150, 10):
         X[:, j] = (rng.random(200) < 0.05 + 0.3 * y * (j % 3)).astype(np.float64)
-    X[:, 7] *= rng.integers(1, 30, 200)  # counts, with more levels than are tried in turn
+    X[:, 7] *= rng.integers(1, 30, 200)  # counts, with more levels than a linear search handles
     return Case("rare events, two classes", _with_troubles(X), y)
 
 
@@ -88,7 +88,7 @@ def _with_troubles(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def assert_same_log(found: DecisionLog, expected: DecisionLog, when: str) -> None:
-    """Raise one sentence about the first difference between two logs."""
+    """Raise an error about the first difference between two logs."""
     a, b = found.state(), expected.state()
     assert found.replay() == expected.replay(), (
         f"{when}: kept {found.replay()} where {expected.replay()} was expected"
@@ -96,7 +96,7 @@ def assert_same_log(found: DecisionLog, expected: DecisionLog, when: str) -> Non
     for key in b:
         same = np.array_equal(a[key], b[key], equal_nan=b[key].dtype.kind == "f")
         assert same, f"{when}: the logs differ in {key!r}"
-    assert set(a) == set(b), f"{when}: the logs hold different things"
+    assert set(a) == set(b), f"{when}: the logs have different contents"
 
 
 def fitted(estimator: E, case: Case) -> E:
@@ -106,7 +106,7 @@ def fitted(estimator: E, case: Case) -> E:
 
 
 def refusal(call: Callable[..., Any], *given: Any) -> str:
-    """The sentence of the error that a call raises; "" if it raises none."""
+    """The message of the error that a call raises; "" if it raises none."""
     try:
         call(*given)
     except TamisError as error:
@@ -115,14 +115,14 @@ def refusal(call: Callable[..., Any], *given: Any) -> str:
 
 
 def assert_same_model(found: Any, expected: Any, when: str) -> None:
-    """Raise one sentence about the first difference between two models."""
+    """Raise an error about the first difference between two models."""
     for what in ("kept_", "weights_", "confidence_", "work_", "size_curve_"):
         pair: list[Any] = [getattr(model, what, None) for model in (found, expected)]
         assert np.array_equal(*pair), f"{when}: {what} is {pair[0]} where {pair[1]} was expected"
 
 
 def assert_same(found: Any, expected: Any, when: str) -> None:
-    """Raise one sentence about the first difference between two fitted estimators."""
+    """Raise an error about the first difference between two fitted estimators."""
     if hasattr(expected, "log_"):
         assert_same_log(found.log_, expected.log_, when)
     else:

@@ -12,7 +12,7 @@ from tamis.checks.data import Case, assert_same, assert_same_log, cases, fitted
 
 
 def fit_is_the_same_for_every_layout(estimator: Any, case: Case) -> None:
-    """Dense and sparse, by rows or by columns, give the same bits."""
+    """Dense and sparse input, by rows or by columns, gives bit-identical results."""
     expected = fitted(estimator, case)
     for make in (sp.csc_matrix, sp.csr_matrix, sp.coo_matrix, np.asfortranarray):
         found = clone(estimator).fit(make(case.X), case.y)
@@ -20,7 +20,7 @@ def fit_is_the_same_for_every_layout(estimator: Any, case: Case) -> None:
 
 
 def inputs_are_never_modified(estimator: Any, case: Case) -> None:
-    """What the user gave is what the user still has, unsorted rows and stored zeros and all."""
+    """The input is not modified, not even unsorted indices or stored zeros."""
     for make in (np.array, sp.csr_matrix, sp.csc_matrix):
         X: Any = make(case.X)
         y = case.y.copy()
@@ -39,7 +39,7 @@ def inputs_are_never_modified(estimator: Any, case: Case) -> None:
 
 
 def stored_zeros_are_zeros(estimator: Any, case: Case) -> None:
-    """A sparse matrix that stores zeros means the same as one that does not."""
+    """A sparse matrix with stored zeros gives the same result as one without."""
     for make in (sp.csr_matrix, sp.csc_matrix):
         X: Any = make(case.X)
         X.data[::5] = 0.0
@@ -53,7 +53,7 @@ def stored_zeros_are_zeros(estimator: Any, case: Case) -> None:
 
 
 def fitting_again_starts_afresh(estimator: Any) -> None:
-    """Nothing of an earlier fit is left."""
+    """Nothing remains of an earlier fit."""
     first, second = cases()[0], cases()[2]
     again = clone(estimator).fit(first.X, first.y).fit(second.X, second.y)
     assert_same(again, fitted(estimator, second), "fitted twice")

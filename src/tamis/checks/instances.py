@@ -1,4 +1,4 @@
-"""The contract of instance learners: rows may come in chunks of any size, in any layout."""
+"""The contract of instance learners: rows may arrive in chunks of any size, in any layout."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _most_of(done: OnlineClassifier) -> int:
 
 
 def _chunks(learner: OnlineClassifier, case: Case, size: int) -> Iterator[slice]:
-    """The rows of a case in chunks, as often as a learner makes a pass."""
+    """The rows of a case in chunks, once per pass of the learner."""
     for _ in range(learner.get_params().get("passes", 1)):
         for lo in range(0, len(case.y), size):
             yield slice(lo, lo + size)
@@ -44,7 +44,7 @@ def _in_chunks(learner: L, case: Case, size: int) -> L:
 
 
 def model_is_the_same_for_every_chunking(learner: OnlineClassifier, case: Case) -> None:
-    """A chunk of rows is a prefetch, never a meaning."""
+    """The size of a chunk affects speed, never the model."""
     expected = fitted(learner, case)
     for size in (1, 7, 64, len(case.y)):
         found = _in_chunks(learner, case, size)
@@ -52,17 +52,17 @@ def model_is_the_same_for_every_chunking(learner: OnlineClassifier, case: Case) 
 
 
 def model_is_the_same_for_64_bits_and_for_blocks(learner: OnlineClassifier, case: Case) -> None:
-    """Sparse rows with 32 or 64 bits, and blocks of rows, give the same bits."""
+    """Sparse rows with 32-bit or 64-bit indices, and blocks of rows, give bit-identical models."""
     expected = fitted(learner, case)
     wide: Any = sp.csr_matrix(case.X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    assert_same_model(clone(learner).fit(wide, case.y), expected, f"{case}, 64-bit places")
+    assert_same_model(clone(learner).fit(wide, case.y), expected, f"{case}, 64-bit indices")
     block = rows_of(case.X, case.y)
     assert_same_model(clone(learner).fit(block), expected, f"{case}, RowBlock")
 
 
 def model_is_the_same_when_columns_come_later(learner: OnlineClassifier, case: Case) -> None:
-    """A stream of unknown width grows as it goes, and ends like one of known width."""
+    """A stream whose width is not known in advance gives the same model as one of known width."""
     order = np.argsort([np.flatnonzero(row).max(initial=0) for row in case.X], kind="stable")
     sorted_case = Case(f"{case}, narrow rows first", case.X[order], case.y[order])
     live = clone(learner)
@@ -73,7 +73,7 @@ def model_is_the_same_when_columns_come_later(learner: OnlineClassifier, case: C
 
 
 def model_goes_on_after_stop_and_resume(learner: OnlineClassifier, case: Case) -> None:
-    """A model put away in the middle goes on where it stopped, and keeps no more than it may."""
+    """A model saved in the middle resumes where it stopped, and stays within its size limit."""
     live = clone(learner)
     for part in _chunks(live, case, 10):
         live = pickle.loads(pickle.dumps(live))
@@ -83,11 +83,11 @@ def model_goes_on_after_stop_and_resume(learner: OnlineClassifier, case: Case) -
 
 
 def no_more_is_kept_than_requested(learner: OnlineClassifier, case: Case) -> None:
-    """At most n_features, rising, each with weights and confidence; all others weigh nothing."""
+    """At most n_features are kept, in increasing order; all other features have weight 0."""
     done = fitted(learner, case)
     most = _most_of(done)
-    assert len(done.kept_) <= most, f"{case}: {len(done.kept_)} kept where {most} may be"
-    assert np.all(np.diff(done.kept_) > 0), f"{case}: the kept features do not rise"
+    assert len(done.kept_) <= most, f"{case}: {len(done.kept_)} kept, but the limit is {most}"
+    assert np.all(np.diff(done.kept_) > 0), f"{case}: the kept features are not in increasing order"
     assert len(done.weights_) == len(done.kept_) == len(done.confidence_), f"{case}: lengths"
     assert np.all(np.isfinite(done.weights_)), f"{case}: a weight is not finite"
     if learner.get_params().get("n_bits") is None and not learner.get_params()["normalize"]:
@@ -97,7 +97,7 @@ def no_more_is_kept_than_requested(learner: OnlineClassifier, case: Case) -> Non
 
 
 def bad_rows_leave_the_model_as_it_was(learner: OnlineClassifier, case: Case) -> None:
-    """Rows with NaN or an unknown class are refused whole, in one sentence; learning goes on."""
+    """Rows with NaN or an unknown class raise an error and do not change the model."""
     half = len(case.y) // 2
     first = Case(case.name, case.X[:half], case.y[:half])
     live, expected = _in_chunks(learner, first, half), _in_chunks(learner, first, half)
@@ -109,13 +109,13 @@ def bad_rows_leave_the_model_as_it_was(learner: OnlineClassifier, case: Case) ->
         (sp.csr_matrix(spoilt), case.y[half:], ("NaN", "column 5")),
         (case.X[half:], strange, ("row 3", "99", "classes")),
     ):
-        said = refusal(live.partial_fit, X, y)
-        assert all(word in said for word in words), f"{case}: bad rows were met by {said!r}"
+        message = refusal(live.partial_fit, X, y)
+        assert all(word in message for word in words), f"{case}: bad rows raised {message!r}"
         assert_same_model(live, expected, f"{case}, after refused rows")
 
 
 def _write_svmlight(case: Case, folder: str, base: int) -> str:
-    """A case as a file of svmlight text, every number exact; give its path."""
+    """Write a case as svmlight text, every number exact, and return its path."""
     path = os.path.join(folder, f"{len(os.listdir(folder))}.svm")
     with open(path, "w", encoding="ascii") as file:
         for label, row in zip(case.y.tolist(), case.X, strict=True):
@@ -145,7 +145,7 @@ def files_and_blocks_give_the_same_model(learner: OnlineClassifier, case: Case) 
 
 
 def shuffling_depends_on_the_seed_alone(learner: OnlineClassifier) -> None:
-    """The same seed gives the same model for every chunk; what is learned from is every row."""
+    """The same seed gives the same model for every chunk size, and every row is used."""
     case = cases()[1]
     with tempfile.TemporaryDirectory() as folder:
         path = _write_svmlight(case, folder, 1)
@@ -159,14 +159,14 @@ def shuffling_depends_on_the_seed_alone(learner: OnlineClassifier) -> None:
 
 
 def training_goes_on_from_plain_arrays(learner: OnlineClassifier) -> None:
-    """A training put away as plain arrays after any batch goes on to the same model."""
+    """Training that is saved as plain arrays after any batch resumes to the same model."""
     case = cases()[3]
     with tempfile.TemporaryDirectory() as folder:
         path = _write_svmlight(case, folder, 1)
         for shuffle in (0, 30):
             expected = clone(learner).fit_stream(path, passes=2, shuffle=shuffle)
             place, params = Path(folder, "c"), {"what": "check"}
-            while True:  # one batch, then a new process, as it were
+            while True:  # one batch, then resume as a new process would
                 schedule = Schedule(passes=2, shuffle=shuffle)
                 live = Training(learner.new_learner(), open_rows(path, chunk=1500), schedule)
                 if place.exists():
@@ -185,7 +185,7 @@ def training_goes_on_from_plain_arrays(learner: OnlineClassifier) -> None:
 
 
 def a_saved_model_predicts_the_same(learner: OnlineClassifier, case: Case) -> None:
-    """A model folder holds the kept features only, and scores rows to the same bits."""
+    """A model folder holds only the kept features, and its scores are bit-identical."""
     done = fitted(learner, case)
     with tempfile.TemporaryDirectory() as folder:
         model = open_model(save_model(done, os.path.join(folder, "model")))

@@ -1,4 +1,4 @@
-"""The contract of measures: the same numbers on every path, and sensible ones."""
+"""The contract of measures: the same, sensible numbers on every path."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from tamis.measures.measure import Measure
 
 
 def dense_and_sparse_give_the_same_bits(measure: Measure, case: Case) -> None:
-    """Whatever the layout, towards the target and between columns."""
+    """Dense and sparse columns have the same strengths, with the target and with each other."""
     dense, sparse = case.X, sp.csc_matrix(case.X)
     a, b = measure.relevance(dense, case.y), measure.relevance(sparse, case.y)
     assert np.array_equal(a.value, b.value), f"{case}: relevance depends on the layout"
-    assert np.array_equal(a.cutoff, b.cutoff, equal_nan=True), f"{case}: levels do"
+    assert np.array_equal(a.cutoff, b.cutoff, equal_nan=True), (
+        f"{case}: cutoffs depend on the layout"
+    )
     c, d = measure.between(dense, dense[:, :9]), measure.between(sparse, sparse[:, :9])
     assert np.array_equal(c, d), f"{case}: pair values depend on the layout"
 
 
 def threads_give_the_same_bits(measure: Measure, case: Case) -> None:
-    """One thread or three."""
+    """One thread and three threads give the same strengths."""
     with threads(1):
         a, c = measure.relevance(case.X, case.y), measure.between(case.X, case.X[:, :9])
     with threads(3, least_work=1):
@@ -33,7 +35,7 @@ def threads_give_the_same_bits(measure: Measure, case: Case) -> None:
 
 
 def columns_do_not_influence_each_other(measure: Measure, case: Case) -> None:
-    """A column alone has the strength it has among others."""
+    """The strength of a column does not depend on the other columns in its block."""
     together = measure.relevance(case.X, case.y)
     for j in range(0, case.X.shape[1], 11):
         alone = measure.relevance(case.X[:, [j]], case.y)
@@ -41,7 +43,7 @@ def columns_do_not_influence_each_other(measure: Measure, case: Case) -> None:
 
 
 def constant_columns_have_no_strength(measure: Measure, case: Case) -> None:
-    """Strength 0 and never dependent, towards the target and each other."""
+    """A constant column has strength 0 and is never dependent on the target or a column."""
     strength = measure.relevance(case.X, case.y)
     constant = np.ptp(case.X, axis=0) == 0
     assert np.array_equal(strength.constant, constant), f"{case}: constants not recognised"
@@ -52,13 +54,13 @@ def constant_columns_have_no_strength(measure: Measure, case: Case) -> None:
 
 
 def a_target_of_one_class_has_nothing_to_say(measure: Measure, case: Case) -> None:
-    """Nothing is relevant to a target that never changes."""
+    """Nothing is relevant to a constant target."""
     strength = measure.relevance(case.X, np.zeros(len(case.y), dtype=int))
     assert not strength.dependent.any(), f"{case}: something is relevant to one class"
 
 
 def strength_between_columns_is_symmetric(measure: Measure, case: Case) -> None:
-    """Up to the rounding of a sum over rows."""
+    """The strength between two columns is symmetric, up to rounding."""
     pairs = measure.between(case.X, case.X)
     assert np.allclose(pairs, pairs.T, rtol=0, atol=1e-12), f"{case}: not symmetric"
 
@@ -70,7 +72,7 @@ def copies_are_tied(measure: Measure, case: Case) -> None:
 
 
 def a_panel_forgets_what_is_dropped(measure: Measure, case: Case) -> None:
-    """After columns came and went, a panel gives what a fresh one would."""
+    """After columns were added and dropped, a panel gives the same values as a fresh one."""
     rng = np.random.default_rng(5)
     panel = measure.panel(Target.of(case.y))
     block = ColumnBlock.of(case.X)

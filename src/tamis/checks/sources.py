@@ -1,7 +1,6 @@
 """The contract of sources: columns, rows and the whole are the same data, in blocks of any size.
 
-A source is checked along both axes: `to_columns` and `to_rows` turn it where it is stored the other
-way.
+A source is checked along both axes: `to_columns` and `to_rows` convert it where needed.
 """
 
 from __future__ import annotations
@@ -80,22 +79,22 @@ def rows_are_the_data_for_every_size(source: Source) -> None:
         assert np.array_equal(found, expected), f"batches({size}) are not the data"
         if y is not None:
             targets = np.concatenate([np.asarray(block.y) for block in blocks])
-            assert np.array_equal(targets, y), f"batches({size}) bring other targets"
+            assert np.array_equal(targets, y), f"batches({size}) have other targets"
 
 
 def a_mark_is_where_rows_resume(source: Source) -> None:
-    """After the mark of a block come the rows that follow it, and those up to it before."""
+    """Reading from the mark of a block gives the rows after that block."""
     expected, rows = _whole(source), to_rows(source)
     blocks = list(rows.batches())
     for number, block in enumerate(blocks[:3]):
         if block.mark is None:
             continue
         done = block.first + block.height
-        assert block.where(0), "a row has no place"
+        assert block.where(0), "a row has no position"
         after = [_dense(b, expected.shape[1]) for b in rows.batches(after=block.mark)]
         found = np.concatenate([expected[:0], *after])
         assert np.array_equal(found, expected[done:]), "a mark is not where rows resume"
-        assert number == 0 or len(found) < len(expected), "a mark loses its place"
+        assert number == 0 or len(found) < len(expected), "a mark loses its position"
 
 
 def target_names_and_keys_survive_a_change_of_axis(source: Source) -> None:
@@ -116,7 +115,7 @@ def target_names_and_keys_survive_a_change_of_axis(source: Source) -> None:
 
 
 def info_tells_the_truth(source: Source) -> None:
-    """Shape and format as they are, and the same fingerprint each time."""
+    """info() gives the actual shape and format, and the fingerprint is always the same."""
     info, expected = source.info(), _whole(source)
     assert (info.n_rows, info.n_columns) == expected.shape, "info() gives another shape"
     assert (source.n_rows, source.n_columns) == expected.shape, "n_rows and n_columns differ"
@@ -125,7 +124,7 @@ def info_tells_the_truth(source: Source) -> None:
 
 
 def blocks_hold_what_kernels_take(source: Source) -> None:
-    """Float64 values, none of them 0, int32 rows, int64 pointers; dense in Fortran order."""
+    """Float64 values, none of them 0, int32 rows, int64 indptr; dense blocks in Fortran order."""
     with temporary_columns(source) as columns:
         for block in columns.columns(5):
             v = block.values
@@ -140,13 +139,13 @@ def blocks_hold_what_kernels_take(source: Source) -> None:
 
 
 def reading_reports_progress(source: Source) -> None:
-    """The last report of a stream says that it is done."""
-    said: list[tuple[str, int, int | None]] = []
+    """The last progress report of a stream reports completion."""
+    reports: list[tuple[str, int, int | None]] = []
     with temporary_columns(source) as columns:
-        for _ in columns.columns(3, progress=lambda *words: said.append(words)):
+        for _ in columns.columns(3, progress=lambda *report: reports.append(report)):
             pass
-    assert said, "nothing was reported"
-    what, done, total = said[-1]
+    assert reports, "nothing was reported"
+    what, done, total = reports[-1]
     assert total is None or done == total, f"the last report was {what}: {done} of {total}"
 
 
@@ -155,4 +154,4 @@ def _named(blocks: Iterable[ColumnBlock]) -> list[str]:
 
 
 def _same(a: Any, b: Any) -> bool:
-    return np.array_equal(a, b)  # two None are the same
+    return np.array_equal(a, b)  # None equals None

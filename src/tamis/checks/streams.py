@@ -1,4 +1,4 @@
-"""The contract of feature-stream selectors: columns may come at any time, in any splitting."""
+"""The contract of feature-stream selectors: columns may arrive at any time, split in any way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tamis.estimators import StreamEstimator
 
 
 def _started(selector: StreamEstimator, case: Case) -> StreamEstimator:
-    """A copy of a selector that waits for columns; what "auto" saw first are those of the case."""
+    """A copy of a selector that waits for columns; "auto" has already seen those of the case."""
     live: StreamEstimator = clone(selector)
     live.start(case.y)
     live.selector_.prepare([ColumnBlock.of(case.X)])
@@ -26,7 +26,7 @@ def _started(selector: StreamEstimator, case: Case) -> StreamEstimator:
 
 
 def log_is_the_same_when_columns_are_fed(selector: StreamEstimator, case: Case) -> None:
-    """Columns fed over time, split anywhere, dense and sparse in turn, end like one fit."""
+    """Feeding columns in parts, dense and sparse in turn, gives the same result as one fit."""
     expected = fitted(selector, case)
     rng = np.random.default_rng(len(case.y))
     for _ in range(3):
@@ -47,7 +47,7 @@ def log_is_the_same_after_stop_and_resume(selector: StreamEstimator, case: Case)
 
 
 def log_is_the_same_after_being_written_to_disk(selector: StreamEstimator, case: Case) -> None:
-    """A selection in a folder, opened anew for every few columns, ends like one fit."""
+    """A selection in a folder, reopened every few columns, gives the same result as one fit."""
     expected = fitted(selector, case)
     given = clone(selector)
     if hasattr(expected, "measure_"):  # what "auto" sees first must not matter in this check
@@ -67,14 +67,14 @@ def log_is_the_same_after_being_written_to_disk(selector: StreamEstimator, case:
 
 
 def bad_columns_leave_the_stream_as_it_was(selector: StreamEstimator, case: Case) -> None:
-    """A block with NaN is refused whole, in one sentence, and the stream goes on without it."""
+    """A block with NaN raises an error and changes nothing, and the stream continues without it."""
     expected = fitted(selector, case)
     live = _started(selector, case)
     half = case.X.shape[1] // 2
     live.feed(case.X[:, :half])
     spoilt = case.X[:, half:].copy()
     spoilt[0, -1] = np.nan
-    said = refusal(live.feed, spoilt)
-    assert "NaN" in said, f"{case}: a column with NaN was not refused as such"
+    message = refusal(live.feed, spoilt)
+    assert "NaN" in message, f"{case}: a column with NaN was not refused as such"
     live.feed(case.X[:, half:])
     assert_same_log(live.log_, expected.log_, f"{case}, after a refused block")

@@ -1,1 +1,1 @@
-"""The command line: one file a command. `python -m tamis` is the same."""
+"""The command line: one file per command. `python -m tamis` is equivalent."""

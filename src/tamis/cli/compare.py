@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="The test behind win, tie and loss; the papers use t.",
 )  # fmt: skip
 @click.option("--random-state", default=0, show_default=True, type=click.IntRange(0),
-              help="Seed of the folds, and of methods that draw.")  # fmt: skip
+              help="Seed of the folds, and of random methods.")  # fmt: skip
 @click.option("--n-jobs", type=click.IntRange(1), help="Processes; default: one per core.")
 @click.option(
     "--cluster", metavar="ADDRESS",
@@ -63,18 +63,18 @@ if TYPE_CHECKING:
     "--cell-seconds", type=click.FloatRange(0, min_open=True),
     help="Time limit for one selection or classifier on one fold.",
 )  # fmt: skip
-@click.option("--cell-memory", type=size, help="Memory limit for the same, e.g. 2GB.")
+@click.option("--cell-memory", type=size, help="Memory limit of such a step, e.g. 2GB.")
 @click.option(
     "--over-time", type=click.IntRange(1), metavar="POINTS",
     help="Also compute accuracy and number kept while features arrive.",
 )  # fmt: skip
 @click.option(
     "--orders", type=click.IntRange(1), metavar="COUNT",
-    help="Also compute the same over random orders of arrival.",
+    help="Also compute both over random orders of arrival.",
 )  # fmt: skip
 @click.option(
     "--thresholds", metavar="NAME=V,V,...",
-    help="Also compute the same over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
+    help="Also compute both over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
 )  # fmt: skip
 @source_options
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
@@ -85,7 +85,7 @@ def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
 
     Features are selected inside each training fold, and all methods get the same folds. Every
     finished cell (data set, method, fold) is kept in OUT/cells: after Ctrl-C or a crash the same
-    command resumes where it stopped, and a method or a classifier added later costs only itself.
+    command resumes where it stopped. A method or a classifier added later needs only its own cells.
 
     \b
     Writes into the folder:
@@ -103,7 +103,7 @@ def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
       tamis compare --data genes.npz --methods saola,saola:alpha=0.001,mrmr:n_features=20 \\
           --cv 10x5 --control saola --cell-seconds 600 --cell-memory 4GB --out results/
       tamis compare --data genes.npz --methods saola --over-time 20 --orders 12 --out results/
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis import evaluate
     from tamis.evaluate.curves import threshold_variants
     from tamis.report.comparison_page import interim_page, page_of
@@ -124,7 +124,7 @@ def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
             if page is not None:
                 page.offer(lambda: interim_page(so_far(), given["command"]))
 
-        # The options that are left are those of `compare`.
+        # The remaining options are those of `compare`.
         given |= {"progress": report, "watch": watch}
         try:
             results = evaluate.compare(**given)
@@ -193,7 +193,7 @@ def _page(results: Results, out: str) -> list[str]:
 
 
 def _grid(results: Results, metric: str, judge: str | None, form: str) -> list[str]:
-    """Return a table: the first column to the left, the others to the right."""
+    """Return a table with the first column left-aligned and the others right-aligned."""
     rows = [["", *results.methods]]
     for name, row in zip(results.data, results.grid(metric, judge).tolist(), strict=True):
         rows.append([name, *("-" if math.isnan(v) else form.format(v) for v in row)])

@@ -36,7 +36,7 @@ def command(
     Examples:
       tamis convert clicks.svm.zst clicks.cols --memory 4GB
       tamis convert clicks.svm.zst clicks.rows
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.sources import open_source
     from tamis.sources.axis import write_rows, write_store
 

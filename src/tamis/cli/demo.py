@@ -27,7 +27,7 @@ def command(out: str, columns: int) -> None:
     Examples:
       tamis demo
       tamis demo --columns 100000 --out small
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.runs import save_run
     from tamis.report.folder_page import write_page
     from tamis.report.run_page import page_of_run
@@ -69,7 +69,7 @@ def _real() -> tuple[Run, str]:
     return run, (
         f"3 nearest neighbours get {_accuracy(X, y, SAOLA()):.1%} right with the {len(kept)} kept "
         f"pixels (5-fold, selection inside each fold), {_accuracy(X, y):.1%} with all 64, and "
-        f"{np.mean(chance):.1%} with {len(kept)} taken at random"
+        f"{np.mean(chance):.1%} with {len(kept)} chosen at random"
     )
 
 
@@ -90,8 +90,8 @@ def _generated(columns: int) -> tuple[Run, str]:
     from tamis.sources.arrays.synthetic import SparseStream
 
     source = SparseStream(n_columns=columns)
-    # A level of 1% would pass ten thousand of a million features by chance; this level passes one
-    # in a hundred such streams.
+    # At a level of 1%, ten thousand of a million features would pass by chance. At this level, one
+    # does in about a hundred such streams.
     measure = MutualInformation(alpha=0.01 / columns)
     with progress() as report:
         select(SparseStream(n_columns=10_000), SAOLA(measure))  # compiled outside the clock

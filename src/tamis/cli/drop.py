@@ -13,7 +13,7 @@ from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
 from tamis.engine.persistent.saved_selection import read_saved
 
-#: Names that a sentence lists.
+#: The most names to list in a sentence.
 LISTED = 10
 
 
@@ -26,12 +26,12 @@ def command(run: str, features: tuple[str, ...], selector: Any, wait: bool) -> N
     """Withdraw each FEATURE from the selection in RUN, because it no longer exists upstream.
 
     Prints which features it had displaced. They are not restored, because their values are not
-    stored; feed them again, and they are treated as new.
+    stored. If you feed them again, they are treated as new.
 
     \b
     Example:
       tamis drop run/ age
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     log = read_saved(run).log
     unknown = log.unknown(features)
     if unknown:  # before any is withdrawn
@@ -41,8 +41,8 @@ def command(run: str, features: tuple[str, ...], selector: Any, wait: bool) -> N
     selection = Selection.open(run, selector)
     for feature in features:
         back = selection.drop(feature, wait=wait)
-        said = f"{feature} was withdrawn"
+        sentence = f"{feature} was withdrawn"
         if back:
             named = back[:LISTED] + ([f"{len(back) - LISTED:,} more"] if len(back) > LISTED else [])
-            said += f"; it had displaced {join(named)}, which may be fed again"
-        echo(said)
+            sentence += f"; it had displaced {join(named)}, which may be fed again"
+        echo(sentence)

@@ -40,17 +40,17 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
     that was fed before is recognised by its name and values, and skipped. Columns without names
     count as new and continue the numbering.
 
-    Columns are encoded as RUN was, if it was selected with --encode or --missing. A file of
-    --groups may name more features than FILE has; without it the last group continues.
+    Columns are encoded as in RUN, if it was selected with --encode or --missing. The --groups file
+    may name more features than FILE has; without --groups the last group continues.
 
-    A feed that is killed keeps everything it had committed; feed the same file again to resume.
+    If a feed is killed, everything it had committed is kept; feed the same file again to resume.
 
     \b
     Examples:
       tamis feed run/ tuesday.parquet
       tamis feed run/ tuesday.parquet --replace
       tamis feed run/ genes.parquet --groups pathways.csv
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.groups import read_groups
     from tamis.engine.persistent.selection import Selection
     from tamis.engine.selecting import watched

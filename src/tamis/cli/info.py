@@ -16,7 +16,7 @@ from tamis.core.files import kind_of
 @click.argument("data", type=click.Path())
 @source_options
 @click.option("--verify", is_flag=True,
-              help="Read a whole store, and compare every file with its checksum.")  # fmt: skip
+              help="Read the whole store and compare every file with its checksum.")  # fmt: skip
 @json_option
 def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> None:
     """Show what DATA holds: a data file, a store, or the folder of a run, model or comparison.
@@ -27,7 +27,7 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
       tamis info run/ --json
       tamis info model/
       tamis info genes.cols --verify
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     readers = {"run": _of_run, "model": _of_model, "comparison": _of_results}
     kind = kind_of(data)
     facts = readers[kind](data) if kind else _of_source(data, reading, verify)

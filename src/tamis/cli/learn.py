@@ -1,4 +1,4 @@
-"""`tamis learn`: from rows that stream to a small model."""
+"""`tamis learn`: train a small model on a stream of rows."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("-k", "--n-features", metavar="N",
               help="How many features to keep, or auto. Default: 500.")  # fmt: skip
-@click.option("--gamma", type=float, help="Of sofs and arow: the smaller, the larger the steps.")
+@click.option("--gamma", type=float, help="For sofs and arow: a smaller value makes larger steps.")
 @click.option("--eta", type=float, help="Learning rate of pet, fofs and ogd.")
 @click.option("--lam", type=float, help="Regularisation of fofs.")
 @click.option(
     "--tune", "tune_rows", is_flag=False, flag_value="all", metavar="[ROWS]",
-    help="First choose gamma, eta and lam, those not given, by progressive validation on the "
+    help="First choose gamma, eta and lam, unless given, by progressive validation on the "
     "training rows, or on the first ROWS of them.",
 )  # fmt: skip
 @click.option(
@@ -43,36 +43,36 @@ if TYPE_CHECKING:
     help="Another parameter of the method, e.g. --param multiclass=uniform. May be repeated.",
 )  # fmt: skip
 @click.option("--passes", default=1, show_default=True, type=click.IntRange(1),
-              help="How often to read the rows.")  # fmt: skip
+              help="Number of passes over the rows.")  # fmt: skip
 @click.option("--shuffle", default=0, metavar="ROWS", type=click.IntRange(0),
-              help="Shuffle so many rows at a time; they are held in memory.")  # fmt: skip
+              help="Shuffle this many rows at a time; they are held in memory.")  # fmt: skip
 @click.option("--random-state", default=0, show_default=True, type=click.IntRange(0),
-              help="Decides the shuffling.")  # fmt: skip
+              help="Seed of the shuffling.")  # fmt: skip
 @click.option("--normalize", is_flag=True, default=None, help="Scale every row to length 1.")
 @click.option("--n-bits", type=click.IntRange(1, 40),
               help="Hash features to 2**N buckets, if their numbers are unbounded.")  # fmt: skip
 @click.option(
     "--classes", metavar="A,B,...",
-    help="All classes. Default: files are read once for their labels; of standard input the first "
-    "4 MB must show all of them.",
+    help="All classes. Default: files are first read for their labels; for standard input the "
+    "first 4 MB must contain all of them.",
 )  # fmt: skip
 @click.option("--test", type=click.Path(), multiple=True,
               help="Rows to measure accuracy on at the end. May be repeated.")  # fmt: skip
 @click.option("--out", type=click.Path(), help="Folder for the model; must not exist.")
 @click.option(
     "--checkpoint", is_flag=False, flag_value=60.0, type=float, metavar="[SECONDS]",
-    help="Save the state beside --out every so many seconds (60); after a kill or Ctrl-C the same "
-    "command resumes from there, to the same model.",
+    help="Save the state next to --out every so many seconds (60); after a kill or Ctrl-C the same "
+    "command resumes from there and gives the same model.",
 )  # fmt: skip
 @click.option(
     "--cluster", metavar="ADDRESS",
-    help="Learn each file elsewhere, with a learner of its own, and merge them by precision "
+    help="Train a separate learner on each file in other processes, and merge them by precision "
     "(merged-sofs): tcp://host:8786 of a Dask cluster, or local:2 for two processes here. One row "
     "store, or one svmlight file that is not compressed, is cut into ranges of rows.",
 )  # fmt: skip
 @click.option(
     "--shards", type=click.IntRange(1), metavar="N",
-    help="With --cluster: cut the one file into so many ranges of rows; local:2 makes two. The "
+    help="With --cluster: cut the one file into this many ranges of rows; local:2 makes two. The "
     "model depends on N, not on the workers.",
 )  # fmt: skip
 @click.option("--skip-bad-lines", is_flag=True, help="Count bad lines and continue.")
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 @quiet_option
 @live_option
 def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
-    """Learn from the rows of DATA, one or more files, keeping few features.
+    """Train on the rows of DATA, one or more files, and keep few features.
 
     DATA is svmlight text (.svm, also .gz, .bz2, .zst), a row store (.rows), or any other file that
     tamis reads; - is standard input, svmlight text, plain or compressed. Rows are read once per
@@ -104,7 +104,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
       tamis learn part1.svm part2.svm --cluster local:2 --out model/
       tamis learn train.rows --cluster tcp://host:8786 --shards 8 --out model/
       tamis learn big.svm --passes 3 --shuffle 100000 --checkpoint 30 --out model/
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.learning.learn import Hooks, learn, make_learner
     from tamis.engine.learning.model import snapshot
     from tamis.engine.learning.tune import GRID, tune
@@ -117,7 +117,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
     params |= parameters(given.pop("params"))
     learner = make_learner(given.pop("method"), **params)
     reading, tune_rows = given.pop("reading"), given.pop("tune_rows")
-    # The options that are left are those of `tamis.learn`.
+    # The remaining options are those of `tamis.learn`.
     given |= {"classes": _classes(given["classes"]), "test": list(given["test"]) or None}
     command_line = typed_command()
     watched, quiet = _Watched(), quiet or as_json
@@ -162,7 +162,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
 
 
 class _Watched:
-    """What the progress bar shows beside its bytes: rows per second, and the running error."""
+    """What the progress bar shows next to the bytes: rows per second, and the running error."""
 
     def __init__(self) -> None:
         self._training: Training | None = None
@@ -183,7 +183,7 @@ class _Watched:
 
 
 def _whole(text: str, word: str, refusal: str) -> Any:
-    """Return a whole number, or the word that may stand in its place."""
+    """Return a whole number, or `word` if that was given instead."""
     if text == word:
         return word
     try:
@@ -209,7 +209,7 @@ def _classes(text: str | None) -> list[Any] | None:
 
 
 def _facts(done: Learned) -> dict[str, Any]:
-    """Return the result for a program."""
+    """Return the result as plain values, for JSON."""
     learner, test = done.learner, done.test
     return {
         "method": learner.public_name,
@@ -264,17 +264,17 @@ def _summary(done: Learned) -> list[str]:
 
 
 def tested(test: Any) -> list[str]:
-    """Return lines about rows that were predicted."""
+    """Return lines about the predicted rows."""
     lines = []
     if test.accuracy is None:
         lines.append(
             f"{counted(test.rows, 'row')} predicted; none has a label that is one of the classes"
         )
     else:
-        said = f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}"
+        sentence = f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}"
         if others := test.rows - test.labelled:
-            said += f" ({counted(others, 'other has', 'others have')} no class for a label)"
-        lines.append(said)
+            sentence += f" ({counted(others, 'other has', 'others have')} no class for a label)"
+        lines.append(sentence)
     if test.bad.total:
         lines.append(f"skipped {counted(test.bad.total, 'bad line')} there: {test.bad}")
     return lines

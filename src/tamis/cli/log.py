@@ -20,14 +20,14 @@ from tamis.engine.persistent.saved_selection import read_saved
 def command(run: str, since: str | None, as_json: bool) -> None:
     """Print the decisions in the log of RUN in order, each with the time it was committed.
 
-    Features that were dropped by their score alone, such as irrelevant ones, are not listed; ask
-    about them with tamis why.
+    Features that were dropped by their score alone, such as irrelevant ones, are not listed; use
+    tamis why to explain them.
 
     \b
     Examples:
       tamis log run/ --since last
       tamis log run/ --since 2026-11-01 --json
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     found = read_saved(run).decisions(since)
     if not found and not as_json:
         when = "yet" if since is None else f"since {since}"

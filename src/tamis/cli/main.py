@@ -26,7 +26,7 @@ COMMANDS = {
     "resume": ("tamis.cli.resume", "Resume a selection that was stopped."),
     "report": ("tamis.cli.report", "Write one page about a run, a model or a comparison."),
     "learn": ("tamis.cli.learn", "Learn from a stream of rows; write a small model."),
-    "predict": ("tamis.cli.predict", "Predict rows with a model of tamis learn."),
+    "predict": ("tamis.cli.predict", "Predict rows with a model from tamis learn."),
     "why": ("tamis.cli.why", "Explain why a feature was kept or dropped."),
     "feed": ("tamis.cli.feed", "Feed new columns to an earlier selection."),
     "status": ("tamis.cli.status", "Show the state of a selection."),
@@ -80,15 +80,15 @@ cli = click.version_option(__version__, prog_name="tamis")(
 
 def run() -> None:
     """Run the command line and exit with its code."""
-    if "_TAMIS_COMPLETE" in os.environ:  # a shell completes what was typed
+    if "_TAMIS_COMPLETE" in os.environ:  # for shell completion
         cli.main(prog_name="tamis")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names may hold what a terminal cannot show
+    if isinstance(sys.stdout, io.TextIOWrapper):  # for unusual characters in names
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = _warn
     if "pandas" not in sys.modules and not any(isinstance(f, _NoPandas) for f in sys.meta_path):
         sys.meta_path.insert(0, _NoPandas())
     try:
-        # Not cli.main(), which has exit codes of its own.
+        # Not cli.main(), which has its own exit codes.
         with cli.make_context("tamis", sys.argv[1:] or ["--help"]) as ctx:
             cli.invoke(ctx)
     except click.exceptions.Exit as done:
@@ -101,35 +101,35 @@ def run() -> None:
         _stop(str(error), 2)
     except (KeyboardInterrupt, click.Abort) as stop:
         if sys.stderr.isatty():
-            click.echo(err=True)  # the terminal has written ^C
+            click.echo(err=True)  # after the ^C of the terminal
         plain = "stopped; nothing was written but what an earlier step had finished"
         _stop(str(stop) or plain, 130)
     except BrokenPipeError:
-        # The reader of our output has gone, as in `tamis info | head`.
+        # The output was closed early, as in `tamis info | head`.
         _drop_output()
         sys.exit(0)
     except MemoryError:
         _stop("there is not enough memory; try a smaller --width or --memory", 2)
-    except OSError as error:  # a full disk under standard output, a drive that was pulled out
+    except OSError as error:  # standard output on a full disk, a drive that was removed
         _drop_output()
         where = "" if error.filename is None else f"{error.filename}: "
         _stop(f"{where}{error.strerror or error}; fix that and try again", 2)
 
 
 def _drop_output() -> None:
-    """Discard what standard output still holds."""
+    """Discard what standard output has not written yet."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _NoPandas:
     """Keep pyarrow from importing pandas.
 
-    It does so at the first array, in case that is a Series. In a command there are none, and the
+    It does so at the first array, in case that is a Series. Commands never use one, and the
     import takes a third of a second.
     """
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Refuse pandas to tamis and pyarrow; all others may import it."""
+        """Block the import of pandas by tamis and pyarrow; other packages may import it."""
         if name != "pandas":
             return
         frame: FrameType | None = sys._getframe(1)
@@ -141,7 +141,7 @@ class _NoPandas:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning on one line, without the place in the code."""
+    """Print a warning on one line, without its source location."""
     echo(f"tamis: {message}", err=True)
 
 

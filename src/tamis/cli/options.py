@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _as_one(argument: str, *options: click.Option) -> Callable[[F], F]:
-    """Return a decorator that adds options; those that are given reach the command as one."""
+    """Return a decorator that adds options and passes those that were given as one dictionary."""
 
     def collect(context: click.Context, option: click.Parameter, value: Any) -> None:
         given = context.params.setdefault(argument, {})
@@ -54,7 +54,7 @@ def size(value: str) -> int:
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
-#: The last words of the help of an option that may be repeated.
+#: The end of the help text of an option that may be repeated.
 REPEATED = "May be repeated."
 
 
@@ -83,7 +83,7 @@ source_options = _as_one(
     "reading",
     click.Option(
         ["--format"], type=click.Choice(sorted(FORMATS)),
-        help="Format of DATA, if its extension does not tell.",
+        help="Format of DATA, if it does not follow from the extension.",
     ),
     *(
         click.Option([f"--{name}"], metavar=metavar, help=help, multiple=REPEATED in help)
@@ -108,7 +108,7 @@ groups_option = click.option(
 
 
 def _own_class(context: click.Context, option: click.Parameter, value: str | None) -> Any:
-    """Import the rule of a selection that was made with a class of one's own."""
+    """Import the rule of a selection that was made with the user's own class."""
     if value is None:
         return None
     from tamis.engine.known_selectors import class_of
@@ -116,14 +116,14 @@ def _own_class(context: click.Context, option: click.Parameter, value: str | Non
 
     kind = class_of(value)
     if not issubclass(kind, Rule) or not issubclass(kind.machinery, FeatureStreamSelector):
-        raise ParameterError(f"{value} is not a rule for feature streams, so nothing resumes by it")
+        raise ParameterError(f"{value} is not a rule for feature streams and cannot resume a run")
     return kind
 
 
 own_class_option = click.option(
     "--method", "selector", callback=_own_class, metavar="PACKAGE.MODULE:CLASS",
-    help="The class that RUN was selected with, if it is your own. It is never imported because a "
-    "folder names it.",
+    help="The class that RUN was selected with, if it is your own. It is never imported just "
+    "because a folder names it.",
 )  # fmt: skip
 
 wait_option = click.option(
@@ -131,7 +131,7 @@ wait_option = click.option(
     help="Do not wait if another process is feeding RUN.",
 )  # fmt: skip
 
-#: Adds what new columns may do to those that were fed before, as `feeding`.
+#: Adds the options on how new columns affect earlier ones, as `feeding`.
 feeding_options = _as_one(
     "feeding",
     click.Option(
@@ -158,8 +158,8 @@ _EXECUTION = {
     ),
     "cluster": click.Option(
         ["--cluster"], metavar="ADDRESS",
-        help="Score columns elsewhere: tcp://host:8786 of a Dask cluster, or local:2 for two "
-        "processes here. Does not change the result.",
+        help="Score columns in other processes: tcp://host:8786 of a Dask cluster, or local:2 for "
+        "two processes here. Does not change the result.",
     ),
 }  # fmt: skip
 

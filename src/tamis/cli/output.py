@@ -1,4 +1,4 @@
-"""What a command prints: safe lines, progress, and a live page."""
+"""Output of the commands: safe lines, progress, and a live page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def one_line(text: str) -> str:
 
 
 def typed_command() -> str:
-    """Return the command as it was typed, for the run record; passwords are three stars."""
+    """Return the command as it was typed, for the run record; passwords become three stars."""
     return shlex.join(["tamis", *(masked(word, whole=True) for word in sys.argv[1:])])
 
 
@@ -45,7 +45,7 @@ def echo(*lines: str, err: bool = False) -> None:
 
 
 def echo_json(facts: dict[str, Any]) -> None:
-    """Print facts for a program."""
+    """Print facts as JSON."""
     click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
 
 
@@ -125,7 +125,7 @@ def _plain_lines(note: Note) -> Progress:
         if total:
             left = (total - done) / max(rate, 1e-9)
             line += f" of {short(total)} ({100 * done / total:.0f}%), {left:.0f} s left"
-        with suppress(OSError):  # nobody reads it, which is no reason to stop
+        with suppress(OSError):  # nobody reads it, but the work goes on
             print(f"{line}, {note() or f'{short(rate)}/s'}", file=sys.stderr, flush=True)
 
     return report

@@ -1,4 +1,4 @@
-"""`tamis predict`: rows to classes, with a model that `tamis learn` wrote."""
+"""`tamis predict`: predict the class of rows with a model from `tamis learn`."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from tamis.core.files import atomic_file
 @click.argument("model", type=click.Path())
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--out", type=click.Path(), help="CSV file for the predictions; - prints them.")
-@click.option("--scores", is_flag=True, help="Write scores, too; of two classes, of the second.")
+@click.option("--scores", is_flag=True, help="Also write scores; of two classes, of the second.")
 @click.option("--skip-bad-lines", is_flag=True,
-              help="Count bad lines and continue; only other rows are numbered.")  # fmt: skip
+              help="Count bad lines and continue; they get no row number.")  # fmt: skip
 @source_options
 @json_option
 @quiet_option
 def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> None:
     """Predict the class of each row of DATA with a MODEL folder.
 
-    Says how many are right if DATA has labels that are classes. Svmlight indices begin where those
+    Prints the accuracy if DATA has labels that are classes. Svmlight indices begin where those
     of the training data did. The CSV has the columns row (counted from 0), prediction and, with
-    --scores, score (of more than two classes one each).
+    --scores, score (with more than two classes, one per class).
 
     \b
     Examples:
       tamis predict model/ test.svm
       tamis predict model/ new.svm --out predictions.csv --scores
       zcat new.svm.gz | tamis predict model/ - --out - | gzip > predictions.csv.gz
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.learning.model import open_model
     from tamis.engine.learning.predict import Tally, predict_stream
 
@@ -73,7 +73,7 @@ def command(model: str, data: tuple[str, ...], quiet: bool, **given: Any) -> Non
 
 @contextmanager
 def _table(out: str | None, classes: Any, scores: bool) -> Iterator[Any]:
-    """Give a function that writes predictions to a file, which is there when all are written.
+    """Yield a function that writes predictions to a file, which appears when all are written.
 
     - is standard output.
     """

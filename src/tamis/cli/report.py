@@ -27,7 +27,7 @@ def command(folder: str, form: str, out: str | None, look: bool) -> None:
       tamis report run/
       tamis report run/ --open
       tamis report results/ --format md --out results.md
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     page = page_of_folder(folder)
     path = write_page(page, Path(folder) / f"report.{form}" if out is None else Path(out), form)
     click.echo(f"wrote {path} ({os.path.getsize(path) / 1000:,.0f} kB)")

@@ -15,8 +15,8 @@ from tamis.cli.select import summary
 @click.argument("run", type=click.Path())
 @click.option(
     "--data", type=click.Path(),
-    help="Where the data is now. Only if it has moved, or its address has a password: passwords "
-    "are not recorded.",
+    help="Where the data is now. Needed if it has moved, or if its address has a password: "
+    "passwords are not recorded.",
 )  # fmt: skip
 @execution_options("n_jobs", "width", "cluster")
 @click.option(
@@ -28,14 +28,14 @@ from tamis.cli.select import summary
 def command(run: str, quiet: bool, execution: dict[str, Any], **given: Any) -> None:
     """Resume the selection in RUN that was killed or stopped, after its last commit.
 
-    RUN was begun by tamis select with --checkpoint or --cluster. The final log is that of a run
-    that was never stopped. The data must be unchanged; --data tells where it is, if it has moved.
+    RUN was begun by tamis select with --checkpoint or --cluster. The final log equals that of a
+    run that was never stopped. The data must be unchanged; if it has moved, give --data.
 
     \b
     Examples:
       tamis resume run/
       tamis resume run/ --cluster local:2
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.persistent.resuming import resume
 
     with progress(quiet) as report:

@@ -1,4 +1,4 @@
-"""`tamis select`: select features from a file, and write them with a reason for every other."""
+"""`tamis select`: select features from a file, and write why each was kept or dropped."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _method_name(value: str) -> str:
-    """Refuse a method that is not known; a class is imported later, when it is needed."""
+    """Reject an unknown method; a class is imported later, when it is needed."""
     try:
         where, _ = split_method(value)
     except ParameterError as error:
@@ -107,7 +107,7 @@ def command(**given: Any) -> None:
     DATA is an svmlight or CSV file (.svm, .csv, .tsv, also .gz, .bz2, .zst), a table (.parquet,
     .arrow), a folder of daily tables, a matrix (.npz, .npy), AnnData, PLINK, a database, or a store
     made by tamis convert. --target names the column to predict; the target of NAME.npz is
-    NAME.y.npy or y.npy beside it. Features are processed in column order, one at a time.
+    NAME.y.npy or y.npy next to it. Features are processed in column order, one at a time.
 
     \b
     Writes into the folder, all or nothing:
@@ -126,7 +126,7 @@ def command(**given: Any) -> None:
       tamis select genes.cols --out run/ --cluster tcp://host:8786
       tamis select genes.npz --out run/ --method group-saola --groups pathways.csv
       tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     options = SimpleNamespace(**given)
     run = _select(options, time.perf_counter())
     if not options.quiet:
@@ -134,7 +134,7 @@ def command(**given: Any) -> None:
 
 
 def _select(options: Any, begun: float) -> Run:
-    """Check everything that can be wrong before the data are read, then select."""
+    """Check as much as possible before the data are read, then select."""
     from tamis.engine.persistent.selection_state import can_be_saved
     from tamis.engine.runs import save_run
     from tamis.engine.selecting import select

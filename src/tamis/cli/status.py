@@ -15,13 +15,13 @@ from tamis.engine.persistent.saved_selection import read_saved
 @click.argument("run", type=click.Path())
 @json_option
 def command(run: str, as_json: bool) -> None:
-    """Show the state of the selection in RUN: features seen and kept, the last feed, what is open.
+    """Show the state of the selection in RUN: features seen and kept, feeds, open work.
 
     \b
     Examples:
       tamis status run/
       tamis status run/ --json
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     facts = read_saved(run).status()
     if not facts["shown"]:
         from tamis.engine.persistent.selection import Selection
@@ -33,7 +33,7 @@ def command(run: str, as_json: bool) -> None:
         echo(*(f"{key:<11} {value}" for key, value in _lines(facts)))
 
 
-#: Facts that have lines of their own.
+#: Facts that are printed on separate lines.
 _SEPARATE = ("unfinished", "must_be_resumed", "refused", "shown")
 
 

@@ -28,7 +28,7 @@ def command(
     """Feed files to the selection in RUN as they appear in the folder INCOMING, each exactly once.
 
     A file is fed when it has stopped changing. Names that begin with . or _ or end in .part or .tmp
-    are ignored, and so is, for a minute, text whose last line is incomplete. A file that cannot be
+    are ignored. Text whose last line is incomplete is ignored for a minute. A file that cannot be
     fed is reported once and skipped, with the command that feeds it by hand (for example with
     --ignore COLUMN); tamis status lists it, and it is tried again when it changes. Stop with
     Ctrl-C. No file is moved or removed.
@@ -37,7 +37,7 @@ def command(
     Examples:
       tamis watch run/ incoming/
       tamis watch run/ incoming/ --once
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.persistent.selection import Selection
     from tamis.engine.persistent.watching import Watcher
 

@@ -21,11 +21,11 @@ def command(run: str, features: tuple[str, ...]) -> None:
     \b
     Example:
       tamis why run/ 17 2301
-    """  # noqa: D301  (click wants the backspace itself)
+    """  # noqa: D301  (click needs the backspace character)
     opened = open_run(run)
     unknown = opened.log.unknown(features)
     for feature in features:
         if feature not in unknown:
             echo(opened.why(feature))
-    if unknown:  # last, after the answers for the others
+    if unknown:  # raised last, after the other features were explained
         raise InputError(no_such_feature(opened.log.names, unknown))

@@ -1,9 +1,9 @@
 """One cell: one method on the training rows of one fold of one data set, and its classifiers.
 
-A cell is identified by all that decides its result: the data, the rows of the fold, the class, code
-and parameters of the method, the seed, the versions. Selection and classification are separate
-steps: a classifier that is added later is trained on the selection that exists. A finished cell is
-one file, named by a hash of its identity.
+A cell is identified by everything that determines its result: the data, the rows of the fold, the
+class, code and parameters of the method, the seed, the versions. Selection and classification are
+separate steps: a classifier that is added later is trained on the existing selection. A finished
+cell is one file, named by a hash of its identity.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OK, FAILED, TIME_CAP, MEMORY_CAP = "ok", "failed", "time cap", "memory cap"
 
 @dataclass(frozen=True)
 class Caps:
-    """Limits of each step of a cell; None is no limit."""
+    """Limits of each step of a cell; None means no limit."""
 
     seconds: float | None = None
     megabytes: float | None = None
@@ -81,7 +81,7 @@ class Cell:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that decides the selection, as JSON."""
+        """Everything that determines the selection, as JSON."""
         return {
             "format": FORMAT_VERSION,
             "data": self.fingerprint,
@@ -110,7 +110,7 @@ def outcome(status: str, note: str = "") -> dict[str, Any]:
 
 
 def failure(error: BaseException) -> dict[str, Any]:
-    """Return the record of a step that raised; a missing package is not recorded for good."""
+    """Return the record of a step that raised; a missing package is not recorded permanently."""
     lines = str(error).splitlines() or [""]
     sentence = lines[0] if isinstance(error, TamisError) else f"{type(error).__name__}: {lines[0]}"
     record = outcome(MEMORY_CAP if isinstance(error, MemoryError) else FAILED, sentence.strip(": "))
@@ -137,7 +137,7 @@ class CellCache:
         return self.folder / cell.key[:2] / f"{cell.key}.json"
 
     def load(self, cell: Cell) -> dict[str, Any]:
-        """Return ``selection`` and ``scores`` of a cell, as far as they are finished.
+        """Return the ``selection`` and ``scores`` of a cell that are finished.
 
         A file that cannot be read (after a full disk) is ignored, and written again.
         """
@@ -193,7 +193,7 @@ def select_features(
 ) -> dict[str, Any]:
     """Select from training rows; return what was kept after each share of features, and the cost.
 
-    Only the selector is timed: columns are laid out and encoded before.
+    Only the selector is timed; columns are converted and encoded before that.
     """
     numbers = np.arange(X.shape[1])
     if method.order is not None:
@@ -270,7 +270,7 @@ def _kept(selector: Any) -> Ints:
         return np.sort(np.asarray(selector.kept_, dtype=np.int64))
     if hasattr(selector, "get_support"):
         return np.flatnonzero(selector.get_support()).astype(np.int64)
-    raise InputError(f"{type(selector).__name__} has no get_support() that says what it kept")
+    raise InputError(f"{type(selector).__name__} has no get_support() that returns what it kept")
 
 
 def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints]:

@@ -5,7 +5,7 @@ knn1      the nearest neighbour
 knn       three nearest neighbours (k of the SFS-FI paper)
 svm       linear support vectors, ``LinearSVC(C=1)``
 rbf       support vectors with a Gaussian kernel, ``SVC(C=1, gamma="scale")``
-tree      entropy, two rows or more in a leaf, not pruned: stands in for J48 (C4.5), whose
+tree      entropy, two rows or more in a leaf, not pruned: replaces J48 (C4.5), whose
           pessimistic pruning scikit-learn does not have, so these trees are larger
 nb        naive Bayes: Bernoulli where every kept value is 0 or 1, Gaussian elsewhere
 lr        logistic regression, ``LogisticRegression(C=1)``
@@ -13,7 +13,7 @@ lr        logistic regression, ``LogisticRegression(C=1)``
 
 Scaling happens inside the fold, with the training rows only, for knn1, knn, svm, rbf and lr: if
 most kept values are 0, columns are divided by their largest absolute value and stay sparse;
-otherwise they are standardised. The values decide, not the storage. tree and nb take values
+otherwise they are standardised. The values decide, not the storage. tree and nb use the values
 unchanged.
 """
 
@@ -62,7 +62,7 @@ def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:
                 f"classifier {name!r} is not known; give one of {', '.join(CLASSIFIERS)}"
             )
     if len(set(names)) < len(names) or not names:
-        raise ParameterError("give each classifier once, and one at least")
+        raise ParameterError("give at least one classifier, and each of them once")
     return tuple(names)
 
 
@@ -88,7 +88,7 @@ def make_classifier(name: str, train: Any, random_state: int = 0) -> tuple[BaseE
 
 
 def settings_of(name: str) -> str:
-    """Return the settings of a classifier as text, which is part of the identity of a result."""
+    """Return the settings of a classifier as text; they are part of the identity of a result."""
     if name == "nb":
         return "BernoulliNB() or GaussianNB()"
     made = (_SCALED | _PLAIN)[name](0)

@@ -62,7 +62,7 @@ class ComparedMethod:
     encode: str | None = None
 
     def identity(self) -> dict[str, Any]:
-        """Return what decides its result, as JSON; the label is only a name."""
+        """Return everything that determines its result, as JSON; the label is only a name."""
         return {
             "class": self.where,
             "params": dict(self.params),
@@ -74,7 +74,7 @@ class ComparedMethod:
 
     @property
     def streams(self) -> bool:
-        """Return True if it keeps features before the last one arrives."""
+        """Return True if the method keeps features before the last one arrives."""
         kind = load_class(self.where)
         if issubclass(kind, Rule):
             return issubclass(kind.machinery, FeatureStreamSelector)
@@ -98,7 +98,7 @@ def parse_methods(given: Any) -> list[ComparedMethod]:
     pairs = given.items() if isinstance(given, Mapping) else ((None, one) for one in words(given))
     found = [_method(one, label) for label, one in pairs]
     if not found:
-        raise ParameterError("give one method at least")
+        raise ParameterError("give at least one method")
     for label, count in Counter(method.label for method in found).items():
         if count > 1:
             raise ParameterError(f"the method {label} is given twice; give each one once")
@@ -106,7 +106,7 @@ def parse_methods(given: Any) -> list[ComparedMethod]:
 
 
 def words(given: Sequence[Any] | str) -> list[Any]:
-    """Return names from a text with commas; anything else is a list already."""
+    """Return the names in a text with commas; anything else is already a list."""
     if not isinstance(given, str):
         return list(given)
     return [word.strip() for word in given.split(",") if word.strip()]
@@ -133,7 +133,7 @@ def named_method(text: str, label: str | None = None) -> ComparedMethod:
 
 
 def make(method: ComparedMethod, seed: int) -> Any:
-    """Return the unfitted selector of a method; if it is random and has no seed, with this one."""
+    """Return the unfitted selector of a method; a random one without a seed gets `seed`."""
     params = {name: _value(value) for name, value in method.params.items()}
     kind = load_class(method.where)
     for name in SEEDS:
@@ -190,7 +190,7 @@ def _plain(value: Any, owner: type) -> Any:
         return value
     raise ParameterError(
         f"{owner.__name__}: a parameter holds {type(value).__name__}, and methods that are "
-        "compared take numbers, words, lists, estimators and measures only"
+        "compared take only numbers, strings, lists, estimators and measures"
     )
 
 
@@ -204,7 +204,7 @@ def _value(plain: Any) -> Any:
 def _code_of(where: str) -> str:
     """Return a hash of the source of a class and of its bases outside scikit-learn.
 
-    While somebody works on a method its version stays the same, but its source does not.
+    During development the source of a method changes while its version stays the same.
     """
     digest = hashlib.blake2b(digest_size=8)
     kind = load_class(where)

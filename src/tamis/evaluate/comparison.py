@@ -33,7 +33,7 @@ from tamis.evaluate.results import Results, check_place
 from tamis.kernels.threads import thread_count
 from tamis.sources.base import Progress, silent
 
-#: Called after every cell with a function that returns what has been found so far.
+#: Called after every cell with a function that returns the results so far.
 Watch = Callable[[Callable[[], list[Line]]], None]
 
 #: The default classifiers: those of the papers.
@@ -76,7 +76,7 @@ def compare(
     Parameters
     ----------
     data : path, sequence of paths, or mapping of names to paths or pairs (X, y)
-        A file ``tamis.open`` reads, ``TRAIN:TEST`` for two of them, or a folder with X.npz or
+        A file that ``tamis.open`` reads, ``TRAIN:TEST`` for two of them, or a folder with X.npz or
         X.npy, y.npy and meta.json.
     methods : str, sequence or mapping
         ``"saola,mrmr:n_features=50"``, selectors, or a mapping of labels to either. A class of
@@ -112,9 +112,9 @@ def compare(
     reading : mapping, optional
         How files are read, as the options of ``tamis.open``.
     progress : callable, optional
-        Called with what is done, how much of it, and the total.
+        Called with the current step, the amount done, and the total.
     watch : callable, optional
-        Called after each cell with a function that returns what was found so far.
+        Called after each cell with a function that returns the results so far.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def compare(
         official = one.official if split == "official" else None
         folds = make_folds(one.codes, scheme, random_state, official, name=one.name)
         params["data"].append(_about(one, folds))
-        # By fold, so that all methods progress alike.
+        # By fold, so that all methods advance together.
         states += [
             CellState(
                 Cell(
@@ -165,7 +165,7 @@ def compare(
             )
             for fold in folds for method in chosen
         ]  # fmt: skip
-    # A folder for arrays that workers map; those that killed runs left are removed, too.
+    # A folder for arrays that workers map; folders left by killed runs are also removed.
     with scratch_folder(gettempdir() if out is None else make_folder(out)) as work:
         cells = CellCache(cache or Path(out or work) / "cells")
         tasks = _unfinished(states, judges, cells, caps, work)
@@ -213,7 +213,7 @@ def _check(params: dict[str, Any], n_jobs: int | None) -> None:
     for share in shares:
         check("compare", "shares", share, Number(0, 1, open_low=True))
     if not shares or sorted(set(shares)) != shares or shares[-1] != 1.0:
-        raise ParameterError("compare: give shares that rise and end with 1, as (0.25, 0.5, 1.0)")
+        raise ParameterError("compare: give increasing shares that end with 1, as (0.25, 0.5, 1.0)")
 
 
 def _unfinished(

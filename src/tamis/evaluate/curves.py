@@ -124,7 +124,7 @@ def open_curves(folder: str | os.PathLike[str], kind: Kind) -> Curves:
         params = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         return Curves(kind, pq.read_table(path.with_suffix(".parquet")), params)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise SourceError(f"{folder} holds no curves over {kind}") from error
+        raise SourceError(f"{folder} has no curves over {kind}") from error
 
 
 def over_time(
@@ -183,13 +183,13 @@ def threshold_variants(
     if not names or not all(isinstance(word, str) for word in names):
         raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
     if not values:
-        raise ParameterError("over_thresholds: give one value at least")
+        raise ParameterError("over_thresholds: give at least one value")
     variants = []
     for word in names:
         try:
             made = [named_method(f"{word}:{name}={value}") for value in values]
         except ParameterError as error:
-            named_method(word)  # an unknown method is an error, however
+            named_method(word)  # but an unknown method is an error
             last = error
             continue
         variants += [(word, value, method) for value, method in zip(values, made, strict=True)]
@@ -199,7 +199,7 @@ def threshold_variants(
 
 
 class Place(NamedTuple):
-    """Where points are: the method that was compared, its name on the plot, x, and the share."""
+    """The origin of a point: the compared method, its name on the plot, x, and the share."""
 
     label: str
     method: str

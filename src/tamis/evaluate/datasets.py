@@ -1,4 +1,4 @@
-"""Data sets of a comparison: read once, checked, and saved as arrays that workers map.
+"""Data sets of a comparison: read once, checked, and saved as arrays that workers memory-map.
 
 A data set is a file that ``tamis.open`` reads, a pair ``TRAIN:TEST`` of such files, a folder with
 X.npz or X.npy, y.npy and meta.json (whose "split" gives row ranges), or arrays. Workers map the
@@ -98,7 +98,7 @@ def map_data(place: str | Path) -> tuple[Any, Ints]:
     matrix = sp.csr_matrix(
         tuple(parts), shape=tuple(json.loads((folder / "shape.json").read_text()))
     )
-    matrix.has_sorted_indices = matrix.has_canonical_format = True  # written so
+    matrix.has_sorted_indices = matrix.has_canonical_format = True  # written this way
     return matrix, codes
 
 
@@ -170,7 +170,7 @@ def _of_source(source: Source, name: str) -> DataSet:
 
 
 def _names(source: Source, data: str) -> Naming:
-    """Return the names of all columns; raise one sentence for text columns, which have no order."""
+    """Return the names of all columns; raise an error for text columns, which have no order."""
     parts: list[str] = list(source.names() or ())
     if source.axis == "columns" and not parts:
         for block in to_columns(source).columns():
@@ -197,7 +197,7 @@ def _pair(train: str, test: str, name: str | None, reading: Mapping[str, Any]) -
     widths = [part.X.shape[1] for part in (first, second)]
     wider = first if widths[0] >= widths[1] else second
     if sp.issparse(first.X) and sp.issparse(second.X):
-        # A svmlight file ends with its last nonzero column; the wider of the two decides.
+        # An svmlight file ends with its last nonzero column; the wider of the two decides.
         for part in (first, second):
             part.X.resize((part.X.shape[0], max(widths)))
         X: Any = sp.vstack([first.X, second.X], format="csr")
@@ -232,14 +232,14 @@ def _split_of(file: Path, n_rows: int) -> tuple[Ints, Ints] | None:
             return None
         train, test = (np.arange(*map(int, split[which])) for which in ("train", part))
     except (AttributeError, TypeError, ValueError) as error:
-        raise SourceError(f"{file}: the split is not of row ranges") from error
+        raise SourceError(f"{file}: the split is not given as row ranges") from error
     if any(len(rows) == 0 or rows[0] < 0 or rows[-1] >= n_rows for rows in (train, test)):
         raise SourceError(f"{file}: the split goes beyond the {n_rows} rows")
     return train, test
 
 
 def _checked(name: str, X: Any, y: npt.NDArray[Any], naming: Naming) -> DataSet:
-    """Return a data set with canonical arrays; raise one sentence if it cannot be used."""
+    """Return a data set with canonical arrays; raise an error if it cannot be used."""
     target = Target.of(y)
     target.refuse_constant()
     if target.codes is None or target.classes is None:
@@ -256,7 +256,7 @@ def _checked(name: str, X: Any, y: npt.NDArray[Any], naming: Naming) -> DataSet:
         values = X.ravel()
     if scan(values)[0] >= 0:
         raise InputError(
-            f"{name} holds NaN or infinity; fill the gaps or drop such rows or columns first"
+            f"{name} holds NaN or infinity; impute them, or drop such rows or columns first"
         )
     codes = np.asarray(target.codes, dtype=np.int64)
     return DataSet(name, X, codes, np.asarray(target.classes), naming=naming)

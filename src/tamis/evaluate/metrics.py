@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Quality(NamedTuple):
-    """The metrics of one set of predictions; NaN if a metric has no meaning."""
+    """The metrics of one set of predictions; NaN if a metric is undefined."""
 
     accuracy: float
     balanced_accuracy: float
@@ -22,7 +22,7 @@ class Quality(NamedTuple):
     f1: float
 
 
-#: The metrics of a fold, the most important first.
+#: The metrics of a fold, most important first.
 METRICS = Quality._fields
 
 

@@ -1,7 +1,7 @@
-"""Two methods on one data set, fold by fold; and two methods over many data sets.
+"""Tests of two methods on one data set, fold by fold, and over many data sets.
 
 Folds of cross-validation share training rows, so their differences are not independent and a plain
-paired t-test says "significant" too often. The corrected resampled t-test (Nadeau, Bengio 2003)
+paired t-test reports "significant" too often. The corrected resampled t-test (Nadeau, Bengio 2003)
 increases the variance by n_test/n_train; it is the default. The plain one is offered because the
 papers used it.
 """
@@ -29,7 +29,7 @@ def paired_t(a: npt.ArrayLike, b: npt.ArrayLike, *, share: float = 0.0) -> float
     """Return the two-sided p-value of a paired t-test of a - b.
 
     `share` is n_test / n_train of the folds for the corrected resampled t-test; 0 gives the plain
-    one. If all differences are equal the result is 1 if they are 0, else 0.
+    one. If all differences are equal, the result is 1 if they are 0, and 0 otherwise.
     """
     d = _differences(a, b)
     if len(d) < 2:
@@ -108,7 +108,7 @@ def bayesian_signed_rank(
     check("bayesian_signed_rank", "prior", prior, Number(0, open_low=True))
     z = np.concatenate([[0.0], _differences(a, b)])
     middle = (z[:, None] + z[None, :]) / 2
-    slack = 1e-12  # exactly the rope counts as practically equal, whatever the last bit
+    slack = 1e-12  # a difference of exactly the rope counts as practically equal, despite rounding
     above = (middle > rope + slack).astype(np.float64)
     below = (middle < -rope - slack).astype(np.float64)
     rng = np.random.default_rng(random_state)
@@ -122,7 +122,7 @@ def bayesian_signed_rank(
 
 
 def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
-    """Return `a` minus `b`, over the pairs that both have."""
+    """Return `a` minus `b` for the pairs where both have a result."""
     left, right = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
         raise InputError("give two lists of the same length: paired results")

@@ -3,7 +3,7 @@
 A worker that exceeds a limit is killed, and its current step is reported as such; another worker
 resumes the cell with the next step.
 
-A task is a cell and the message about it that a worker gets. `run_here` and `run_on_cluster` yield
+A task is a cell and the message that a worker gets about it. `run_here` and `run_on_cluster` yield
 the cell, the step ("selection" or a classifier) and its record after every step, and the cell,
 `ENDED` and an empty record after its last one.
 """
@@ -148,7 +148,7 @@ def run_here(tasks: Iterable[Task], n_jobs: int, caps: Caps) -> Generator[Event]
 def _news(
     answers: queue.Queue[tuple[_Process, Message]], busy: list[_Process], caps: Caps
 ) -> list[tuple[_Process, Message]]:
-    """Wait for an answer; while there is none, look for workers that exceed a cap."""
+    """Wait for an answer, and meanwhile look for workers that exceed a cap."""
     try:
         return [answers.get(timeout=LOOK)]
     except queue.Empty:
@@ -188,9 +188,9 @@ def _death(code: int) -> dict[str, Any]:
 
 
 def run_on_cluster(tasks: Iterable[Task], cluster: Any, caps: Caps) -> Generator[Event]:
-    """Run tasks on a cluster, each in a process of its own there, under the same caps.
+    """Run tasks on a cluster, each in its own process, under the same caps.
 
-    A cell that is lost with its host is done again.
+    A cell that is lost with its host is run again.
     """
     todo = list(tasks)
     if not todo:
@@ -203,7 +203,7 @@ def run_on_cluster(tasks: Iterable[Task], cluster: Any, caps: Caps) -> Generator
 
 
 def _run_cell(job: tuple[Message, Caps]) -> list[tuple[str, dict[str, Any]]]:
-    """Do one cell in one process, on a host of the cluster."""
+    """Run one cell in one process, on a host of the cluster."""
     message, caps = job
     if not os.path.isdir(message["folder"]):
         raise ClusterError(

@@ -1,8 +1,9 @@
-"""Training and test rows: official splits, or repeated stratified folds, the same for all.
+"""Training and test rows: official splits, or repeated stratified folds, the same for all methods.
 
 ``5x10`` is five times ten folds: the rows are shuffled five times, and cut into ten stratified
 folds each time. (As in "5x2cv": repeats come first.) ``10`` is ten folds, once. The shuffle of a
-repeat depends only on `random_state` and on its number, so more repeats add folds and change none.
+repeat depends only on `random_state` and on its number, so more repeats add folds and
+leave the others unchanged.
 """
 
 from __future__ import annotations
@@ -77,23 +78,23 @@ def make_folds(
     *,
     name: str = "the data",
 ) -> list[Fold]:
-    """Return the folds of a data set: its official split, if given, else stratified folds."""
+    """Return the folds of a data set: its official split if given, otherwise stratified folds."""
     if official is not None:
         train, test = official
         if len(np.unique(codes[train])) < 2:
-            raise InputError(f"{name}: the training rows of its split hold one class only")
+            raise InputError(f"{name}: the training rows of its split have only one class")
         return [Fold(0, 0, train, test)]
     counts = np.bincount(codes)
     counts = counts[counts > 0]
     if counts.max() < cv.folds:
         raise InputError(
             f"{name}: no class has {cv.folds} rows, so it cannot be cut into {cv.folds} folds; "
-            f"ask for fewer, at most {int(counts.max())}"
+            f"use fewer, at most {int(counts.max())}"
         )
     if counts.min() < cv.folds:
         warn(
             f"{name}: a class has {int(counts.min())} rows, fewer than the {cv.folds} folds, so "
-            "some folds test without it",
+            "some folds have no test rows of it",
         )
     folds = []
     for repeat in range(cv.repeats):

@@ -14,9 +14,7 @@ def critical_differences(results: Results, classifier: str) -> Any:
     """Plot average ranks, best on the left; bars join those that do not differ significantly."""
     found = results.summary()["classifiers"][classifier]["ranks"]
     if found is None:
-        raise InputError(
-            "there are no ranks to plot: give two data sets and two methods, or more of them"
-        )
+        raise InputError("there are no ranks to plot: give at least two data sets and two methods")
     module = need("matplotlib.figure", extra="plot", what_for="Results.plot_ranks")
     ranks, methods = found["average_ranks"], results.methods
     order = sorted(range(len(methods)), key=lambda i: ranks[i])

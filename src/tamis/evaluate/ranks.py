@@ -48,7 +48,7 @@ class Friedman:
     chi_square, p : float
         Friedman's statistic and its p-value, as in Demšar's equation (no correction for ties).
     chi_square_ties, p_ties : float
-        The same, corrected for ties, as scipy.stats.friedmanchisquare does it.
+        The same, corrected for ties, as in scipy.stats.friedmanchisquare.
     f, f_p : float
         Iman and Davenport's F from `chi_square`, with k-1 and (k-1)(N-1) degrees of freedom.
     average_ranks : ndarray
@@ -73,7 +73,7 @@ def friedman(table: npt.ArrayLike, *, larger_is_better: bool = True) -> Friedman
     n, k = ranks.shape
     if k < 2 or n < 2:
         raise InputError(
-            f"rank tests need two or more methods and data sets, and there are {k} and {n}; "
+            f"rank tests need at least two methods and two data sets, but there are {k} and {n}; "
             "compare more of them"
         )
     mean = ranks.mean(axis=0)
@@ -112,7 +112,7 @@ def standard_error(n_methods: int, n_data: int) -> float:
 
 
 def critical_difference(n_methods: int, n_data: int, alpha: float = 0.05) -> float:
-    """Return the difference of average ranks from which on methods differ (Nemenyi).
+    """Return the smallest difference of average ranks that is significant (Nemenyi).
 
     >>> round(critical_difference(4, 14), 2)
     1.25
@@ -165,7 +165,7 @@ class AgainstControl:
 def holm(average: npt.ArrayLike, n_data: int, control: int) -> list[AgainstControl]:
     """Compare every other method with a control, by average ranks, with Holm's correction.
 
-    The most significant comes first.
+    The most significant is first.
     """
     mean = np.asarray(average, dtype=np.float64)
     others = np.array([i for i in range(len(mean)) if i != control])

@@ -90,7 +90,7 @@ class Results:
     params : dict
         The parameters: data, methods, classifiers, folds, random_state, control, caps, versions.
     computed : int
-        Number of cells that were computed; the others were finished before.
+        Number of cells that were computed; the others were already finished.
     data, methods, classifiers : list of str
         Their names, in the order given.
     control : str
@@ -136,8 +136,8 @@ class Results:
     ) -> Floats:
         """Return means over the folds: one row per data set, one column per method.
 
-        A method with a fold without a result has no mean (NaN): half of its folds would not be
-        comparable. The costs and the size of a selection need no classifier.
+        A method that lacks a result on any fold has no mean (NaN): a mean over fewer folds would
+        not be comparable. The costs and the size of a selection need no classifier.
         """
         judge = classifier or self.classifiers[0]
         if metric not in (*METRICS, *COSTS, *TIMES):
@@ -163,7 +163,7 @@ class Results:
 
     @cached_property
     def _selected(self) -> list[dict[str, Any]]:
-        """What was kept in the end, by data set, method and fold."""
+        """The final selections, by data set, method and fold."""
         rows = self.selections.drop_columns(["names"]).to_pylist()
         return [row for row in rows if row["share"] == 1.0]
 
@@ -249,7 +249,7 @@ def open_results(folder: str | os.PathLike[str]) -> Results:
 
 
 def check_place(folder: str | os.PathLike[str]) -> None:
-    """Raise one sentence if results cannot go to a folder: it must be new, empty, or results."""
+    """Raise an error unless the folder is new, empty, or already holds results."""
     place = Path(folder)
     if not place.exists():
         return

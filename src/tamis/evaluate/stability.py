@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 class Stability:
     """Nogueira's measure with its confidence interval, and Kuncheva's index.
 
-    1 is the same set every time, 0 is the stability of random sets. NaN if undefined: fewer than
+    1 means the same set every time, 0 is the stability of random sets. NaN if undefined: fewer than
     two selections, or all of them empty or holding every feature.
     """
 

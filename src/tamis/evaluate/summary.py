@@ -27,7 +27,7 @@ ROPE = 0.01
 
 
 def summarise(results: Results) -> dict[str, Any]:
-    """Return means, ranks, tests and stability as plain values; None if there is no number."""
+    """Return means, ranks, tests and stability as plain values; None where there is no number."""
 
     def grid(metric: str, judge: str | None = None) -> list[list[float | None]]:
         return [[_finite(v) for v in row] for row in results.grid(metric, judge).tolist()]
@@ -61,7 +61,7 @@ def rank_summary(results: Results, judge: str, metric: str = "accuracy") -> dict
 
     None if there are fewer than two methods or data sets.
     """
-    values = np.round(results.grid(metric, judge), 12)  # means equal on paper are tied
+    values = np.round(results.grid(metric, judge), 12)  # equal up to rounding: tied
     n, k = values.shape
     if n < 2 or k < 2:
         return None
@@ -156,7 +156,7 @@ def summary_markdown(results: Results) -> str:
     ]
     parts.append(_listed("Notes", notes, "results.parquet and selections.parquet"))
     if params["command"]:
-        parts.append(f"To do it again: {code(params['command'])}\n")
+        parts.append(f"To reproduce: {code(params['command'])}\n")
     versions = ", ".join(f"{name} {number}" for name, number in params["versions"].items())
     parts.append(f"random_state={params['random_state']}; {versions}.\n")
     return "\n".join(part for part in parts if part)

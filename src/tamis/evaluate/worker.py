@@ -28,7 +28,7 @@ _data = lru_cache(maxsize=2)(map_data)
 
 
 def run_task(task: dict[str, Any], send: Callable[..., None], warm: set[str]) -> None:
-    """Select (unless that was done before), then run every classifier; send each finished step."""
+    """Run the selection if needed, then every classifier; send each finished step."""
     send(begin="ready")
     X, codes = _data(task["folder"])
     train, test = (np.load(f"{task['fold']}.{part}.npy") for part in ("train", "test"))

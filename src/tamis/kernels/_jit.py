@@ -1,7 +1,7 @@
 """The decorators that compile kernels: every option of numba is set here.
 
 * ``nogil``: kernels run in threads, which split columns, never rows.
-* no ``fastmath``: a number that decides is a fixed-order sum, the same bits on every path.
+* no ``fastmath``: decisions rest on fixed-order sums, which are bit-identical on every path.
 * ``cache``: compiled code is cached on disk; set ``TAMIS_NO_CACHE=1`` to compile every time.
 * ``error_model="numpy"``: a division does not branch to raise.
 
@@ -38,7 +38,7 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     Arrays passed to it are not reference-counted while it runs (`_nrt=False`). Counting costs two
     atomic additions per array and call, which took three quarters of the time of a text parser.
     """
-    uncounted: dict[str, Any] = {"_nrt": False}  # an option that numba's own types leave out
+    uncounted: dict[str, Any] = {"_nrt": False}  # an option missing from numba's own types
     return _cached(numba.njit(nogil=True, error_model="numpy", **uncounted)(function))
 
 
@@ -61,7 +61,7 @@ class _Cache(FunctionCache):
 
 
 def _is_as_known() -> bool:
-    """Tell whether this numba loads compiled code as `_Cache` assumes."""
+    """Return True if this numba loads compiled code as `_Cache` assumes."""
     try:
         loads = FunctionCache.load_overload.__code__.co_names
         refreshes = CPUContext.load_additional_registries.__code__.co_names
@@ -75,7 +75,7 @@ _SKIPS_REFRESH = _is_as_known() and os.environ.get("TAMIS_NUMBA_REFRESH", "") in
 
 
 def _cached(kernel: Any) -> Callable[..., Any]:
-    """Let the compiled code of a kernel be kept on disk, where a folder can be written."""
+    """Cache the compiled code of a kernel on disk, if a folder is writable."""
     global CACHE
     if CACHE and hasattr(kernel, "enable_caching"):  # numba may be switched off
         try:
@@ -83,11 +83,11 @@ def _cached(kernel: Any) -> Callable[..., Any]:
                 kernel._cache = _Cache(kernel.py_func)
             else:
                 kernel.enable_caching()
-        except RuntimeError:  # no folder for it
+        except RuntimeError:  # no writable folder
             CACHE = False
             warnings.warn(
-                "compiled code cannot be kept, because no folder for it can be written, so every "
-                "process compiles again; set NUMBA_CACHE_DIR to a folder that can be written",
+                "compiled code cannot be cached, because no folder for it is writable, so every "
+                "process compiles again; set NUMBA_CACHE_DIR to a writable folder",
                 stacklevel=3,
             )
     return kernel  # type: ignore[no-any-return]

@@ -1,10 +1,10 @@
 """Online linear models for two classes.
 
-The row loop is inside the kernels, so how rows are cut into chunks cannot change the model.
+The row loop is inside the kernels, so the chunking of rows cannot change the model.
 
-`marks[j] < 0` says that feature j is kept, in slot -marks[j]; other marks are 0, or the accumulated
-precision of a feature that is not kept. Slot 0 is unused and its weight is 0, so a score is a sum
-without a branch. Weights of features that are not kept are 0 and are not stored.
+`marks[j] < 0` means that feature j is kept, in slot -marks[j]; other marks are 0, or the
+accumulated precision of a feature that is not kept. Slot 0 is unused and has weight 0, so a score
+is a sum without a branch. Weights of features that are not kept are 0 and are not stored.
 
 Every kernel first scores a row. If the row has loss, its entries are split into those of kept
 features, which are updated, and the others, which then compete for a slot in the order of the row.

@@ -13,8 +13,8 @@ import numpy as np
 from tamis.kernels._jit import jit
 from tamis.kernels.correlation import moments
 
-#: Instead of the sum of squares, for columns that no model can use: constant columns; values whose
-#: squares overflow or underflow. The negated numbers are the codes of the reasons.
+#: Used instead of the sum of squares for columns that no model can use: constant columns, or values
+#: whose squares overflow or underflow. The negated numbers are the codes of the reasons.
 CONSTANT, OUT_OF_RANGE = -1.0, -2.0
 
 

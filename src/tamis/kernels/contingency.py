@@ -27,7 +27,7 @@ def statistic_of(cells, strata, width, n_classes, table, unit, pearson):
 
     Those are its empty cells, and all cells of a stratum without rows.
     """
-    if width == 1 or n_classes == 1:  # nothing can depend on it, whatever Pearson's correction says
+    if width == 1 or n_classes == 1:  # nothing can depend on it, despite Pearson's correction
         return 0.0, 0
     in_class = np.empty(n_classes, np.int64)
     units, lookups, empty = 0, 0, 0
@@ -158,11 +158,11 @@ def separate(
 ):  # fmt: skip
     """Find the first set among `candidates` given which slot x and the class are independent.
 
-    Sets come by size, and within a size in lexicographic order of positions in `candidates`. With
-    `including` (a slot, else -1) every set also holds that column. Returns the size of the set,
-    with the positions of its candidates in `given` (`including` is not listed), or -1. `tests` and
-    `refused` count by size; `numbers` are statistic, degrees of freedom and cutoff (NaN if refused)
-    of the last test.
+    Sets are tried by size, and within a size in lexicographic order of positions in `candidates`.
+    With `including` (a slot, else -1) every set also holds that column. Returns the size of the
+    set, with the positions of its candidates in `given` (`including` is not listed), or -1. `tests`
+    and `refused` count by size; `numbers` are statistic, degrees of freedom and cutoff (NaN if
+    refused) of the last test.
     """
     n, total = codes.shape[1], len(candidates)
     always = 1 if including >= 0 else 0
@@ -233,7 +233,7 @@ def _join(codes, levels, candidates, given, depth, built, joint, sizes):
 
 @jit
 def _count(joint, sizes, depth, codes, levels, last, cells):
-    """Count the rows per joint cell, split once more by column `last` (-1: not)."""
+    """Count the rows per joint cell, split once more by column `last` (-1: no split)."""
     room = sizes[depth] * (levels[last] if last >= 0 else 1)
     if len(cells) < room:
         cells = np.empty(room, np.int32)

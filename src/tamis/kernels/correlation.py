@@ -85,7 +85,7 @@ def _group_sums(rows, values, first, last, groups, weights, mean, sums, seen):
 
 @jit
 def _two_class_sums(rows, values, first, last, groups, mean, sums, seen):
-    """Do as `_group_sums`, for two classes: two sums that stay in registers.
+    """Compute `_group_sums` for two classes: two sums that stay in registers.
 
     Adding 0.0 to the other sum changes none of its bits.
     """

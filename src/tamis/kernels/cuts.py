@@ -1,8 +1,8 @@
-"""Sorted columns, and codes by cuts: what all discretisation methods share.
+"""Sorted columns, and codes from cuts: the common part of all discretisation methods.
 
 A column is read as items: its values that are not zero, in order, and one item for all its zeros,
 with class -1. NaN is missing: it is not an item. So dense and sparse columns give the same items,
-and a sparse column costs what it stores.
+and the cost of a sparse column is proportional to what it stores.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tamis.kernels._jit import inline, jit
 from tamis.kernels.column_entries import list_column
 from tamis.kernels.sorting import argsort, first_not_below
 
-#: The class of the item that stands for all zeros.
+#: The class of the item that represents all zeros.
 ZEROS = -1
 
 

@@ -6,7 +6,7 @@ float64 follows from integer arithmetic alone (Clinger's exact cases, else Lemir
 the ends of the range, are only marked: the caller parses them with Python's ``float``. So every
 value is the one that ``float(token)`` returns.
 
-The text must end with a newline: it ends every inner loop, so that none tests for the end of text.
+The text must end with a newline: it ends every inner loop, so no loop tests for the end of text.
 """
 
 from __future__ import annotations

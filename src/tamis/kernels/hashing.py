@@ -1,7 +1,7 @@
 """64-bit hashes of columns and of names; a column has the same hash in every layout.
 
-They tell whether a column has been seen before. They are not cryptographic: two different columns
-share a hash by chance once in 2^64, and a collision can be constructed.
+They are used to recognise a column that has been seen before. They are not cryptographic: two
+different columns share a hash by chance once in 2^64, and a collision can be constructed.
 """
 
 from __future__ import annotations

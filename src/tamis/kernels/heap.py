@@ -2,8 +2,8 @@
 
 A slot, 1 to B, holds one kept feature. `key[slot]` is what it is ranked by now, `bound[slot]` a
 number that is never above the key, and the heap is in order by (bound, younger first). A key that
-grows leaves its bound alone, so most changes of a kept feature cost nothing here; a key that falls
-below its bound takes the bound along (`fell`). Before the root is dropped its bound is updated,
+grows leaves its bound alone, so most changes of a kept feature cost nothing here; if a key falls
+below its bound, the bound is lowered too (`fell`). Before the root is dropped its bound is updated,
 repeatedly until it is current: then no other key is lower. Each update pays for at least one
 change, so the work of a row of m features is O(m log B).
 

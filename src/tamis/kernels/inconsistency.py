@@ -1,8 +1,8 @@
 """Inconsistency counts for consistency-based selection: equal rows of different classes.
 
 A pattern is a group of rows with the same values in the selected features. Of its rows, all but
-those of its most common class are inconsistent. Columns are coded: the rows that leave the most
-common level (`rows`), and the level there, from 1 (`codes`).
+those of its most common class are inconsistent. Columns are coded: the rows that are not at the
+most common level (`rows`), and their levels, from 1 (`codes`).
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _two_by_two(count, ones, class_counts, table, class_entropy):
 
 @jit
 def _dense_information(column, y, class_counts, table, class_entropy, counts, rows, values):
-    """Do as `column_information`, for a column with all its rows; `rows` and `values` are room."""
+    """Compute `column_information` for a dense column; `rows` and `values` are scratch."""
     n_classes = len(class_counts)
     low, size = whole_range(column)
     if 0 < size * n_classes <= len(counts):
@@ -279,7 +279,7 @@ def pair_information(
 def _slots_of_two_levels(
     counts, level_counts, rest, slot_cells, cell_counts, slot_entropy, alive, table, n, out
 ):
-    """Do as `_slots_of_many_levels`, for a newcomer that leaves its background for one level."""
+    """Compute `_slots_of_many_levels` for a newcomer with one level besides its background."""
     last = slot_cells[0]
     for s in range(len(slot_cells) - 1):
         first, last = last, slot_cells[s + 1]

@@ -134,7 +134,7 @@ def _terms_of_slots(
 
 @jit
 def _two_flags(counts, by_class, cell, cell_classes, table):
-    """Do as `_many_levels` where both columns have two levels and there are two classes."""
+    """Compute `_many_levels` where both columns have two levels and there are two classes."""
     both_0, both_1 = counts[2 * cell], counts[2 * cell + 1]
     other_0, other_1 = cell_classes[cell, 0] - both_0, cell_classes[cell, 1] - both_1
     mine_0, mine_1 = by_class[2] - both_0, by_class[3] - both_1
@@ -152,9 +152,9 @@ def _many_levels(
 ):
     """Sum g over the cells of newcomer, slot and class, and over those of newcomer and slot.
 
-    What `counts` does not hold follows from the margins, by class: `left` of the newcomer's levels
-    where the slot is at its background (level 0: where both are), `other` of the slot's cell where
-    the newcomer is.
+    What `counts` does not contain follows from the margins, by class: `left` of the newcomer's
+    levels where the slot is at its background (level 0: where both are), `other` of the slot's
+    cell where the newcomer is.
     """
     for place in range(len(by_class)):
         left[place] = by_class[place]
@@ -195,7 +195,7 @@ def meet_correlations(
     heads, nodes, numbers, slot_means, slot_squares, alive, slot_shares,
     basis, resolution, cutoff, mean_of_counted, n, gains, terms, pairs, shares,
 ):  # fmt: skip
-    """Do as `meet_counts`, for prepared columns and correlations.
+    """Compute `meet_counts` for prepared columns and correlations.
 
     A term counts only if the partial correlation is above `cutoff`; other terms are NaN. The
     gain is their sum, or with `mean_of_counted` their mean, or 0 if none counts. `shares` are the

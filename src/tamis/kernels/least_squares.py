@@ -60,7 +60,7 @@ def orthogonalise(x, panel, first, last, products):
 def whiten(residuals, totals, panel):
     """Write an orthonormal basis of the residuals into the first columns of the panel.
 
-    A residual with next to nothing left of its `totals`, after those before it, gives a column of
+    A residual with almost none of its `totals` left, after those before it, gives a column of
     zeros. Returns the number of the others.
     """
     rank = 0
@@ -96,7 +96,7 @@ def explained_shares(
     """Compute the share of the target's residual that each of columns lo..hi-1 would explain.
 
     `shares` is 1 - Wilks' lambda (for one target the share of its residual sum of squares);
-    `left` is the share of a column that the accepted ones do not explain, 0 if next to nothing.
+    `left` is the share of a column that the accepted ones do not explain, 0 if almost none.
     Both begin with column `first`.
     """
     n = len(panel)
@@ -155,7 +155,7 @@ def invest(p, squares, left, lo, hi, counts_unusable, number, wealth, strengths,
             strengths[j], levels[j], codes[j] = 0.0, np.nan, int(-squares[j])
             continue
         bet = wealth / (2 * number)
-        # The smallest double stands for p-values that are smaller still.
+        # The smallest double represents p-values that are even smaller.
         strengths[j] = 0.0 - math.log10(max(p[j - lo], 5e-324))
         levels[j] = -math.log10(bet)
         codes[j] = COLLINEAR if left[j - lo] == 0.0 else NOT_BETTER

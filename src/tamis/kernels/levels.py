@@ -2,7 +2,7 @@
 
 A coded column is a list of (row, code) for every row that is *not* at the column's background
 level (code 0), and the count of each level. Dense and sparse columns get the same codes, so
-everything that counts levels is written once and costs what the column holds.
+everything that counts levels is written once and costs what the column stores.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def code_values(values, count, codes, levels):
 
 @jit
 def code_by_sorting(values, count, codes, levels):
-    """Do as `code_values`, for columns with many levels."""
+    """Compute `code_values` for columns with many levels."""
     ordered = sort(values[:count])
     found = 0
     for t in range(count):
@@ -130,8 +130,8 @@ def encode(
 ):
     """Code some columns of a block, each relative to its most common level.
 
-    ``out_rows`` and ``out_codes`` need one place per entry of the columns and one more, ``counts``
-    needs entries + 1 levels per column. A dense column has n entries.
+    ``out_rows`` and ``out_codes`` need one element per entry of the columns and one more,
+    ``counts`` needs entries + 1 levels per column. A dense column has n entries.
     """
     dense, longest = len(indptr) == 0, 1
     if dense:

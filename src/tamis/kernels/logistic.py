@@ -146,7 +146,7 @@ def worst_violation(weights, gradients, penalty):
 def sweep(indptr, rows, entries, curves, bends, gradients, weights, penalty, l2, steps, move, pull):
     """Minimise the quadratic model along each coordinate in turn; return the largest change.
 
-    `steps` is how far each weight (last: the intercept) has gone, `move` what that does to the
+    `steps` is the change of each weight (last: the intercept), `move` its effect on the
     margins, `pull` that times the curvature, `bends` the second derivatives.
     """
     n, k = len(move), len(weights)

@@ -42,7 +42,7 @@ def _rows_and_classes(classes, lump, lo, hi, counts):
 
 @jit
 def best_split(items, classes, lump, lo, hi, table, unit, left, right):
-    """Return the first item above the best cut of items lo..hi-1, or -1 if the rule says stop.
+    """Return the first item above the best cut of items lo..hi-1, or -1 if the rule stops.
 
     With N rows S of k classes, cut into S1 and S2 of k1 and k2 classes: cut if
     N Gain > log2(N - 1) + log2(3^k - 2) - (k Ent(S) - k1 Ent(S1) - k2 Ent(S2)).

@@ -1,8 +1,8 @@
-"""Online linear models for k classes, as `tamis.kernels.binary` but with k weights per feature.
+"""Online linear models for k classes: like `tamis.kernels.binary`, with k weights per feature.
 
 A row moves the block of its own class up and those of its rivals down: the best of the wrong
 classes, or in equal shares all wrong classes that score at least as high as the true one
-(`uniform`). `marks[j, 0] < 0` says that feature j is kept, in slot -marks[j, 0].
+(`uniform`). `marks[j, 0] < 0` means that feature j is kept, in slot -marks[j, 0].
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ rows whose neighbourhood has k rows. Threads that split the rows only split a su
 For one row, its n - 1 neighbours are walked from near to far, equal distances by row number; the
 walk ends at the first that does not go on (`goes_on`).
 
-`program` is what the authors' programs do. They take the first row at distance 0 for the row
-itself, which among copies of a row may be another; where two distances are equal on paper, their
-last bits decide, so for one feature squares are then not rounded, and nothing is a tie; and their
+`program` follows the authors' programs. They treat the first row at distance 0 as the row
+itself, which may be a copy of it; where two distances are mathematically equal, their last
+bits decide, so for one feature squares are then not rounded, and nothing is a tie; and their
 mean is a sum of floats, row after row.
 """
 
@@ -30,9 +30,9 @@ NOBODY = np.inf
 
 @inline
 def goes_on(rule, near, previous, rank, widest, slack):
-    """Tell whether the walk takes its neighbour number `rank`, after one at `previous`.
+    """Return True if the walk takes neighbour number `rank`, after one at `previous`.
 
-    `near` and `previous` are squared distances that may each be half of `slack` units wrong;
+    `near` and `previous` are squared distances that may each be off by half of `slack` units;
     numbers that such an error could make equal count as equal.
     """
     if rank == 1:
@@ -61,7 +61,7 @@ def widest_gap(nearest, farthest, n, slack):
 def squared(a, b, factor, program):
     """Return the squared difference in integer units; for the programs 0 only for equal values.
 
-    They take a row at distance 0 for a copy, which a row that is merely near is not.
+    They treat a row at distance 0 as a copy, and a row that is merely near is not one.
     """
     difference = (a - b) * factor
     square = difference * difference
@@ -104,7 +104,7 @@ def set_shares(
 ):  # fmt: skip
     """Count the neighbourhoods of rows lo..hi-1 on the held features, plus one and minus one.
 
-    A factor of 0 stands for no column; `columns` is how many there are then. The held distances
+    A factor of 0 means no column; `columns` is how many there are then. The held distances
     are not touched.
     """
     n = len(codes)
@@ -191,7 +191,7 @@ def farther(near, a, b):
 
 @jit
 def sift_down(heap, base, size, at, near):
-    """Let a row sink to its place in the heap at `base`, which has the nearest row on top."""
+    """Move a row down to its position in the heap at `base`, which has the nearest row on top."""
     row = heap[base + at]
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -206,7 +206,7 @@ def sift_down(heap, base, size, at, near):
 
 @jit
 def spread(near, itself, order, start):
-    """Write the rows but one into bins of squared distance, near bins first, rows rising in each.
+    """Write the rows but one into bins of squared distance, nearest first, in row order inside.
 
     Bin b begins at ``start[b]`` of `order`.
     """
@@ -214,8 +214,8 @@ def spread(near, itself, order, start):
     bins = len(start) - 2
     per_bin = (bins - 1) / (farthest - nearest) if farthest > nearest else 0.0
     start[:] = 0
-    # Counted two places on, so that filling bin b moves start[b + 1] from where it begins to its
-    # end, where bin b + 1 begins.
+    # Counts are stored two positions later, so that filling bin b moves start[b + 1] from where the
+    # bin begins to its end, where bin b + 1 begins.
     for j in range(len(near)):
         if j != itself:
             start[int((float(near[j]) - nearest) * per_bin) + 2] += 1
@@ -232,7 +232,7 @@ def spread(near, itself, order, start):
 def density_neighbours(near, i, itself, codes, rule, slack, order, start):
     """Count the neighbours before the density turns, and those with the label of row i.
 
-    Only the bins that the walk comes to are put in order, each as a heap.
+    Only the bins that the walk reaches are ordered, each as a heap.
     """
     spread(near, itself, order, start)
     rank, same, previous = 0, 0, 0.0
@@ -256,7 +256,7 @@ def density_neighbours(near, i, itself, codes, rule, slack, order, start):
 
 @jit
 def first_reaching(values, start, bound):
-    """Place of the first of ``values[start:]`` that is at least `bound`; their number if none."""
+    """Return the index of the first of ``values[start:]`` at or above `bound`, or the length."""
     for j in range(start, len(values)):
         if values[j] >= bound:
             return j

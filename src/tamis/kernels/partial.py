@@ -8,7 +8,7 @@ which is also one column of a Cholesky factor: with u_s(v) = c(v, s | S) / sqrt(
 covariance left after S is c(v, w) - sum over s in S of u_s(v) u_s(w). So one loop serves every
 order, and sets with a common prefix share its factors.
 
-A variable of which the ones before leave less than `COLLINEAR` of the variance is collinear with
+A variable with less than `COLLINEAR` of its variance left after the ones before is collinear with
 them: as a conditioning column it adds nothing; as x it is redundant; as the target it is explained.
 """
 

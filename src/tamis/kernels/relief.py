@@ -2,7 +2,7 @@
 
 A column's values differ by |a - b| / (max - min), or by 0 or 1 where they have no order. Distances
 are sums of that over columns in integer units of 2^-24, so they do not depend on the order, and
-columns that are mostly zero cost only the pairs of rows in which both are not zero.
+columns that are mostly zero cost only the pairs of rows in which both values are nonzero.
 """
 
 from __future__ import annotations

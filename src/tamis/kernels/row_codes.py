@@ -1,9 +1,9 @@
 """Sorted feature numbers of rows, delta-encoded in units of 1, 2, 4 or 8 bytes.
 
-A gap is what lies between a feature and the one before it in its row, 0 for neighbours; the first
-of a row counts from `start`, the number before the lowest one that may occur. Every entry has a
-unit. The few gaps that do not fit are stored separately, with the position of their entry, so that
-the loop between two of them has no branch.
+A gap is the count of numbers between a feature and the one before it in its row, 0 for neighbours;
+the first of a row counts from `start`, the number before the lowest one that may occur. Every
+entry has a unit. The few gaps that do not fit are stored separately, with the position of their
+entry, so that the loop between two of them has no branch.
 """
 
 from __future__ import annotations

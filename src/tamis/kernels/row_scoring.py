@@ -17,7 +17,7 @@ _ONE = np.uint64(1)
 
 @jit
 def find_fault(indptr, indices, values, n_columns, signed):
-    """Return the first fault in rows: code, row, entry. If not `signed`, any id is fine."""
+    """Return the first fault in rows: code, row, entry. If not `signed`, any id is valid."""
     for r in range(len(indptr) - 1):
         first, last, wrong = np.uint64(indptr[r]), np.uint64(indptr[r + 1]), False
         # Without a branch, many at a time: rows are nearly always fine.

@@ -2,7 +2,7 @@
 
 A node is 16 integers: the next node, the number of its entries, and up to 14 entries. An entry
 is a cell number (for a correlation, the slot of its column, with its value in a second array). New
-nodes go to the head of their row's list, so adding a column never moves what is there.
+nodes go to the head of their row's list, so adding a column never moves existing entries.
 """
 
 from __future__ import annotations

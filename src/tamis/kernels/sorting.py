@@ -1,9 +1,9 @@
 """A stable merge sort for kernels, instead of NumPy's.
 
 Numba names the parts of its own sorts by the order in which a process compiled them, and compiled
-kernels are cached on disk by many processes. Two kernels from two processes can then bring
-different parts under one name, and the one that is loaded second runs the wrong code. (Seen as a
-crash of OFS-A3M in a process that had run MDLP before.)
+kernels are cached on disk by many processes. Two kernels from two processes can then have
+different parts with the same name, and the one that is loaded second runs the wrong code. (Seen as
+a crash of OFS-A3M in a process that had run MDLP before.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decision stumps on weighted rows: one threshold on one column, for boosting.
 
-Columns are compressed with their entries sorted by value; rows that are not listed hold 0, which
-has its place in that order.
+Columns are compressed with their entries sorted by value; rows that are not listed are 0, which
+also has a position in that order.
 """
 
 from __future__ import annotations

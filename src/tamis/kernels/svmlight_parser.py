@@ -1,6 +1,6 @@
 """Parse svmlight text: a loop over bytes, exact to the last bit (see `decimal_parser`).
 
-The text must end with a newline: it ends every inner loop, so that none tests for the end of text.
+The text must end with a newline: it ends every inner loop, so no loop tests for the end of text.
 """
 
 from __future__ import annotations

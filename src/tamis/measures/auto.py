@@ -1,4 +1,4 @@
-"""Pick a measure from the data, and say why."""
+"""Pick a measure from the data, and give the reason."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Independence:
     collinear : bool
         The columns given determine the column, so nothing is left to test.
     strength, cutoff : float
-        What was compared; NaN if nothing was.
+        The two numbers compared; NaN if none were.
     statistic, df, p : float
         The test statistic, its degrees of freedom and the p-value; NaN if there is none.
     """
@@ -51,8 +51,8 @@ class Independence:
 class ConditionalPanel(Panel):
     """A panel that also tests a column against the target, given others.
 
-    The kept columns stand at positions 0 (the oldest) to ``len(panel) - 1``; a newcomer under
-    consideration stands at ``len(panel)``.
+    The kept columns are at positions 0 (the oldest) to ``len(panel) - 1``; a newcomer under
+    consideration is at ``len(panel)``.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class ConditionalPanel(Panel):
     ) -> Independence | None:
         """Find the first set of candidates given which x and the target are independent.
 
-        Sets come by size, from 1 to `max_size`, and each size in lexicographic order of the
-        positions in `candidates`. With `including` every set also holds that position, last: the
-        others, one fewer of them, come in the same order. None if no set separates.
+        Sets are tried by size, from 1 to `max_size`, and within a size in lexicographic order of
+        the positions in `candidates`. With `including` every set also holds that position, last;
+        the others, one fewer of them, are tried in the same order. None if no set separates.
         """
         size, test = self._look(x, candidates, 1, max_size, including)
         return test if size >= 0 else None

@@ -8,7 +8,7 @@ Rounding decides nothing:
 
 * a squared difference is rounded to an integer number of units (2^-36 for 600 rows, 2^-30 for
   20,000), so distances are exact sums, whatever features were added and dropped before, and
-  distances that are equal on paper are equal here;
+  distances that are mathematically equal are equal here;
 * a dependency is stored as counts, a fraction, and two of them are compared as fractions.
 """
 
@@ -43,13 +43,13 @@ Counts = npt.NDArray[np.int64]
 #: Where a neighbourhood ends: at a gap of 1.5 times the mean gap, or where d_k/k turns.
 RULES = {"gap": GAP, "density falls": ENDS_FALLING, "density rises": ENDS_RISING}
 
-#: All distances between pairs of rows are held, so the rows cannot be very many.
+#: All distances between pairs of rows are in memory, which limits the number of rows.
 MOST_ROWS = 20_000
 
-#: Distances are whole numbers that must not overflow, so the features cannot be very many.
+#: Distances are integers that must not overflow, which limits the number of features.
 MOST_FEATURES = 2**16 - 1
 
-#: Dependencies as floats are right to much better than this.
+#: Dependencies as floats are much more accurate than this.
 ROUNDING = 1e-9
 
 _NO_COLUMN = np.zeros(0)
@@ -89,9 +89,9 @@ class Neighbourhoods:
     rule : {"gap", "density falls", "density rises"}
         Where a neighbourhood ends.
     program : bool
-        Do as the authors' programs do: take the first row at distance 0 for the row itself, so
+        Follow the authors' programs: treat the first row at distance 0 as the row itself, so
         that a row with an earlier copy is its own neighbour, and the copy is not; and let the last
-        bits decide between distances, or dependencies, that are equal on paper.
+        bits decide between distances, or dependencies, that are mathematically equal.
     """
 
     def __init__(self, target: Target, rule: str, *, program: bool = False) -> None:
@@ -105,8 +105,8 @@ class Neighbourhoods:
             raise InputError(
                 f"the distances between all pairs of {n:,} rows would take "
                 f"{8 * n * n / 1e9:,.1f} GB; at most {MOST_ROWS:,} rows "
-                f"({8 * MOST_ROWS**2 / 1e9:.1f} GB) are taken: give a sample of the rows, or use "
-                "SAOLA, which holds no distances"
+                f"({8 * MOST_ROWS**2 / 1e9:.1f} GB) are supported: sample the rows, or use "
+                "SAOLA, which stores no distances"
             )
         self._form = (target.codes, target.counts)
         # The square of a difference is at most 2(n - 1); an even number of bits for its fraction.
@@ -129,7 +129,7 @@ class Neighbourhoods:
         out, arrays = np.empty(block.width), block.arrays
         over_columns(
             lambda lo, hi: alone_columns(*arrays, *self._form, *self._how, lo, hi, out),
-            # Few entries can mean many levels, and the cost is in their pairs.
+            # Few entries can mean many levels, and the cost grows with pairs of levels.
             8 * block.spans,
         )
         return out
@@ -175,7 +175,7 @@ class Neighbourhoods:
         return Dependency(shares, mean_in_order(share) if self.program else mean_share(shares))
 
     def compare(self, one: Dependency, other: Dependency) -> int:
-        """Return -1, 0 or 1 as one is less than, equal to or greater than the other."""
+        """Return -1, 0 or 1 if one is less than, equal to or greater than the other."""
         if self.program:
             return (one.value > other.value) - (one.value < other.value)
         return sign((1, one.shares), (-1, other.shares))
@@ -214,7 +214,7 @@ class Neighbourhoods:
         return self._squares
 
     def __getstate__(self) -> dict[str, Any]:
-        # Distances follow exactly from the columns, and are far larger.
+        # Distances can be recomputed exactly from the columns, and are far larger.
         return {**self.__dict__, "_squares": None}
 
 

@@ -9,7 +9,7 @@ does not depend on how classes are numbered. Its cutoff is that of the F test wi
 degrees of freedom: Fisher's z would call almost every feature relevant when there are many classes,
 because R grows with k by chance alone.
 
-Given a set S of m columns, the same with the partial correlation r(x, y | S) and n - m - 3; with
+Given a set S of m columns, the test uses the partial correlation r(x, y | S) and n - m - 3; with
 more than two classes, R is the partial multiple correlation with the indicators (the share of the
 variance of x that S leaves and the indicators explain), and its F test has (k-1, n-m-k) degrees of
 freedom. m counts the columns of S that are not collinear with others in it. A column of which S

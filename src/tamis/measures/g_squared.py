@@ -10,7 +10,7 @@ The cutoff is the chi-square quantile at 1 - alpha for df = (r_x - 1)(r_y - 1) t
 the levels r_s of the columns given, at least 1: a statistic above it has p < alpha. (p = alpha
 cannot occur: the quantile is neither a sum of logarithms of whole numbers nor a fraction.)
 
-A test with fewer than 5 rows per degree of freedom is refused, and a rule says what it counts as.
+A test with fewer than 5 rows per degree of freedom is refused; `unreliable` sets what it counts as.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class GSquared(Measure):
         Level of the test.
     statistic : {"g2", "pearson"}, default="g2"
         G-squared, 2 n ln 2 times the mutual information in bits; or Pearson's chi-square with half
-        a row taken off in small cells, as the authors' program has it.
+        a row subtracted in small cells, as in the authors' program.
     degrees : {"levels", "spirtes"}, default="levels"
         Degrees of freedom from the levels alone; or one fewer per empty cell, and none for strata
         that do not occur (a heuristic of Spirtes, Glymour and Scheines).
@@ -251,7 +251,7 @@ def _critical(alpha: float, n: int) -> Floats:
 
 @lru_cache(maxsize=16)
 def _few(measure: GSquared, n: int, groups: int) -> Floats:
-    """Return the cutoffs of columns of 0 to FEW - 1 levels; entry 0 says they need no scaling."""
+    """Return the cutoffs of columns of 0 to FEW - 1 levels; entry 0 marks them as unscaled."""
     cutoffs = measure.cutoffs_for(np.arange(FEW), groups, n)
     cutoffs[0] = 0.0
     return cutoffs

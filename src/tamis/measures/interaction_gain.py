@@ -50,7 +50,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class GainForm:
-    """How terms are combined to a gain.
+    """How terms are combined into a gain.
 
     `mean` instead of the sum; `correction` of counts for chance, by name; `as_program`: the
     conditional information less the strength (which may be an uncertainty), and for correlations

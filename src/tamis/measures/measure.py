@@ -67,7 +67,7 @@ class Strength:
 class Prepared(Sequence[Any]):
     """Columns that a panel prepared, as arrays end to end."""
 
-    #: The name of the indptr that cuts each array into columns; None for one number per column.
+    #: The name of the indptr that splits each array into columns; None for one number per column.
     arrays: ClassVar[Mapping[str, str | None]]
 
     indptr: Ints
@@ -116,7 +116,7 @@ class Prepared(Sequence[Any]):
 
 
 class PreparedColumn:
-    """A prepared column as its set and its position there, so that making one costs nothing.
+    """A prepared column: a reference to its set and its position there, cheap to create.
 
     It has the arrays of the set, each as the part that belongs to this column.
     """
@@ -215,8 +215,8 @@ class Measure(ABC):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column (array, SciPy matrix or ColumnBlock) with the target.
 
-        `out` is memory for the result, for callers that go through millions of columns: allocating
-        costs more than the sums. Called by every selector that has a measure, once per block.
+        `out` is memory for the result, for callers that process millions of columns: allocating it
+        would cost more than the sums. Called by every selector that has a measure, once per block.
         """
 
     @abstractmethod
@@ -228,7 +228,7 @@ class Measure(ABC):
         """Describe the cutoff in a few words, for explanations."""
 
     def check_target(self, target: Target) -> None:
-        """Raise one sentence if the measure cannot use this target."""
+        """Raise an error if the measure cannot use this target."""
         if self.needs_classes and not target.is_classes:
             raise InputError(
                 f"{type(self).__name__} needs classes, and y holds real numbers (an unknown label "
@@ -255,8 +255,8 @@ class Measure(ABC):
             cutoff = getattr(self, "threshold", None)
         if cutoff is None:
             raise ParameterError(
-                f"{type(self).__name__}.dependent needs a cutoff here: it depends on the rows; "
-                "pass cutoff=, or a Strength from relevance()"
+                f"{type(self).__name__}.dependent needs a cutoff here, because it depends on the "
+                "number of rows; pass cutoff=, or a Strength from relevance()"
             )
         return np.asarray(value) > cutoff
 

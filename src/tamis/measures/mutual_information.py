@@ -37,7 +37,7 @@ FEW = 64
 
 @dataclass(frozen=True)
 class InformationMeasure(Measure):
-    """The common part of both measures: counting, cutoffs, panels."""
+    """Base of both measures: counting, cutoffs, panels."""
 
     threshold: float = 0.0
     alpha: float | None = None
@@ -255,7 +255,7 @@ def _quantiles(alpha: float) -> Floats:
 
 @lru_cache(maxsize=16)
 def _cutoffs(measure: InformationMeasure, n_rows: int, n_classes: int) -> Floats:
-    """Return the cutoffs for 0 to FEW levels; entry 0 says whether they come from tests."""
+    """Return the cutoffs for 0 to FEW levels; entry 0 is set if they come from tests."""
     df = (np.arange(FEW) - 1) * (n_classes - 1)
     table = measure._bits(np.maximum(df, 0), n_rows)
     table[0] = 0.0 if measure.alpha is None else 1.0

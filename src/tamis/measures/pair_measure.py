@@ -20,7 +20,7 @@ from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength, r
 
 
 class PairMeasure(Measure):
-    """Base of a measure that is given by `pair`, `cutoff` and `gate`."""
+    """Base of a measure that is defined by `pair`, `cutoff` and `gate`."""
 
     @abstractmethod
     def pair(self, x: Floats, y: Floats) -> float:

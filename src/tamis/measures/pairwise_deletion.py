@@ -19,7 +19,7 @@ from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared, Stren
 from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
 from tamis.measures.panels import compressed, table_of
 
-#: A table of counts may have so many cells.
+#: The most cells a table of counts may have.
 MOST_CELLS = 2**26
 
 
@@ -29,7 +29,7 @@ class PairwiseDeletion(Measure):
 
     I(X;Y), its entropies, its cutoff and its number of rows are those of the rows where neither X
     nor Y is missing; without missing values they are those of the measure itself. Values of
-    different pairs rest on different rows.
+    different pairs are based on different rows.
 
     Cost: the stored entries of two columns, and their table of counts, per pair. Memory: the stored
     entries of the kept columns.
@@ -72,7 +72,7 @@ class PairwiseDeletion(Measure):
         return self.measure.template_fields(target)
 
     def check_target(self, target: Target) -> None:
-        """Raise one sentence for a regression target."""
+        """Raise an error for a regression target."""
         self.measure.check_target(target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
@@ -195,7 +195,7 @@ class GappedPanel(Panel):
 
 
 def _refuse_many_levels(n_levels: Ints, others: int) -> None:
-    """Raise one sentence if tables of counts would not fit in memory."""
+    """Raise an error if tables of counts would not fit in memory."""
     if n_levels.max(initial=1) * others > MOST_CELLS:
         raise InputError(
             "columns have too many different values to be counted in pairs; turn them into "

@@ -80,13 +80,13 @@ def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
 class RowListPanel(Panel):
     """Store kept columns as entries by row, so a newcomer visits only the entries of its own rows.
 
-    A slot is a kept column; `_alive` says whether it is still kept. A slot has one or more cells,
+    A slot is a kept column; `_alive` marks whether it is still kept. A slot has one or more cells,
     which its entries belong to: ``_slot_cells[s]:_slot_cells[s + 1]`` are those of slot s. `_slots`
-    and `_cells` hold what subclasses remember about each of them, by name. Slots of dropped columns
+    and `_cells` hold what subclasses store about each of them, by name. Slots of dropped columns
     are removed when they outnumber the live ones.
     """
 
-    #: The types of what is remembered about each slot and each cell.
+    #: The types of what is stored about each slot and each cell.
     slot_types: ClassVar[Mapping[str, Any]]
     cell_types: ClassVar[Mapping[str, Any]] = {}
     #: Whether an entry has a number besides its cell.
@@ -120,7 +120,7 @@ class RowListPanel(Panel):
         n_cells: int,
         of_slot: Mapping[str, Any],
     ) -> None:
-        """Add a slot with these entries; `cells` count from 0, and `of_slot` is remembered."""
+        """Add a slot with these entries; `cells` count from 0, and `of_slot` is stored."""
         room = self._used + len(rows)
         if room > len(self._nodes):
             capacity = max(room, 2 * len(self._nodes), 256)

@@ -1,4 +1,4 @@
-"""The page about a comparison: which method is better, at what size and cost, how surely."""
+"""The page about a comparison: which method is better, at what size and cost, how certainly."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def interim_page(lines: list[Line], command: str) -> Page:
     ]  # fmt: skip
     rows = [[*one[:3], f"{one.finished} of {one.folds}", *one[5:]] for one in lines]
     table = Table("So far", columns, rows, note="Means over the finished folds.")
-    said = f"{finished:,} of {folds:,} folds are finished."
-    return Page("tamis compare", said, [table, Code("Command", command)])
+    summary = f"{finished:,} of {folds:,} folds are finished."
+    return Page("tamis compare", summary, [table, Code("Command", command)])
 
 
 def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> Page:
@@ -48,7 +48,7 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
     note = "Features are selected inside each training fold; all methods get the same folds."
     sections: list[Section | None] = [Facts("At a glance", facts, note=note)]
     for judge in judges:
-        note = "Means over the folds; – where a fold gave no result. The highest stands out."
+        note = "Means over the folds; – where a fold gave no result. The highest is highlighted."
         means = summary["classifiers"][judge]["accuracy"]
         accuracy = _table(f"Accuracy with {judge}", results, means, note, best="highest")
         sections += [_ranks(results, summary, judge), accuracy]
@@ -57,9 +57,9 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
     sections += [
         _table("Features kept", results, summary["kept"], "Means over the folds.", 1),
         _table("Seconds", results, summary["seconds"],
-               "Seconds that a selection takes, on average over the folds."),
+               "Seconds per selection, averaged over the folds."),
         _table("Stability of the selection", results, stability,
-               "Nogueira's measure: 1 if every fold selects the same, 0 if as if by chance.", 3),
+               "Nogueira's measure: 1 if every fold selects the same features, 0 for chance.", 3),
         *[_tests(results, summary, judge) for judge in judges],
         *_over(folder),
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
 
 
 def shown(methods: list[str]) -> list[str]:
-    """Return the names of methods on the page: a class of one's own without its module.
+    """Return the names of methods on the page; the user's own classes appear without their module.
 
     >>> shown(["saola", "lab.methods:Mine", "lab.methods:Mine:share=1"])
     ['saola', 'Mine', 'Mine:share=1']
@@ -108,7 +108,7 @@ def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | N
         return None
     note = (
         "Rank 1 is the best accuracy on a data set. Methods joined by a bar do not differ "
-        "significantly (Nemenyi, 5 %). All methods alike has "
+        "significantly (Nemenyi, 5 %). Test of no difference between the methods: "
         f"p = {found['iman_davenport']['p']:.3g} (Iman-Davenport)."
     )
     return Ranks(
@@ -129,7 +129,7 @@ def _table(
 
 
 def _trade_off(results: Results, judge: str) -> Section | None:
-    """Return accuracy against size: one point per method, its time as area."""
+    """Return accuracy against size: one point per method, with its time as the area."""
     accuracy = results.grid("accuracy", judge).mean(axis=0)
     kept = results.grid("kept").mean(axis=0)
     seconds = results.grid("seconds").mean(axis=0)
@@ -146,8 +146,8 @@ def _trade_off(results: Results, judge: str) -> Section | None:
     return Scatter(
         f"Accuracy against size with {judge}", "features kept (logarithmic)", "mean accuracy",
         "seconds", points, best, True,
-        note="Few features and high accuracy are up and to the left; the dashed line joins those "
-        "that no other method beats on both. The area is the time of a selection.",
+        note="Few features and high accuracy are at the upper left; the dashed line joins "
+        "the methods that no other method beats on both. The area shows the time of a selection.",
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from tamis.report.markdown_page import as_markdown
 from tamis.report.page import Column, Page, Section, Table
 from tamis.report.run_page import page_of_run
 
-#: Lines of the table; what came before is in the log.
+#: Rows of the table; earlier ones are in the log.
 MOST = 200
 
 
@@ -30,7 +30,7 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
         page, fed = page_of_run(open_run(path), path.rstrip("/\\")), _history_of(path)
         *sections, again = page.sections
         return page if fed is None else replace(page, sections=[*sections, fed, again])
-    # The readers of these need scikit-learn; a page about a run need not wait for it.
+    # Imported late: these need scikit-learn, and a page about a run does not.
     if kind == "model":
         from tamis.report.model_page import page_of_model
 
@@ -53,9 +53,9 @@ def _history_of(folder: str) -> Section | None:
     try:
         lines = read_saved(folder).history
     except TamisError:
-        return None  # the run itself is whole; tamis status says what is wrong with its state
+        return None  # the run itself is intact; tamis status reports what is wrong with its state
     steps: dict[Any, dict[str, Any]] = {}
-    for line in lines:  # a long feed has many commits, and the last one tells all
+    for line in lines:  # a long feed has many commits; the last one has the totals
         same = line["action"], line.get("source"), line.get("fingerprint")
         steps[same if "done" in line else line["commit"]] = line
     if len(steps) < 2:
@@ -65,7 +65,7 @@ def _history_of(folder: str) -> Section | None:
         Column("features seen", "count"), Column("note"),
     ]  # fmt: skip
     rows = [_row(line) for line in steps.values()]
-    note = "The decisions of each are printed by tamis log."
+    note = "Run tamis log to print the decisions of each."
     if len(rows) > MOST:
         note = f"The last {MOST:,} of {len(rows):,}. {note}"
     return Table("What was fed", columns, rows[-MOST:], note=note)

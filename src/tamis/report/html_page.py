@@ -12,7 +12,7 @@ from typing import Any
 from tamis._version import __version__
 from tamis.report.page import Page
 
-#: In the order of their dependencies.
+#: Scripts in the order of their dependencies.
 SCRIPTS = (
     "uPlot.min.js",
     "parts.js",

@@ -2,7 +2,7 @@
 
 It listens on the loopback address, on a port that the system picks, under a secret path. The run
 offers its state now and then; a page is made only if a browser is connected. A page that is closed
-or never opened disturbs nothing.
+or never opened does not affect the run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LivePage(AbstractContextManager["LivePage"]):
     """
 
     def __init__(self, title: str) -> None:
-        self.page = Page(title, "The run has begun; news will come.", [])
+        self.page = Page(title, "The run has started; waiting for the first results.", [])
         self._listeners: list[queue.SimpleQueue[bytes | None]] = []
         self._lock, self._ended = threading.Lock(), False
         self._last, self._cost = 0.0, 0.0
@@ -54,7 +54,7 @@ class LivePage(AbstractContextManager["LivePage"]):
     def offer(self, make: Callable[[], Page]) -> None:
         """Show a new page if a browser is connected and the last page is old enough."""
         now = time.monotonic()
-        # A page that takes long is made less often: at most a twentieth of the time.
+        # A slow page is made less often: making pages takes at most a twentieth of the time.
         if not self._listeners or now - self._last < max(EVERY, 20 * self._cost):
             return
         self.show(make())
@@ -88,7 +88,7 @@ class LivePage(AbstractContextManager["LivePage"]):
     def listening(self) -> Iterator[queue.SimpleQueue[bytes | None]]:
         """Yield a queue of the current page and its updates; None is the end.
 
-        A browser connects some time after it got the document, or again after it lost the
+        A browser connects some time after it received the document, or again after it lost the
         connection: updates in between, and the end, must not be missed.
         """
         mine: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -111,7 +111,7 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             """Send the page, the updates, or an error."""
             address = urlsplit(live.url)
-            # The host is checked because another site could let its name point to this machine.
+            # The host is checked because another site could make its name point to this machine.
             here = self.headers.get("Host") in (address.netloc, f"localhost:{address.port}")
             if here and self.path == address.path:
                 body = as_html(live.page, live="events").encode("utf-8", "backslashreplace")

@@ -38,7 +38,7 @@ def plot_flow(log: DecisionLog) -> Any:
 
 
 def plot_growth(log: DecisionLog) -> Any:
-    """Plot the kept set, and who entered and left it, over the features seen."""
+    """Plot how many features were kept, entered and left, over the features seen."""
     curve = growth(log)
     if curve is None:
         raise InputError(

@@ -48,7 +48,7 @@ def _page(model: Any, record: dict[str, Any], size: int | None) -> Page:
         _requested(record),
     ]
     title = f"tamis: {record['method']}{' on ' + name if name else ''}"
-    command = record.get("command") or "(learned in Python; see the parameters above)"
+    command = record.get("command") or "(trained in Python; see the parameters above)"
     return Page.of(title, summary, sections, command, record["versions"])
 
 
@@ -62,7 +62,7 @@ def _facts(record: dict[str, Any], error: float, size: int | None) -> Section:
         items.append(("test accuracy", f"{record['test']['accuracy']:.2%}"))
     bad = sum(record.get("bad_lines", {}).values())
     if bad:
-        items.append(("bad lines passed over", f"{bad:,}"))
+        items.append(("bad lines skipped", f"{bad:,}"))
     if size is not None:
         items.append(("model size", f"{size / 1000:,.0f} kB"))
     return Facts("At a glance", items)
@@ -86,7 +86,7 @@ def _over_rows(record: dict[str, Any]) -> list[Section]:
         Lines(
             "Change of the kept set", "rows", curve["rows"], {"newcomers in 1,000 rows": entered},
             "features", colours=["purple"],
-            note="How many features entered the kept set; it settles when this falls to nothing.",
+            note="How many features entered the kept set; it has settled when this falls to 0.",
         ),
     ]  # fmt: skip
 
@@ -100,7 +100,7 @@ def _sizes(record: dict[str, Any]) -> Section | None:
     return Lines(
         "Error against the number of kept features", "kept features", [p[0] for p in pairs],
         {"error while learning": [p[1] for p in pairs]},
-        note=f"Sizes that ran side by side; {record['kept']:,} features are kept now.",
+        note=f"Sizes that were trained in parallel; {record['kept']:,} features are kept now.",
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _kept(model: Any) -> Section:
     )
     cells = weights.reshape(len(weights), -1).tolist()
     rows = [[model.names_[i], float(model.confidence_[i]), *cells[i]] for i in order.tolist()]
-    note = "The surest first."
+    note = "Most confident first."
     if len(weights) > MOST_KEPT:
         note += f" The first {MOST_KEPT:,} of {len(weights):,}; all are in features.npy."
     columns = [Column("feature"), *(Column(n, "number") for n in ("confidence", *names))]

@@ -35,7 +35,7 @@ class Section:
     note: str = field(default="", kw_only=True)
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
-        """Return the same as columns and rows."""
+        """Return the content as columns and rows."""
         raise NotImplementedError
 
     def as_json(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Table(Section):
     rows: list[list[Any]]
     #: The column whose names open the explorer when clicked, if any.
     opens: int | None = None
-    #: Whether the highest number of each row stands out.
+    #: Whether the highest number of each row is highlighted.
     best: Literal["", "highest"] = ""
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
@@ -122,7 +122,7 @@ class Flow(Section):
 
 @dataclass(frozen=True)
 class Explorer(Section):
-    """Features with the sentence about each and links to the features that decided."""
+    """Features with an explanation of each and links to the features that decided about it."""
 
     names: list[str]
     verdicts: list[str]
@@ -130,11 +130,11 @@ class Explorer(Section):
     sentences: list[str]
     #: For each feature, those that decided about it, by index in `names`.
     because: list[list[int]]
-    #: For each feature, the number of features it displaced, shown here or not.
+    #: For each feature, the number of features it displaced, whether shown or not.
     displaced: list[int]
     #: Colour name of each verdict.
     colours: dict[str, str]
-    #: The command for a feature that is not here.
+    #: The command that explains a feature that is not on the page.
     elsewhere: str = ""
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
@@ -187,7 +187,7 @@ class Scatter(Section):
 
 @dataclass(frozen=True)
 class Code(Section):
-    """Something to copy: a command, versions."""
+    """Text to copy: a command, versions."""
 
     text: str
 

@@ -29,7 +29,7 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
     """Return the page about a run.
 
     `folder` is its folder, for the commands that are shown; `name` is that of the data, if the run
-    is not finished and does not hold it yet.
+    is not finished and does not contain it yet.
     """
     log, counts = run.log, run.log.counts()
     gone = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n and word != "kept")
@@ -112,7 +112,7 @@ def _growth(log: DecisionLog) -> Section | None:
     return Lines(
         "Over the stream", "features seen", curve.seen.tolist(), series, "features",
         colours=["green", "blue", "orange", "purple"], steps=True,
-        note="How many features were kept after so many had arrived, and how many had gone.",
+        note="Features kept, and features dropped again, after each number of arrivals.",
     )  # fmt: skip
 
 
@@ -126,12 +126,12 @@ def _strengths(log: DecisionLog) -> Section | None:
     series = {v: count.astype(float).tolist() for v, count in counts.items() if count.any()}
     return Bars(
         "Relevance of all features", labels, series, [COLOURS[v] for v in series], True,
-        note="Features by their strength towards the target alone, on a square-root scale.",
+        note="Features by their strength of association with the target, on a square-root scale.",
     )  # fmt: skip
 
 
 def _explorer(run: Run, folder: str) -> Section:
-    """Return the most important features that fit, and how they are connected."""
+    """Return the most important features that fit on the page, and how they are connected."""
     log = run.log
     made_go = displaced(log)
     order = _by_weight(log)
@@ -148,7 +148,7 @@ def _explorer(run: Run, folder: str) -> Section:
         sentences.append(sentence)
     place = {event.feature: i for i, event in enumerate(chosen)}
     left = len(order) - len(chosen)
-    note = "Search or click: who decided about a feature, and which ones it made go."
+    note = "Search or click to see which features decided about a feature, and which it displaced."
     if left:
         note += f" {left:,} weaker features that met the rule are not on this page."
     return Explorer(

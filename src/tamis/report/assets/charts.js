@@ -74,7 +74,7 @@ function bars(section, box) {
     () => section.labels.map((label, i) => [label, ...names.map((name) => section.series[name][i])])));
 }
 
-// Where the words of each dot go: the place beside it that covers the fewest dots and other words.
+// Where the label of each dot goes: the position next to it that covers the fewest dots and labels.
 function besideDots(dots, widths, width, floor) {
   const taken = dots.map(({ x, y, r }) => ({ left: x - r, right: x + r, top: y - r, bottom: y + r }));
   return dots.map(({ x, y, r }, i) => {
@@ -107,7 +107,7 @@ function scatter(section, box) {
     roundNumbers(y0, y1, 4).forEach((y) => picture.append(
       draw("line", { x1: left, x2: width - right, y1: py(y), y2: py(y), stroke: colour("line") }),
       draw("text", { x: left - 6, y: py(y) + 4, "text-anchor": "end", class: "soft" }, number(y))));
-    let before = -Infinity; // where the last tick's words ended
+    let before = -Infinity; // where the last tick's label ended
     (section.log_x ? roundPowers(10 ** x0, 10 ** x1) : roundNumbers(x0, x1, 5)).forEach((x) => {
       const words = number(x), at = px(fx(x)), half = widthOf(words) / 2;
       if (at - half < before + 8) return;

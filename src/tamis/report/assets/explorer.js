@@ -1,6 +1,6 @@
 "use strict";
-// Who made whom redundant: one feature in the middle, who decided about it on the left, whom it made
-// go on the right. Clicking one puts it in the middle.
+// Which feature made which redundant: one feature in the middle, those that decided about it on the
+// left, those it displaced on the right. Clicking a feature puts it in the middle.
 
 const NEIGHBOURS = 14;
 let openFeature = () => {};
@@ -9,7 +9,7 @@ function explorer(section, box) {
   const places = new Map(section.names.map((name, i) => [name, i]));
   const made = section.names.map(() => []);
   section.because.forEach((causes, i) => causes.forEach((cause) => made[cause].push(i)));
-  const field = make("input", { type: "search", placeholder: "search a feature", "aria-label": "search a feature", id: "feature-search" });
+  const field = make("input", { type: "search", placeholder: "search for a feature", "aria-label": "search for a feature", id: "feature-search" });
   const found = make("ul", { class: "found", "aria-label": "features found" });
   const status = make("p", { class: "note", role: "status" });
   const evidence = make("p", { class: "evidence", id: "evidence", "aria-live": "polite" });
@@ -21,9 +21,9 @@ function explorer(section, box) {
     const wanted = field.value.toLowerCase();
     const hits = wanted ? section.names.map((_, i) => i).filter((i) => section.names[i].toLowerCase().includes(wanted)) : hubs;
     found.replaceChildren(...hits.slice(0, 30).map((i) => make("li", {}, link(i))));
-    status.textContent = !wanted ? "Those that displaced most:"
+    status.textContent = !wanted ? "Features that displaced the most others:"
       : hits.length ? `${count(hits.length)} found${hits.length > 30 ? ", the first 30 shown" : ""}`
-      : `Not on this page; ask with: ${section.elsewhere}`;
+      : `Not on this page; run: ${section.elsewhere}`;
   }
   field.addEventListener("input", list);
   field.addEventListener("keydown", (event) => {
@@ -42,7 +42,7 @@ function explorer(section, box) {
     const table = gone.length > NEIGHBOURS
       ? [tableBehind(`displaced by ${section.names[i]}`, [column("feature", "text"), column("verdict", "text"), column("relevance")],
           () => gone.map((k) => [section.names[k], section.verdicts[k], section.relevance[k]]))] : [];
-    rest.replaceChildren(...(hidden > 0 ? [make("p", { class: "note" }, `${count(hidden)} more that it made go are not drawn.`)] : []), ...table);
+    rest.replaceChildren(...(hidden > 0 ? [make("p", { class: "note" }, `${count(hidden)} more that it displaced are not drawn.`)] : []), ...table);
   }
   let whenDrawn = () => {};
 
@@ -60,7 +60,7 @@ function explorer(section, box) {
     const curve = (x0, y0, x1, y1) => draw("path", { d: `M${x0},${y0} C${(x0 + x1) / 2},${y0} ${(x0 + x1) / 2},${y1} ${x1},${y1}`, fill: "none", stroke: colour("line"), "stroke-width": 2 });
     const heading = (x, text) => draw("text", { x, y: 12, class: "soft" }, thin ? cut(text, 14) : text);
     if (left.length) svg.append(heading(xs[0], "decided by"));
-    if (right.length) svg.append(heading(xs[2], "made go"));
+    if (right.length) svg.append(heading(xs[2], "displaced"));
     const at = (k, n) => 18 + (height - 18) * ((k + 0.5) / n);
     left.forEach((k, j) => svg.append(curve(xs[0] + w, at(j, left.length), xs[1], middle)));
     right.forEach((k, j) => svg.append(curve(xs[1] + w, middle, xs[2], at(j, right.length))));
@@ -73,7 +73,7 @@ function explorer(section, box) {
   openFeature = (name) => {
     const i = places.get(name);
     if (i === undefined) {
-      evidence.textContent = `${name} is not on this page; ask with: ${section.elsewhere}`;
+      evidence.textContent = `${name} is not on this page; run: ${section.elsewhere}`;
       picture.replaceChildren();
       rest.replaceChildren();
     } else open(i);

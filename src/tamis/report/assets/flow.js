@@ -37,7 +37,7 @@ function flow(section, box) {
     section.nodes.forEach(([name, n, stage, paintName], i) => {
       const x = left(stage);
       picture.append(draw("rect", { x, y: tops[i], width: thick, height: heights[i], fill: colour(paintName), rx: 2 }));
-      // Stage 0 is wide; its words go inside the band, where there is room.
+      // Stage 0 is wide; its label goes inside the band, where there is room.
       const words = fitted(name, width - x - thick - 7, 600), y = tops[i] + Math.min(Math.max(heights[i] / 2, 8), 40);
       const share = stage === 0 ? "" : ` (${number(Number(((100 * n) / total).toPrecision(2)))}%)`;
       picture.append(draw("text", { x: x + thick + 6, y: y + 1 }, draw("tspan", { "font-weight": 600 }, words),

@@ -1,5 +1,5 @@
 "use strict";
-// Puts the sections of the page in place; a live page does so again whenever news come.
+// Fills in the sections of the page; a live page does so again at every update.
 
 const KINDS = {
   lines, bars, flow, explorer, scatter, ranks,
@@ -35,12 +35,12 @@ if (page.live) {
   news.addEventListener("page", (event) => {
     const [x, y] = [scrollX, scrollY], focused = document.activeElement && document.activeElement.tagName === "INPUT";
     page = { ...JSON.parse(event.data), live: page.live };
-    if (!focused) show(page); // somebody is typing: the next news will do
+    if (!focused) show(page); // somebody is typing: wait for the next update
     scrollTo(x, y);
   });
   news.addEventListener("end", () => {
     news.close();
     state.textContent = "the run has ended";
   });
-  news.onerror = () => { state.textContent = "the run cannot be reached; this is the last that was heard"; };
+  news.onerror = () => { state.textContent = "the run cannot be reached; this is its last known state"; };
 }

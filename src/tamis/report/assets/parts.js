@@ -41,7 +41,7 @@ function cut(text, most) {
   return letters.length <= most ? text : letters.slice(0, most - 1).join("") + "…";
 }
 
-// As much of a text as fits into so many pixels, with dots where letters are missing.
+// As much of a text as fits into a width in pixels, with an ellipsis if it was cut.
 const ruler = document.createElement("canvas").getContext("2d");
 function widthOf(text, weight = 400) {
   ruler.font = `${weight} 13px system-ui, sans-serif`;
@@ -54,7 +54,7 @@ function fitted(text, room, weight = 400) {
   return letters.join("") + "…";
 }
 
-// Round numbers between two others: about so many, or 1, 2 and 5 times powers of ten.
+// Round numbers between two others: about a given count, or 1, 2 and 5 times powers of ten.
 function roundNumbers(low, high, about) {
   const raw = (high - low) / about, power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((times) => power * times >= raw);
@@ -88,7 +88,7 @@ function pressable(group, label, act) {
   return group;
 }
 
-// Draw now and again whenever the width changes.
+// Draw now, and again whenever the width changes.
 function whenSized(box, drawInto) {
   let width = 0;
   const again = () => {

@@ -74,7 +74,7 @@ function tableOf(columns, rows, { opens = null, search = false, caption = "", be
   return box;
 }
 
-// The numbers behind a picture, made when asked for.
+// The numbers behind a picture, created when the reader opens them.
 function tableBehind(title, columns, rowsOf) {
   const details = make("details", {}, make("summary", {}, "the numbers"));
   details.addEventListener("toggle", () => {
