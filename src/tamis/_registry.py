@@ -40,7 +40,7 @@ class Lazy(Mapping[str, T], Generic[T]):
 
 @dataclass(frozen=True)
 class Method:
-    """A method: how it is called on the command line, where it is, when to use it."""
+    """A method: its name on the command line, its module and class, and when to use it."""
 
     name: str
     role: str
@@ -64,7 +64,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Format:
-    """A format of data: its reader, the extensions that tell it, whether it is read at a URL."""
+    """A data format: its reader, its file extensions, and whether it can be read from a URL."""
 
     name: str
     where: str
@@ -309,7 +309,7 @@ FORMATS = _by_name((
 CLASSIFIERS = ("knn1", "knn", "svm", "rbf", "lr", "tree", "nb")
 PAIRED_TESTS = ("corrected-t", "t", "wilcoxon")
 
-#: Public names by the place that defines them; ``__init__.pyi`` says the same to type checkers.
+#: Public names and where they are defined; ``__init__.pyi`` repeats them for type checkers.
 PUBLIC = {
     **{entry.class_name: entry.estimator for entry in (*METHODS.values(), *LEARNERS.values())},
     **{where.partition(":")[2]: where for where in MEASURES.values()},

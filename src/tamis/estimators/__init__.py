@@ -1,6 +1,6 @@
-"""The interface of scikit-learn to the methods; only this, evaluate and checks import scikit-learn.
+"""The scikit-learn interface of the methods; only this, evaluate and checks import scikit-learn.
 
-`estimator_of` makes an estimator of a rule of one's own.
+`estimator_of` makes an estimator from a user-defined rule.
 """
 
 from __future__ import annotations

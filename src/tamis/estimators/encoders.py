@@ -57,7 +57,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         X : array or scipy sparse matrix of shape (n_rows, n_columns)
             The numbers.
         y : array-like of shape (n_rows,)
-            The classes, for encoders that ask for them.
+            The classes, for encoders that need them.
         """
         options: dict[str, Any] = {"accept_sparse": "csc", "dtype": np.float64}
         if self.encoder.supervised and y is None:

@@ -73,7 +73,7 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def transform(self, X: Any) -> Any:
-        """Reduce a table, whose columns are those that were fitted, to the kept features."""
+        """Reduce a table with the fitted columns to the kept features."""
         return super().transform(without_row_labels(X))
 
 
@@ -147,7 +147,7 @@ class ColumnEstimator(SelectingEstimator):
         return () if selector is None else (selector, selector.rule)
 
     def why(self, feature: int | str) -> str:
-        """Explain in one sentence, with the numbers, what became of a feature.
+        """Explain in one sentence, with the numbers, what happened to a feature.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class StreamEstimator(ColumnEstimator):
     _begin_with: ClassVar[str] = "fit(X, y), or start(y) and feed(columns)"
 
     def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
-        """Begin a stream: the rows and their target are fixed, columns will come by `feed`.
+        """Start a stream: the rows and their target are fixed, and `feed` adds columns.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ def estimator_of(rule: type[Rule]) -> type[ColumnEstimator]:
     Parameters
     ----------
     rule : subclass of Rule
-        A rule of tamis or of one's own.
+        A rule of tamis or a user-defined one.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
     learner_: OnlineLearner
     n_features_in_: int
 
-    #: What river asks of a step of its pipelines: it learns from labels.
+    #: What river expects of a step in its pipelines: it learns from labels.
     _supervised: ClassVar[bool] = True
 
     _takes: ClassVar[str] = "rows"
@@ -122,10 +122,10 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
             How often to go over the rows; default: the parameter `passes`. A pipe or an iterator
             can be read once.
         shuffle : int, default=0
-            Shuffle so many rows at a time, which are held in memory; the runs of rows differ in
-            each pass. 0 keeps the order.
+            Number of rows to shuffle at a time, which are held in memory; the runs of rows differ
+            in each pass. 0 keeps the order.
         random_state : int, default=0
-            Decides the shuffling.
+            The seed of the shuffling.
         classes : array-like, optional
             All classes. If neither these nor the parameter `classes` are given, files are read
             once for their labels; of a pipe the first megabytes must show every class, of an

@@ -1,9 +1,9 @@
-"""Methods: the rules of the papers, and what runs them. Nothing here needs scikit-learn.
+"""Methods: the rules of the papers, and the selectors that run them, without scikit-learn.
 
 A method is a file in `streaming/` (columns that arrive), `batch/` (all columns at once) or
 `online/` (rows that arrive), and an entry in `_registry`. Its rule says what to keep; a selector
-runs the rule over scored blocks; `tamis.estimators` has the interface of scikit-learn. All that a
-rule of one's own needs is imported from here; modules below may move.
+runs the rule over scored blocks; `tamis.estimators` has the scikit-learn interface. Everything that
+a user-defined rule needs can be imported from here; the modules below may move.
 """
 
 from __future__ import annotations

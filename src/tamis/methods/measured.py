@@ -28,7 +28,7 @@ from tamis.measures.measure import Floats, Measure, Panel, Prepared, Strength
 from tamis.methods.rule import CONSTANT, Rule, when_irrelevant
 from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
-#: What a measure alone can say. These come first among the reasons, so 0, 1 and 2 are their codes.
+#: Reasons that the measure alone decides. They come first, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
     "irrelevant": when_irrelevant(
         "{name} was dropped as irrelevant: {relevance_symbol}={relevance} is not above {level}, "
@@ -45,7 +45,7 @@ COMMON_REASONS = {
 UNTESTED = 2
 
 
-# --- what passes between a stream and its rule ---------------------------------------------------
+# --- data exchanged between a stream and its rule ------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +153,10 @@ class MeasuringRule(Rule):
     Parameters
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
-        How strongly a feature depends on the target, and on another feature. "auto" looks at the
-        data: whole numbers with few levels and a class target get a measure of categories,
-        everything else a measure of numbers; `measure_` and `measure_reason_` say what was picked
-        and why.
+        How strongly a feature depends on the target, and on another feature. "auto" depends on
+        the data: whole numbers with few levels and a class target get a measure of categories,
+        everything else a measure of numbers; `measure_` and `measure_reason_` say which one was
+        picked and why.
     alpha : float, optional
         Significance level of a measure given by name or picked by "auto"; default: its own.
 
@@ -175,7 +175,7 @@ class MeasuringRule(Rule):
     alpha: float | None = param(None, Number(0, 1, open_low=True, open_high=True), None)
 
     def check_params(self) -> None:
-        """Raise one sentence for a parameter outside its range, or a measure that is not known."""
+        """Raise an error for a parameter outside its range or an unknown measure."""
         super().check_params()
         resolve(self.measure, self.alpha)
 
@@ -188,7 +188,7 @@ class MeasuringRule(Rule):
         return True
 
     def kept(self, measure: Measure, target: Target) -> Kept:
-        """Return an empty kept set, or refuse the measure in one sentence."""
+        """Return an empty kept set, or raise an error if the measure is not supported."""
         return Kept(measure.panel(target), measure)
 
     def raise_cutoffs(self, cutoffs: Floats) -> None:
@@ -247,7 +247,7 @@ def walk(
     redundant: npt.NDArray[np.bool_],
     ties: Ties,
 ) -> Decision:
-    """Compare a newcomer with every kept feature, oldest first, until one throws it out.
+    """Compare a newcomer with every kept feature, oldest first, until one makes it redundant.
 
     `redundant` marks the redundant pairs, judged by their `values` and `bound`. Of such a pair the
     more relevant feature stays; `ties` says which if both are equally relevant. It is one walk: a
@@ -281,7 +281,7 @@ def walk(
     )  # fmt: skip
 
 
-# --- what runs them ------------------------------------------------------------------------------
+# --- selectors -----------------------------------------------------------------------------------
 
 _scratch = threading.local()
 
@@ -290,7 +290,7 @@ _pairing = threading.Lock()
 
 
 def _room_for(width: int) -> Strength:
-    """Return room for strengths that the same thread uses again and again."""
+    """Return a buffer for strengths that the same thread reuses."""
     room: Strength | None = getattr(_scratch, "room", None)
     if room is None or len(room) < width:
         room = _scratch.room = Strength.room(width)
@@ -384,7 +384,7 @@ class Measuring(ColumnSelector):
         """Take survivors first..last-1 of a block."""
 
     def _warn_of_levels(self, mean: float, what: str) -> None:
-        """Warn of columns whose values are not categories, where the measure takes them as such."""
+        """Warn about columns whose values are not categories, if the measure treats them so."""
         if mean > most_levels(self._target.n_rows):
             other = "pass measure='fisher_z', or " if "measure" in self.rule.parameter_names else ""
             warn(
@@ -415,7 +415,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         return features
 
     def finish(self) -> None:
-        """Warn if what was kept are not categories, where a measure for categories was given."""
+        """Warn if kept columns are not categories but the given measure is for categories."""
         if not self._picked_by_auto:
             self._warn_of_levels(self._kept.panel.mean_n_levels, "kept")
 

@@ -1,9 +1,9 @@
-"""Methods for feature streams that keep a model and ask what a newcomer would add to it.
+"""Methods for feature streams that keep a model and test what a newcomer would add to it.
 
 The number that decides depends on the model, so it cannot be computed ahead of the stream. But the
-model changes only when a feature is taken: columns are tested in runs, against the model as it
-stands, in compiled code, up to the first one that the model must meet. Runs begin short and double
-while nothing is found, so little is computed in vain. How runs are cut changes no number.
+model changes only when a feature is taken. So columns are tested in runs against the current model,
+in compiled code, up to the first one that may enter. Runs begin short and double while nothing is
+found, so little work is wasted. The length of the runs does not affect any number.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class KeptSet:
         self.mean = 0.0
 
     def balance(self, column: LineColumn) -> int:
-        """Tell whether a feature is below (-1), at (0) or above (1) the gate, exactly."""
+        """Return whether a feature is below (-1), at (0) or above (1) the gate, exactly."""
         if self.space.program:
             value = column.alone.value
             return (value > self.mean) - (value < self.mean)
@@ -120,7 +120,7 @@ class KeptSet:
         return sign((max(1, len(singles)), column.alone.shares), *singles)
 
     def move_gate(self) -> None:
-        """Put the gate where the rule says, given what is kept now."""
+        """Move the gate as the rule says, given the current kept set."""
         self.gate = [column.alone for column in self.space.columns]
         self.mean = sum(single.value for single in self.gate) / max(1, len(self.gate))
         self.mean = self._rule.gate(self.mean, self)
@@ -219,15 +219,15 @@ class RoughSetRule(Rule):
         return kept.taken(column, mean, before, gone)
 
     def accepts(self, change: int, tried: Dependency, before: Dependency) -> bool:
-        """Tell whether a newcomer enters that makes D fall (-1), stay (0) or rise (1)."""
+        """Return whether a newcomer enters that makes D fall (-1), stay (0) or rise (1)."""
         return change >= 0
 
     def lets_go(self, change: int) -> bool:
-        """Tell whether a feature goes without which D falls (-1), stays (0) or rises (1)."""
+        """Return whether to drop a feature without which D falls (-1), stays (0) or rises (1)."""
         return change == 0
 
     def passes(self, balance: int) -> bool:
-        """Tell whether a feature below (-1), at (0) or above (1) the gate passes."""
+        """Return whether a feature below (-1), at (0) or above (1) the gate passes."""
         return balance >= 0
 
     def gate(self, mean: float, kept: KeptSet) -> float:

@@ -1,4 +1,4 @@
-"""Rules: what a paper says, without anything that runs it."""
+"""Rules: the method as described in a paper, without the code that runs it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Rule(DeclaredParameters):
         raise NotImplementedError(f"{type(self).__name__} has no reasons()")
 
     def begin(self, target: Target) -> None:
-        """Begin with a new target: reset what was counted or fitted, or refuse the target."""
+        """Start with a new target: reset what was counted or fitted, or reject the target."""
 
     def to_selector(self) -> ColumnSelector:
         """Return a new selector that runs a copy of this rule."""

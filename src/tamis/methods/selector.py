@@ -80,7 +80,7 @@ class ColumnSelector:
     # --- one pass over the columns ---------------------------------------------------------
 
     def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
-        """Fix the rows and their target, and forget whatever came before.
+        """Set the rows and their target, and forget everything seen before.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class ColumnSelector:
         return block.name_of(column, self.names.prefix, self.names.base)
 
     def refuse_bad_values(self, block: ColumnBlock) -> None:
-        """Raise one sentence for values that cannot be taken: NaN, infinity, words as numbers."""
+        """Raise an error for unsupported values: NaN, infinity, text instead of numbers."""
         entries = block.entries
         not_finite, not_whole = scan(entries)
         if not_finite >= 0:
@@ -203,10 +203,10 @@ class ColumnSelector:
         else:
             return
         called = block.called(column, self.names.prefix, self.names.base)
-        raise InputError(sentence, column=called)  # whoever feeds can leave that column out
+        raise InputError(sentence, column=called)  # the caller can leave that column out
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
-        """Return the block without stored zeros, or raise one sentence about what is wrong."""
+        """Return the block without stored zeros, or raise an error that says what is wrong."""
         if block.n_rows != self._target.n_rows:
             raise InputError(
                 f"the columns have {block.n_rows} rows but the target has {self._target.n_rows}; "
@@ -244,10 +244,10 @@ class FeatureStreamSelector(ColumnSelector):
 
     What it keeps at any moment is what it would keep if no more columns came.
 
-    The target, the log and the values of the kept columns are saved by whoever saves the stream. A
+    The caller that saves the stream saves the target, the log and the values of the kept columns. A
     selector adds the few numbers that do not follow from them (`state`), such as the wealth of
-    alpha-investing. Everything else (panels, bases, distances) is computed again by `restore`, so
-    a file holds no inner workings, and a strange file can break none.
+    alpha-investing. Everything else (panels, bases, distances) is recomputed by `restore`, so a
+    file holds no internal structures that an untrusted file could corrupt.
     """
 
     #: What `state` holds, by name: attributes with one value per kept feature, and with one value.

@@ -48,7 +48,7 @@ class Separable(Kept):
         self.decided_by_refusals = 0
 
     def consider(self, arrival: Arrival) -> int:
-        """Put the newcomer beside the kept features and return its position."""
+        """Append the newcomer to the kept features and return its position."""
         self.panel.consider(arrival.column)
         return len(self)
 
@@ -118,21 +118,22 @@ def taken(arrival: Arrival, evicts: Sequence[Decision] = ()) -> Decision:
 
 
 class SeparatingRule(MeasuringRule):
-    """A rule that asks for separating sets (see `Separable`).
+    """A rule that searches for separating sets (see `Separable`).
 
     Parameters
     ----------
     measure : {"auto", "g_squared", "fisher_z"} or Measure
-        The test. "auto" looks at the data: whole numbers with few levels and a class target get
+        The test. "auto" depends on the data: whole numbers with few levels and a class target get
         ``GSquared(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``.
     max_conditioning : int, default=3
         k, the largest conditioning set.
     unreliable : {"independent", "skip", "dependent"}, default="independent"
-        What a test counts as for which there are too few rows: independence, as in the paper;
-        nothing, so that it neither separates a feature from the class nor lets one in; dependence.
-        It overrides what the measure says. With few rows the paper's choice decides nearly
-        everything (62 rows, 3 levels and 2 classes: every test given two features is refused, so
-        two features are all that can be kept); a warning is given when refused tests decide.
+        How to count a test for which there are too few rows: as independence, as in the paper;
+        not at all, so that it neither separates a feature from the class nor lets one in; or as
+        dependence. It overrides what the measure says. With few rows the paper's choice decides
+        nearly everything: with 62 rows, 3 levels and 2 classes every test given two features is
+        refused, so at most two features can be kept. A warning is given when refused tests
+        decide.
 
     Attributes
     ----------
@@ -190,7 +191,7 @@ class SeparatingRule(MeasuringRule):
 
 
 class Separating(Measuring):
-    """Runs a rule that asks for separating sets."""
+    """Runs a rule that searches for separating sets."""
 
     _kept: Separable
 
@@ -217,7 +218,7 @@ class Separating(Measuring):
 
 
 class SeparatingStream(Separating, MeasuredStream):
-    """Runs a rule for a feature stream that asks for separating sets."""
+    """Runs a rule for a feature stream that searches for separating sets."""
 
     saved: ClassVar[Mapping[str, str]] = {
         **MeasuredStream.saved,
@@ -229,7 +230,7 @@ class SeparatingStream(Separating, MeasuredStream):
 
 
 class SeparatingStreamRule(SeparatingRule, MeasuredRule):
-    """A rule for feature streams that asks for separating sets."""
+    """A rule for feature streams that searches for separating sets."""
 
     machinery = SeparatingStream
     former_parameters: ClassVar[Mapping[str, str | None]] = {"variant": None}

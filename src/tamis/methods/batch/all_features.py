@@ -17,7 +17,8 @@ from tamis.methods.rule import when_irrelevant, when_kept
 class AllFeaturesRule(ScoredRule):
     """A control: every feature that is not constant.
 
-    Cost: one look at each column. Memory: five bytes per feature, and a record of each at the end.
+    Cost: one pass over the columns. Memory: five bytes per feature, and a log entry for each at
+    the end.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class AllFeaturesRule(ScoredRule):
     takes_text: ClassVar[bool] = True
 
     def score(self, block: ColumnBlock, model: Any) -> tuple[Floats, Codes]:
-        """Score every column alike."""
+        """Give every column the same score."""
         return np.zeros(block.width), constants(block)
 
     def log_kept(self, log: DecisionLog, ranking: Ints, scores: Floats) -> Ints:

@@ -31,9 +31,9 @@ class CFSRule(CandidateRule):
 
     * "best_first": the best set not yet expanded is expanded, by every feature it does not contain;
       the search ends after `stale` expansions in a row that found nothing better;
-    * "forward": the feature that makes the highest merit is added as long as it rises.
+    * "forward": the feature that gives the highest merit is added as long as the merit rises.
 
-    Both begin with no feature, whose merit is 0.
+    Both begin with the empty set, whose merit is 0.
 
     Cost: one relevance value per feature; one pair value for each feature that is ever in an
     expanded set and each candidate, computed once, in one compiled call for each such feature.
@@ -47,9 +47,9 @@ class CFSRule(CandidateRule):
     Parameters
     ----------
     measure : {"auto", "symmetric_uncertainty", "fisher_z"} or Measure
-        What stands for SU; it should lie between 0 and 1. "auto" looks at the data: whole numbers
-        with few levels get ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``,
-        absolute correlations.
+        The measure used for SU; it should lie between 0 and 1. "auto" depends on the data: whole
+        numbers with few levels get ``SymmetricUncertainty()``, everything else
+        ``FisherZ(alpha=0.01)``, absolute correlations.
     search : {"best_first", "forward"}, default="best_first"
         How sets are searched for.
     stale : int, default=5
@@ -58,7 +58,7 @@ class CFSRule(CandidateRule):
     Attributes
     ----------
     ranking_ : ndarray of int
-        Kept features, in the order in which they came into the set.
+        Kept features, in the order in which they entered the set.
     merit_ : float
         The merit of the kept set.
 
@@ -97,7 +97,7 @@ class CFSRule(CandidateRule):
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Search, and log what was found and how everything else would have changed it."""
         merits = Merits(candidates)
-        # Forward search is best-first search that ends with the first expansion in vain.
+        # Forward search is best-first search that stops at the first expansion without improvement.
         members = _best_first(merits, 1 if self.search == "forward" else self.stale)
         self.merit_ = before = 0.0
         for turn, member in enumerate(members):
@@ -154,7 +154,7 @@ class Merits:
     def with_each(self, members: Sequence[int]) -> Floats:
         """Return the merit of a set with each candidate added; -1 for those in it."""
         together, among = np.zeros(len(self.relevance)), 0.0
-        for member in sorted(members):  # one order of sums for every way to the same set
+        for member in sorted(members):  # sum in the same order, however the set was reached
             among += together[member]
             together += self.row(member)
         k = len(members) + 1

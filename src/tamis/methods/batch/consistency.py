@@ -34,7 +34,7 @@ class ConsistencyRule(CandidateRule):
     others reach the rate without it.
 
     Cost: for each feature added, one pass over the rows of every candidate that leave its most
-    common level, but not over rows whose pattern has one class only, which is most of them soon.
+    common level, but not over rows whose pattern has one class only, which soon are most of them.
     Memory: the candidates' columns. Threads split the candidates.
 
     Deviations: features with SU(F, C) = 0 are never considered, so features that are relevant
@@ -75,7 +75,7 @@ class ConsistencyRule(CandidateRule):
     """
 
     name: ClassVar[str] = "consistency"
-    #: Not a parameter: what is not above its level is not looked at.
+    #: Not a parameter: features that are not above its level are not considered.
     measure: ClassVar = SymmetricUncertainty()  # type: ignore[misc]
     alpha: ClassVar = None  # type: ignore[misc]
 
@@ -166,7 +166,7 @@ class Patterns:
         return added, left
 
     def pruned(self, members: list[int], goal: int) -> list[int]:
-        """Return those that are needed: each is dropped, oldest first, if the others suffice."""
+        """Return the features that are needed: each is dropped, oldest first, if others suffice."""
         for member in list(members):
             others = [m for m in members if m != member]
             if self.inconsistent(np.array(others, np.int64)) <= goal:
@@ -179,7 +179,7 @@ class Patterns:
         return hashes
 
     def _number(self, hashes: npt.NDArray[np.uint64]) -> tuple[Ints, Ints]:
-        """Number the patterns that hold several classes, with their rows of each; others are -1."""
+        """Assign numbers to the patterns with several classes (others: -1); count their rows."""
         _, pattern = np.unique(hashes, return_inverse=True)
         cells = pattern * self._n_classes + self._classes
         size = int(pattern.max()) + 1

@@ -35,11 +35,12 @@ class FCBFRule(CandidateRule):
     Parameters
     ----------
     measure : {"auto", "symmetric_uncertainty", "mutual_information", "fisher_z"} or Measure
-        What stands for SU. "auto" looks at the data: whole numbers with few levels get
-        ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``. Where a measure has a
-        level of its own, as the latter has, a feature must be above that too.
+        The measure used for SU. "auto" depends on the data: whole numbers with few levels get
+        ``SymmetricUncertainty()``, everything else ``FisherZ(alpha=0.01)``. If a measure has its
+        own level, as the latter does, a feature must be above that too.
     threshold : float, default=0.0
-        delta above. A plug-in estimate is above 0 for almost every feature, so 0 holds nearly all.
+        delta above. A plug-in estimate is above 0 for almost every feature, so 0 keeps nearly all
+        of them as candidates.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class FCBFRule(CandidateRule):
     threshold: float = param(0.0, Number(0))
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
-        """Walk down the list; what remains of it stays in order of arrival."""
+        """Walk down the list; the remaining features stay in order of arrival."""
         falls_to, value = np.full(len(candidates), -1), np.full(len(candidates), np.nan)
         rest, bound = np.arange(len(candidates)), candidates.relevance - candidates.rounding
         for predominant in candidates.order.tolist():

@@ -16,7 +16,7 @@ from tamis.methods.batch.least_angle import UnitColumns
 from tamis.methods.batch.scores import Found, Table, TableRule
 from tamis.methods.rule import when_irrelevant, when_kept
 
-#: Turns between weights of cuts and machines, and the change of the former that ends them.
+#: Maximum alternations between weights of cuts and machines, and the change that ends them.
 TURNS, STILL = 30, 1e-3
 #: Squared sums below this share of what they could be at most are 0.
 NOTHING = 1e-20
@@ -48,15 +48,15 @@ class Machine:
         """Return how much each feature violates: (sum_i alpha_i y_i x_i)^2, over all machines."""
         sums = self.columns.products(self.alpha * self._signs) * self._scale
         squares: Floats = (sums**2).sum(axis=1)
-        # What is left of sums that are 0 on paper says nothing.
+        # Rounding errors of sums that are exactly 0 in theory mean nothing.
         squares[squares <= NOTHING * self._scale**2 * (self.alpha**2).sum()] = 0.0
         return squares
 
     def solve(self, cuts: list[Ints]) -> Floats:
         """Set the multipliers to those of the machines on these cuts; return the cuts' weights.
 
-        In turns: machines for given weights of the cuts, then the weights that are best for those
-        machines, each cut's norm as a share of all.
+        Alternates between the machines for given weights of the cuts and the best weights for
+        those machines, each cut's norm as a share of all.
         """
         parts = [
             self._scale * np.column_stack([self.columns.column(int(j)) for j in cut])
@@ -113,7 +113,7 @@ class FGMRule(TableRule):
     n_per_cut : int, default=10
         B above.
     max_cuts : int, default=5
-        Cuts at most, so that at most n_per_cut * max_cuts features are kept.
+        Maximum number of cuts, so that at most n_per_cut * max_cuts features are kept.
     C : float, default=10.0
         The cost of errors.
     tol : float, default=0.01
@@ -155,7 +155,7 @@ class FGMRule(TableRule):
     tol: float = param(0.01, Number(0))
 
     def begin(self, target: Target) -> None:
-        """Refuse numbers to predict."""
+        """Raise an error for regression targets."""
         target.refuse_numbers(self.public_name)
         self.cuts_ = 0
 
@@ -173,7 +173,7 @@ class FGMRule(TableRule):
         }
 
     def find(self, table: Table) -> Found:
-        """Generate cuts until they are enough, or the next one adds nothing."""
+        """Generate cuts until there are enough, or the next one adds nothing."""
         machine = Machine(table, float(self.C))
         cuts: list[Ints] = []
         ranking: list[int] = []

@@ -38,7 +38,7 @@ class GDMRule(FGMRule):
     n_per_cut : int, default=10
         B above: support features in a cut.
     min_correlation : float, default=0.8
-        Features that correlate at least this much are of one group.
+        Features that correlate at least this much belong to one group.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class GDMRule(FGMRule):
     min_correlation: float = param(0.8, Number(0, 1, open_low=True))
 
     def begin(self, target: Target) -> None:
-        """Refuse numbers to predict, and begin without groups."""
+        """Raise an error for regression targets, and begin without groups."""
         super().begin(target)
         self._support, self._correlation = np.zeros(0, np.int64), np.zeros(0)
         self._met: dict[int, float] = {}
@@ -97,7 +97,7 @@ class GDMRule(FGMRule):
         return found
 
     def _cut(self, machine: Machine, shares: Floats) -> Ints:
-        """Walk down to enough features that differ; note what is correlated with them."""
+        """Walk down until enough features differ; note those that are correlated with them."""
         cut: list[int] = []
         for j in best_first(shares, ROUNDING).tolist():
             if shares[j] <= ROUNDING or len(cut) == self.n_per_cut:

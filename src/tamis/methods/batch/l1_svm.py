@@ -93,7 +93,7 @@ class L1SVMRule(TableRule):
     random_state: int = param(0, Number(0, 2**31 - 1, integer=True))
 
     def begin(self, target: Target) -> None:
-        """Refuse numbers to predict."""
+        """Raise an error for regression targets."""
         target.refuse_numbers(self.public_name)
         self.C_, self.n_iter_ = float(self.C), 0
 
@@ -131,10 +131,10 @@ class L1SVMRule(TableRule):
         machine = LinearSVC(
             penalty="l1", dual=False, C=C, max_iter=self.max_iter, random_state=self.random_state
         )
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             machine.fit(X, codes)
-        if any(issubclass(w.category, ConvergenceWarning) for w in said):
+        if any(issubclass(w.category, ConvergenceWarning) for w in caught):
             warn(
                 f"L1SVM: liblinear did not end in max_iter={self.max_iter} rounds, so the weights "
                 "are rough; give a larger max_iter or a smaller C",
@@ -149,7 +149,7 @@ class L1SVMRule(TableRule):
 
         try:
             low = float(l1_min_c(X, codes, loss="squared_hinge"))
-        except ValueError:  # no column has anything to do with the classes: no C gives a weight
+        except ValueError:  # no column is related to the classes: no C gives a weight
             return float(self.C), self._weights(X, codes, self.C)
         high, weights = low, np.zeros(X.shape[1])
         for _ in range(DOUBLINGS):

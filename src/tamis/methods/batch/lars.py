@@ -17,7 +17,7 @@ class LARSRule(PathRule):
 
     Features are centred and have norm 1. The one that correlates most with the target is taken; the
     fit moves towards the least squares fit on the features taken, until another feature correlates
-    as much with what is left; that one is taken next; and so on, `n_features` times.
+    as much with the residual; that one is taken next; and so on, `n_features` times.
 
     The target is the number to predict, or 0 and 1 for two classes. With more classes there is one
     path for each class against the rest, and features are taken by the step at which they come

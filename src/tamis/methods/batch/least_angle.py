@@ -1,9 +1,9 @@
 """Least angle regression of one or more targets at once.
 
 The fit moves towards the least squares fit on the features taken so far, just far enough that
-another feature goes as well with what is left as they do; that one is taken next. How well a
-feature goes with what is left, R, is the Euclidean norm of its products with the columns of R, so
-with one target the path is that of Efron et al., and with more that of Simila and Tikka.
+another feature correlates as much with the residual as they do; that one is taken next. The
+correlation of a feature with the residual R is the Euclidean norm of its products with the columns
+of R. So with one target the path is that of Efron et al., and with more that of Simila and Tikka.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class UnitColumns:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """Columns in the order in which they were taken, and how each stood in the end.
+    """Columns in the order in which they were taken, and their correlations with the residual.
 
-    `sizes` are how well columns go with what is left when the last is taken; `at_entry` that when
-    each was taken; `collinear` are those that the ones taken left nothing of.
+    `sizes` are the correlations when the last column is taken, `at_entry` those when each column
+    was taken; `collinear` are columns that are linear combinations of those taken.
     """
 
     taken: list[int]
@@ -70,7 +70,7 @@ def least_angle(columns: UnitColumns, targets: Floats, steps: int) -> Path:
     """Take up to `steps` columns; the targets are centred, and their squares sum to 1."""
     products, left = columns.products(targets), targets.copy()
     sizes = _sizes(products)
-    common = float(sizes.max())  # how well every column taken goes with what is left
+    common = float(sizes.max())  # correlation of every column taken with the residual
     gone, collinear = np.zeros((2, len(sizes)), np.bool_)
     basis, move, towards = np.zeros((len(left), 0)), np.zeros_like(left), np.zeros_like(products)
     taken: list[int] = []
@@ -109,7 +109,7 @@ def _sizes(products: Floats) -> Floats:
 
 
 def _shares(products: Floats, towards: Floats, common: float) -> Floats:
-    """Return the share g of the way at which each column fits what is left as well as those taken.
+    """Return the step g at which each column correlates with the residual as much as those taken.
 
     |products - g towards| = (1 - g) common: the smaller root of a quadratic equation, which lies
     between 0 and 1, in the form that loses no digits.
@@ -139,7 +139,7 @@ class PathRule(TableRule):
     Parameters
     ----------
     n_features : int, default=10
-        How many to take; fewer if nothing is left to fit.
+        How many to take; fewer if the residual becomes zero.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class PathRule(TableRule):
     n_features: int = param(10, Number(1, integer=True))
 
     def found(self, ranking: Ints, scores: Floats, collinear: npt.NDArray[np.bool_]) -> Found:
-        """Return what a path made of the columns, of which those taken leave nothing of some."""
+        """Return the outcome of a path for all columns, including collinear ones."""
         codes = np.where(collinear, self.code("collinear"), self.code("below"))
         return Found(ranking, scores, codes.astype(np.uint8))
 

@@ -36,7 +36,7 @@ class MRMRRule(CandidateRule):
     Parameters
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
-        What stands for I. "auto" looks at the data: whole numbers with few levels get
+        The measure used for I. "auto" depends on the data: whole numbers with few levels get
         ``MutualInformation()``, everything else ``FisherZ(alpha=0.01)``, which uses the absolute
         correlation instead of I.
     n_features : int, default=10

@@ -29,8 +29,8 @@ class NaiveBoostingRule(TableRule):
 
     Readings: the paper boosts Haar-like features for two classes by AdaBoost, in which a
     feature is one stump; here the multiclass form is SAMME, which is AdaBoost for two. A feature
-    that was taken may be taken again, which counts once. scikit-learn's stumps err as little, but
-    which of equal features they take is drawn by lot, so these are our own.
+    that was taken may be taken again, which counts once. scikit-learn's stumps have the same error
+    but choose among equal features at random, so tamis has its own.
 
     Cost: sorting every column once, then one pass over the table per round. Memory: the whole
     table, compressed; sparse columns stay sparse. Threads split columns.
@@ -40,7 +40,7 @@ class NaiveBoostingRule(TableRule):
     n_features : int, default=10
         How many different features to take.
     max_rounds : int, optional
-        Rounds at most; default: ten for each feature wanted.
+        Maximum number of rounds; default: ten per feature.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class NaiveBoostingRule(TableRule):
         What happened to every feature, and why. The relevance of a kept feature is its share of
         right weight in the round it was first taken, that of another in the last round.
     rounds_ : int
-        Rounds made.
+        Number of rounds.
 
     References
     ----------
@@ -79,7 +79,7 @@ class NaiveBoostingRule(TableRule):
     max_rounds: int | None = param(None, Number(1, integer=True), None)
 
     def begin(self, target: Target) -> None:
-        """Refuse numbers to predict."""
+        """Raise an error for regression targets."""
         target.refuse_numbers(self.public_name)
         self.rounds_ = 0
 
@@ -97,7 +97,7 @@ class NaiveBoostingRule(TableRule):
         }
 
     def find(self, table: Table) -> Found:
-        """Take the best stump, again and again, on rows weighted by its mistakes."""
+        """Take the best stump in each round, on rows weighted by earlier mistakes."""
         stumps, codes, kinds = Stumps(table), table.target.codes, table.target.n_classes
         assert codes is not None
         weights = np.full(len(codes), 1.0 / len(codes))
@@ -156,5 +156,5 @@ class Stumps:
         values = np.zeros(len(self._codes))
         a, b = self._pointers[j], self._pointers[j + 1]
         values[self._rows[a:b]] = self._values[a:b]
-        said: npt.NDArray[np.int64] = self._sides[j][(values > self._cuts[j]).astype(np.intp)]
-        return said
+        classes: npt.NDArray[np.int64] = self._sides[j][(values > self._cuts[j]).astype(np.intp)]
+        return classes

@@ -20,7 +20,7 @@ class RandomFeaturesRule(ScoredRule):
     number; the `n_features` highest are kept. So more features are a superset of fewer, and the
     draw of a feature does not change when others arrive. Constant columns draw nothing.
 
-    Cost: one look at each column. Memory: the draws of the kept features.
+    Cost: one pass over the columns. Memory: the draws of the kept features.
 
     Parameters
     ----------

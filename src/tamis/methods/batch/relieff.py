@@ -24,7 +24,7 @@ from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats
 from tamis.methods.batch.scores import Codes, ScoredRule
 
-#: Distances that are held at most (3.2 GB).
+#: Maximum number of distances held in memory (3.2 GB).
 MOST_DISTANCES = 400_000_000
 
 
@@ -100,13 +100,13 @@ class ReliefFRule(ScoredRule):
     values: str = param("numeric", OneOf(("numeric", "discrete")))
 
     def begin(self, target: Target) -> None:
-        """Refuse numbers to predict."""
+        """Raise an error for regression targets."""
         target.refuse_numbers(self.public_name)
 
-    # --- first pass: who is near whom --------------------------------------------------------
+    # --- first pass: neighbours of the rows --------------------------------------------------
 
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> tuple[Any, ...]:
-        """Find the neighbours of the rows, which takes every column."""
+        """Find the neighbours of the rows, in a pass over all columns."""
         n = target.n_rows
         picks = np.arange(n)
         if self.n_samples is not None and self.n_samples < n:

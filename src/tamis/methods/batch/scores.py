@@ -52,11 +52,11 @@ class ScoredRule(Rule):
     #: How a score is written in a sentence.
     symbol: ClassVar[str] = "score({name})"
 
-    #: Whether columns of text, coded by numbers without an order, make sense to it.
+    #: Whether it supports text columns, which are coded by numbers without an order.
     takes_text: ClassVar[bool] = False
 
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Any:
-        """Return the model that scoring needs, fitted to all columns; None where it needs none.
+        """Return the model that scoring needs, fitted to all columns, or None if it needs none.
 
         Its `fields`, if it has them, can be used by the sentences.
         """
@@ -179,7 +179,7 @@ class Table:
         return sp.csc_array((c.values[:end], c.rows[:end], indptr), shape=shape)
 
     def scaled(self) -> Any:
-        """The columns with standard deviation 1."""
+        """Return the columns scaled to standard deviation 1."""
         size = np.sqrt(self.target.n_rows / self.columns.squares)
         lengths = np.diff(self.columns.indptr)
         m = self.matrix
@@ -188,7 +188,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a model made of the columns of a table, which are given by position.
+    """The outcome of a model for the columns of a table, which are given by position.
 
     `ranking` are the kept ones, best first; `codes` are the positions of the others' reasons among
     those of the rule (None: the first, for all); `fields` are for the sentences.
@@ -210,7 +210,7 @@ class TableRule(ScoredRule):
     centred: ClassVar[bool] = True
 
     def find(self, table: Table) -> Found:
-        """Fit the model and say what it made of the columns; there is at least one."""
+        """Fit the model and return its outcome for the columns, of which there is at least one."""
         raise NotImplementedError(f"{type(self).__name__} has no find()")
 
     def model_reasons(self) -> dict[str, Reason]:
@@ -233,7 +233,7 @@ class TableRule(ScoredRule):
         return 0
 
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Found:
-        """Gather the table, fit the model, and return what it made of every column."""
+        """Gather the table, fit the model, and return the outcome for every column."""
         panel = FisherZ().panel(target)
         parts, features, unusable = [], [], []
         for block in blocks:
@@ -255,7 +255,7 @@ class TableRule(ScoredRule):
         return Found(table.features[found.ranking], scores, codes, found.fields)
 
     def score(self, block: ColumnBlock, model: Found) -> tuple[Floats, Codes]:
-        """Look up what the model made of a block's columns."""
+        """Look up the outcome for a block's columns."""
         known = slice(block.first, block.first + block.width)
         assert model.codes is not None
         return model.scores[known], model.codes[known]

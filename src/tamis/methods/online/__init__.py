@@ -1,1 +1,1 @@
-"""Learners for rows that arrive over time, one a file."""
+"""Learners for rows that arrive over time, one per file."""

@@ -1,4 +1,4 @@
-"""Learners that keep few features: a given number, or the number that the stream asks for.
+"""Learners that keep few features: a given number, or a number chosen from the stream.
 
 `KeptLearner` is the base of SOFS, MergedSOFS, PET and FOFS. With ``n_features="auto"`` its model is
 `SideBySide`: several sizes learn in one pass, a model for each. Which rows had loss depends on what

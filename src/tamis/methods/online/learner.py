@@ -69,7 +69,7 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
     n_bits : int, optional
         Hash feature numbers and names to 2**n_bits buckets, where they are unbounded.
     classes : sequence, optional
-        All classes, where the first rows may not show them.
+        All classes, needed if the first rows may not include every class.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.model.reach(self.columns.width)
 
     def codes_of(self, labels: npt.NDArray[Any], first: int = 0) -> Ints:
-        """Return the codes of classes, or raise one sentence about the first unknown class."""
+        """Return the codes of classes, or raise an error that names the first unknown class."""
         codes = row_input.codes_of(self.classes_, labels)
         wrong = np.flatnonzero(codes < 0)
         if len(wrong):

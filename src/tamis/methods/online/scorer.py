@@ -84,14 +84,14 @@ class Columns:
         return self.numbers[name]
 
     def check_keys(self, x: Mapping[Any, float]) -> None:
-        """Raise one sentence for a dict that calls features otherwise than those before it."""
+        """Raise an error if a dict mixes feature names and numbers with earlier dicts."""
         kinds = {"names" if isinstance(key, str) else "numbers" for key in x}
         if len(kinds | {self.keys} - {""}) > 1:
             raise InputError("features are called by numbers and by names; use one of them")
         self.keys = kinds.pop() if kinds else self.keys
 
     def check_names(self, names: Sequence[Any], whose: str) -> None:
-        """Raise one sentence if columns that are known have other names in a table."""
+        """Raise an error if known columns have other names in a table."""
         for name, number in self.numbers.items():
             if number >= len(names) or str(names[number]) != name:
                 there = repr(str(names[number])) if number < len(names) else "nothing"
@@ -206,7 +206,7 @@ class LinearScorer:
         *,
         first: int = 0,
     ) -> Compressed:
-        """Return the rows if all are good, or raise one sentence about the first that is not.
+        """Return the rows if all are valid, or raise an error about the first that is not.
 
         `where` says where a row is: ``where(0)`` may be ``'train.svm, line 7'``.
         """

@@ -61,7 +61,7 @@ class GroupSAOLARule(SAOLARule):
     Parameters
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
-        What stands for I, as in `SAOLA`.
+        The measure used for I, as in `SAOLA`.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: a pair counts only if the measure calls it
         dependent and must be *above* delta; in stage 2 features that were dropped still drop
@@ -169,7 +169,7 @@ class GroupStream(MeasuredStream):
             self._held[arrival.feature] = replace(arrival, column=deepcopy(arrival.column))
 
     def snapshot(self) -> None:
-        """Return nothing: each group begins with an empty kept set, so it would soon be old."""
+        """Return None: each group begins with an empty kept set, so a snapshot is soon outdated."""
 
     # --- between groups --------------------------------------------------------------------
 

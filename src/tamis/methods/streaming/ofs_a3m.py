@@ -66,7 +66,7 @@ class OFSA3MRule(RoughSetRule):
     neighbours: ClassVar[Mapping[str, str]] = {"paper": "gap", "program": "gap"}
 
     def passes(self, balance: int) -> bool:
-        """Tell whether a feature passes: the paper accepts what is at the gate, the program not."""
+        """Return whether a feature passes: at the gate only the paper accepts it."""
         return balance > 0 if self.variant == "program" else balance >= 0
 
     def gate_words(self) -> str:

@@ -76,7 +76,7 @@ class OFSDensityRule(RoughSetRule):
     lam: float = param(0.05, Number(0, 1))
 
     def accepts(self, change: int, tried: Dependency, before: Dependency) -> bool:
-        """Tell whether D rises, or D - dep <= lambda D, D not being 0."""
+        """Return whether D rises, or D - dep <= lambda D, D not being 0."""
         if change > 0:
             return True
         if before.value == 0.0:
@@ -88,5 +88,5 @@ class OFSDensityRule(RoughSetRule):
         return sign((share.denominator, tried.shares), (-at_least, before.shares)) >= 0
 
     def lets_go(self, change: int) -> bool:
-        """Tell whether a feature goes: the program also drops one without which D rises."""
+        """Return whether to drop a feature: the program also drops one without which D rises."""
         return change == 0 or (change > 0 and self.variant == "program")

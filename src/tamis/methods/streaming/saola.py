@@ -48,9 +48,9 @@ class SAOLARule(MeasuredRule):
     Parameters
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
-        What stands for I. "auto" looks at the data: whole numbers with few levels and a class
-        target get ``MutualInformation(alpha=0.01)``, everything else ``FisherZ(alpha=0.01)``;
-        `measure_` and `measure_reason_` say what was picked and why.
+        The measure used for I. "auto" depends on the data: whole numbers with few levels and a
+        class target get ``MutualInformation(alpha=0.01)``, everything else
+        ``FisherZ(alpha=0.01)``; `measure_` and `measure_reason_` say what was picked and why.
     bound : {"min", "max"}, default="min"
         delta above; "max" is the paper's SAOLA-max, which keeps more.
     ties : {"kept", "neither"}, default="kept"

@@ -68,10 +68,11 @@ class SFSFIRule(MeasuredRule):
     Parameters
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
-        What stands for I in the third case, and kind of the terms (in bits for both informations).
-        "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes none
-        redundant: ``MutualInformation(threshold=0.0)`` is as printed in the paper: features that
-        are irrelevant alone are then dropped by whatever comes.
+        The measure used for I in the third case, and the kind of the terms (in bits for both
+        information measures).
+        "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes
+        neither redundant. ``MutualInformation(threshold=0.0)`` is as printed in the paper: features
+        that are irrelevant alone are then dropped by any later feature.
     gamma : float, default=0.01
         Gain from which a feature is kept without further tests.
     gain : {"sum", "mean"}, default="sum"
@@ -239,12 +240,12 @@ class InteractionStream(MeasuredStream):
     _first: int
 
     def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
-        """Let one compiled call find the next feature to decide about, again and again.
+        """Process survivors; each compiled call finds the next feature that needs a decision.
 
         The gains of those dropped in bulk are logged together at the end.
         """
         self._first, self._gains = scored.first, np.full(len(scored.relevance), np.nan, np.float32)
-        asks = scored.strengths > scored.levels
+        relevant = scored.strengths > scored.levels
         for begin in range(first, last, self.look_ahead):
             lo, hi = begin, min(begin + self.look_ahead, last)
             while lo < hi:
@@ -253,7 +254,7 @@ class InteractionStream(MeasuredStream):
                     self._carry_out(self.rule.decide(arrival, self._kept), arrival)
                     lo += 1
                     continue
-                met = self._kept.panel.meet(scored.columns, lo, hi, asks[lo:hi])
+                met = self._kept.panel.meet(scored.columns, lo, hi, relevant[lo:hi])
                 bulk = scored.features[lo : met.stop] - self._first
                 self._gains[bulk] = met.gains[: met.stop - lo]
                 if met.stop < hi:
