@@ -227,7 +227,7 @@ def test_an_option_of_another_format_is_reported(refused, tamis, tmp_path):
     ("error", "code", "message"),
     [
         (MemoryError, 2, "there is not enough memory; try a smaller --width or --memory"),
-        (KeyboardInterrupt, 130, "stopped; nothing was written but what an earlier step had fin"),
+        (KeyboardInterrupt, 130, "stopped; only what earlier steps had finished was written"),
     ],
 )
 def test_expected_failures_print_no_traceback(tamis, svm, monkeypatch, error, code, message):

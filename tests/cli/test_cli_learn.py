@@ -104,7 +104,7 @@ def test_labels_that_are_not_classes_are_left_out_of_the_accuracy(tamis, data):
     Path("some.svm").write_text("\n".join(["9" + lines[0][1:], *lines[1:]]) + "\n")
     message = tamis("predict", "model", "some.svm").out
     assert re.fullmatch(
-        r"accuracy [\d.]+% on 199 rows \(1 other has no class for a label\)\n", message
+        r"accuracy [\d.]+% on 199 rows \(1 other has a label that is not a class\)\n", message
     )
     Path("none.svm").write_text("\n".join("9" + line[1:] for line in lines) + "\n")
     message = tamis("predict", "model", "none.svm").out

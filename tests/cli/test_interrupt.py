@@ -46,7 +46,7 @@ def stopped(program):
     assert program.returncode == 130, err
     assert out == ""
     assert "Traceback" not in err
-    assert err.splitlines()[-1].startswith("tamis: stopped; nothing was written but what")
+    assert err.splitlines()[-1].startswith("tamis: stopped; only what earlier steps had")
 
 
 def test_ctrl_c_during_conversion_to_columns_leaves_nothing(big, tmp_path):

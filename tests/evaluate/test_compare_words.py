@@ -109,7 +109,7 @@ def test_invalid_options(options, sentence):
 
 def test_folders_that_do_not_hold_results(tmp_path, plain):
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(OutputError, match="is there and holds no results; choose another folder"):
+    with pytest.raises(OutputError, match="exists and holds no results; choose another folder"):
         compare(plain, "saola", "knn", out=tmp_path)
     with pytest.raises(OutputError, match="is a file; give a folder for the results"):
         compare(plain, "saola", "knn", out=tmp_path / "letter.txt")

@@ -123,5 +123,5 @@ def test_invalid_variants():
         threshold_variants("saola,soala", "alpha", [0.1])
     with pytest.raises(ParameterError, match="give at least one value"):
         threshold_variants("saola", "alpha", [])
-    with pytest.raises(ParameterError, match="give methods as words"):
+    with pytest.raises(ParameterError, match="give methods by name"):
         threshold_variants([tamis.SAOLA()], "alpha", [0.1])

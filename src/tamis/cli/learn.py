@@ -273,7 +273,9 @@ def tested(test: Any) -> list[str]:
     else:
         sentence = f"accuracy {100 * test.accuracy:.2f}% on {counted(test.labelled, 'row')}"
         if others := test.rows - test.labelled:
-            sentence += f" ({counted(others, 'other has', 'others have')} no class for a label)"
+            sentence += (
+                f" ({counted(others, 'other has', 'others have')} a label that is not a class)"
+            )
         lines.append(sentence)
     if test.bad.total:
         lines.append(f"skipped {counted(test.bad.total, 'bad line')} there: {test.bad}")

@@ -102,7 +102,7 @@ def run() -> None:
     except (KeyboardInterrupt, click.Abort) as stop:
         if sys.stderr.isatty():
             click.echo(err=True)  # after the ^C of the terminal
-        plain = "stopped; nothing was written but what an earlier step had finished"
+        plain = "stopped; only what earlier steps had finished was written"
         _stop(str(stop) or plain, 130)
     except BrokenPipeError:
         # The output was closed early, as in `tamis info | head`.

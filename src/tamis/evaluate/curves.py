@@ -181,7 +181,7 @@ def threshold_variants(
     """Return the methods that have a parameter, at each of its values."""
     names = words(methods)
     if not names or not all(isinstance(word, str) for word in names):
-        raise ParameterError("over_thresholds: give methods as words, such as 'saola'")
+        raise ParameterError("over_thresholds: give methods by name, such as 'saola'")
     if not values:
         raise ParameterError("over_thresholds: give at least one value")
     variants = []

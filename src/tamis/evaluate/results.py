@@ -257,7 +257,7 @@ def check_place(folder: str | os.PathLike[str]) -> None:
         raise OutputError(f"{folder} is a file; give a folder for the results")
     known = any((place / name).exists() for name in ("compare.json", "cells"))
     if not known and any(place.iterdir()):
-        raise OutputError(f"{folder} is there and holds no results; choose another folder")
+        raise OutputError(f"{folder} exists and holds no results; choose another folder")
 
 
 def put(path: Path, content: str | dict[str, Any] | pa.Table) -> None:
