@@ -259,7 +259,7 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         return learner
 
     def _learn(self, learner: OnlineLearner, X: Any, labels: npt.NDArray[Any]) -> None:
-        """Check rows, all of them, then learn from them; a first call that fails leaves nothing."""
+        """Check all rows, then learn from them; a first call that fails leaves no model."""
         fresh = not self._is_fitted
         try:
             rows = self._validated(learner, X, first=fresh)

@@ -99,7 +99,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What the log will hold of the columns of one block: strength, level, code of the reason."""
+    """The log entries of the columns of one block: strength, level, code of the reason."""
 
     strengths: npt.NDArray[np.float32]
     levels: npt.NDArray[np.float32]
@@ -128,10 +128,10 @@ class ModelRule(Rule):
 
     @abstractmethod
     def keep_again(self, columns: Columns, each: Mapping[str, Any]) -> None:
-        """Take the kept columns of a saved stream into the model; `features` is there."""
+        """Add the kept columns of a saved stream to the model; `features` is already set."""
 
     def after_withdrawal(self) -> None:
-        """Correct the model when some of its features were taken away."""
+        """Update the model after some of its features were removed."""
 
 
 class ModelStream(FeatureStreamSelector):

@@ -126,7 +126,7 @@ class KeptSet:
         self.mean = self._rule.gate(self.mean, self)
 
     def prune(self, newcomer: LineColumn, whole: Dependency) -> list[Pruned]:
-        """Drop held features, each if the rule lets it go; the program spares the newcomer.
+        """Drop kept features that the rule considers redundant; the program spares the newcomer.
 
         `whole` is the dependency with all of them. They come in order of arrival, or shuffled by a
         draw for this newcomer.

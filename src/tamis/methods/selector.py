@@ -103,7 +103,7 @@ class ColumnSelector:
         return self
 
     def _begin(self) -> None:
-        """Set up for new columns; the target, the names and the log are there."""
+        """Set up for new columns; the target, the names and the log are already set."""
 
     def prepare(self, blocks: Iterable[ColumnBlock], n_columns: int | None = None) -> None:
         """Make the pass over the columns that must come before the first one is scored, if any."""
@@ -316,7 +316,7 @@ class FeatureStreamSelector(ColumnSelector):
         """Keep the features of a saved stream again, after `start`; see `restore`."""
 
     def _after_withdrawal(self) -> None:
-        """Correct what depends on all kept features, when some were taken away."""
+        """Update what depends on all kept features after some were removed."""
 
 
 class BatchSelector(ColumnSelector):

@@ -19,7 +19,7 @@ from tamis.measures.mutual_information import SymmetricUncertainty
 from tamis.methods.measured import Arrival, Measuring, MeasuringRule, ScoredBlock
 from tamis.methods.selector import BatchSelector
 
-#: Strengths closer than this are tied: sums of the same numbers in another order differ by less.
+#: Strengths closer than this are tied; summing in another order changes them by less.
 ROUNDING = 1e-12
 
 

@@ -13,10 +13,10 @@ from tamis.methods.separating import Separable, Separating, SeparatingRule, take
 class HITONPCRule(SeparatingRule, CandidateRule):
     """HITON-PC: parents and children of the target, in the semi-interleaved form.
 
-    Features that depend on the target T are listed, the strongest first. One after the other enters
-    the tentative set TPC; it leaves at once if T and it are independent given some set of up to
-    k others in TPC. When the list is empty, every member of TPC, in the order in which they
-    came, is tested again in the same way given those that are left.
+    Features that depend on the target T are listed, the strongest first. They enter the tentative
+    set TPC one by one; a feature leaves at once if it is independent of T given some set of up to
+    k others in TPC. When the list is empty, every member of TPC, in order of entry, is tested again
+    in the same way given the remaining ones.
 
     Cost: one test per feature, then up to |TPC| choose k for each listed one, in compiled code: it
     grows fast with the size of TPC. Memory: the columns that passed the first test.
@@ -29,7 +29,7 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     Attributes
     ----------
     ranking_ : ndarray of int
-        Kept features, in the order in which they came in: the strongest first.
+        Kept features, in the order in which they entered: the strongest first.
 
     References
     ----------

@@ -27,15 +27,15 @@ class LARSRule(PathRule):
     the whole table, compressed, twice; sparse columns stay sparse.
 
     The order is that of scikit-learn's ``lars_path``, which needs the table in full; of features
-    that are tied (to 1e-12) the first to arrive is taken, and one of which those taken leave less
-    than 1e-10 is left out: so of copies the first to arrive is taken and the others never.
+    that are tied (to 1e-12) the first to arrive is taken. A feature that is a linear combination of
+    those taken (to 1e-10) is left out, so of copies only the first to arrive is taken.
 
     Attributes
     ----------
     log_ : DecisionLog
         What happened to every feature, and why. The relevance of a kept feature is its correlation
-        with what was left of the target when it was taken, relative to the target's size; that of
-        another the same at the end.
+        with the residual when it was taken, relative to the target's size; that of any other
+        feature is its correlation at the end.
 
     References
     ----------

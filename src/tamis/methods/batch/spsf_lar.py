@@ -17,10 +17,10 @@ class SPSFLARRule(PathRule):
 
     K says how similar rows should be: 1/n_c for two rows of the same class c, which has n_c rows,
     and 0 for rows of different classes. The features are those from which K can be reconstructed
-    linearly: with K = Y Y^T, minimise |Y - X W|^2 where few rows of W are not 0. Along the path of
-    least angle regression of all columns of Y at once, a feature goes with what is left of Y, R, as
-    well as |x^T R| (Euclidean norm) says; the next is taken when it goes as well as those taken do.
-    `n_features` are.
+    linearly: with K = Y Y^T, minimise |Y - X W|^2 where few rows of W are not 0. The path is that
+    of least angle regression of all columns of Y at once. The correlation of a feature x with the
+    residual R of Y is |x^T R| (Euclidean norm); the next feature is taken when its correlation
+    equals that of those taken, until there are `n_features`.
 
     Reading: the paper does not print its path algorithm step by step. Y has one column for
     each class, 1/sqrt(n_c) in its rows and 0 elsewhere, centred; the path is that of multiresponse
@@ -35,9 +35,9 @@ class SPSFLARRule(PathRule):
     Attributes
     ----------
     log_ : DecisionLog
-        What happened to every feature, and why. The relevance of a kept feature is how well it went
-        with what was left when it was taken, relative to the size of Y; that of another the same at
-        the end.
+        What happened to every feature, and why. The relevance of a kept feature is its correlation
+        with the residual when it was taken, relative to the size of Y; that of any other feature
+        is its correlation at the end.
 
     References
     ----------

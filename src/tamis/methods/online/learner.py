@@ -179,7 +179,7 @@ class OnlineLearner(Parameters, LinearScorer, ABC):
         self.model.learn(rows, codes, self.rates, self.multiclass == "uniform")
 
     def learn(self, X: Any, labels: npt.NDArray[Any], first: int = 0) -> None:
-        """Check rows and their labels, all of them, then learn from them.
+        """Check all rows and labels, then learn from them.
 
         X is a `RowBlock`, a scipy matrix or a table of numbers; `first` is the number of its first
         row, for errors.

@@ -99,10 +99,10 @@ class AlphaInvestingRule(ModelRule):
     Parameters
     ----------
     wealth : float, default=0.5
-        Wealth to begin with, at most 1.
+        The initial wealth, at most 1.
     payout : float, default=0.5
-        What a discovery earns, at most 1. It is about the false discovery rate that is accepted:
-        the paper's 0.5 is generous, 0.05 for both is strict.
+        What a discovery earns, at most 1. It is roughly the accepted false discovery rate: the
+        paper's 0.5 is generous, 0.05 for both is strict.
     variant : {"paper", "program"}, default="paper"
         "program" does what the authors' program does: column 0 is the intercept and is
         always kept, there is no other intercept, i is the column number, the target is the class
@@ -155,7 +155,7 @@ class AlphaInvestingRule(ModelRule):
         return self.variant != "program"
 
     def begin(self, target: Target) -> None:
-        """Begin with a model without features and the wealth to begin with."""
+        """Begin with an empty model and the initial wealth."""
         self._as_program = self.variant == "program"
         targets = targets_of(target, numbered=self._as_program)
         self.model = LeastSquares(targets, intercept=not self._as_program)

@@ -69,17 +69,16 @@ class SFSFIRule(MeasuredRule):
     ----------
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         The measure used for I in the third case, and the kind of the terms (in bits for both
-        information measures).
-        "auto" picks as for `SAOLA`. A pair that the measure does not call dependent makes
-        neither redundant. ``MutualInformation(threshold=0.0)`` is as printed in the paper: features
-        that are irrelevant alone are then dropped by any later feature.
+        information measures). "auto" picks as for `SAOLA`. Only pairs that the measure calls
+        dependent can be redundant. ``MutualInformation(threshold=0.0)`` is as printed in the
+        paper: features that are irrelevant alone are then dropped by any later feature.
     gamma : float, default=0.01
         Gain from which a feature is kept without further tests.
     gain : {"sum", "mean"}, default="sum"
         The paper's sum means less and less as S grows; the mean does not.
     correction : {None, "miller-madow", "significant"}, default=None
-        What to do about chance, for informations only. "miller-madow" takes the expected bias
-        (levels of f - 1)(levels of s - 1)(classes - 1) / 2n ln 2 off each term. "significant"
+        Correction for chance, for information measures only. "miller-madow" subtracts the expected
+        bias (levels of f - 1)(levels of s - 1)(classes - 1) / 2n ln 2 from each term. "significant"
         leaves out terms that chance explains: a term is I(f;s|D) - I(f;s), and counts above 0 if
         the G-squared test of the first rejects, below 0 if that of the second does, at the level
         of the measure over the number of kept features. If none counts, a feature that is relevant
