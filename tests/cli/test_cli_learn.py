@@ -120,7 +120,7 @@ def test_bad_lines_are_counted_reported_and_recorded(tamis, data):
     Path("bad.svm").write_text("\n".join(lines) + "\n")
     message = tamis("learn", "bad.svm", "--out", "model").one_sentence()
     assert message == (
-        "bad.svm, line 11 is empty; remove it, or pass over it with skip_bad_lines=True "
+        "bad.svm, line 11 is empty; remove it, or skip it with skip_bad_lines=True "
         "(--skip-bad-lines)"
     )
     done = tamis("learn", "bad.svm", "--out", "model", "--skip-bad-lines")

@@ -113,8 +113,8 @@ def test_dates_can_be_classes():
         (np.zeros(()), "y should be a 1d vector, got an array of shape ()"),
         (
             np.array(["a", 1], dtype=object),
-            "y mixes values that cannot be put in one order, such as words and numbers; "
-            "make them all words or all numbers",
+            "y mixes values that cannot be sorted together, such as text and numbers; "
+            "make them all text or all numbers",
         ),
     ],
 )

@@ -55,8 +55,8 @@ def same(a, b) -> bool:
 # --- bad lines -------------------------------------------------------------------------------
 
 BAD = {
-    "empty": ("", "line 31 is empty; remove it, or pass over it " + SKIP, "empty"),
-    "blank": (" \t", "line 31 is empty; remove it, or pass over it " + SKIP, "empty"),
+    "empty": ("", "line 31 is empty; remove it, or skip it " + SKIP, "empty"),
+    "blank": (" \t", "line 31 is empty; remove it, or skip it " + SKIP, "empty"),
     "class": (
         "7 3:1",
         "line 31 has the label 7, which is not among the classes [-1, 1]; give all classes with "
@@ -70,8 +70,8 @@ BAD = {
     ),
     "index 0": (
         "1 0:1 3:1",
-        "line 31, byte 3: '0:1' has index 0 where indices count from 1, as none in the first 4 MB "
-        "of text said; use zero_based=True (--zero-based)",
+        "line 31, byte 3: '0:1' has index 0 where indices count from 1, as the first 4 MB of "
+        "text suggest; use zero_based=True (--zero-based)",
         "with index 0 where indices count from 1",
     ),
     "label": (
@@ -213,7 +213,7 @@ def test_index_0_in_the_first_megabytes_means_a_zero_base(tmp_path, table, monke
         monkeypatch.setattr(svmlight, "LOOK", len("\n".join(changed[:100])) + 1)
         path = save(tmp_path / "t.svm", changed)
         if base is None:
-            with pytest.raises(SourceError, match="has index 0 where indices count from 1, as no"):
+            with pytest.raises(SourceError, match="has index 0 where indices count from 1, as the"):
                 tamis.SOFS(9).fit_stream(path, chunk=chunk)
             model = tamis.SOFS(9).fit_stream(path, chunk=chunk, zero_based=True)
         else:

@@ -204,7 +204,7 @@ def test_names_that_do_not_fit_are_one_sentence(tmp_path):
     assert list(source.names()) == odd[:2]
     with pytest.raises(SourceError, match="has no column 'label', which target names; it has"):
         tamis.open(path, target="label")
-    with pytest.raises(ParameterError, match="tokens= and long= are two forms"):
+    with pytest.raises(ParameterError, match="tokens= and long= cannot be combined"):
         tamis.open(path, tokens="a", long="a,b,c")
     with pytest.raises(SourceError, match="the parquet reader has no option 'zero_based'"):
         tamis.open(path, zero_based=True)
@@ -267,7 +267,7 @@ def test_a_missing_list_is_empty_and_a_missing_element_is_refused(tmp_path):
     pq.write_table(pa.table({"t": [["a"], None, []]}), path)
     assert tamis.open(path, tokens="t").load()[0].toarray().tolist() == [[1], [0], [0]]
     pq.write_table(pa.table({"t": [["a"], ["b", None]], "x": [1, 2]}), path)
-    with pytest.raises(SourceError, match=r"a list in column 't' has a gap"):
+    with pytest.raises(SourceError, match=r"a list in column 't' has a missing value"):
         tamis.open(path, tokens="t").load()
     with pytest.raises(SourceError, match="column 'x' is of type int64; tokens= names a column of"):
         tamis.open(path, tokens="x")

@@ -60,8 +60,8 @@ class Target:
             classes, codes = np.unique(array, return_inverse=True)
         except TypeError as error:
             raise InputError(
-                "y mixes values that cannot be put in one order, such as words and numbers; "
-                "make them all words or all numbers"
+                "y mixes values that cannot be sorted together, such as text and numbers; "
+                "make them all text or all numbers"
             ) from error
         if len(classes) > MOST_CLASSES:
             raise InputError(

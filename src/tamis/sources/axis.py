@@ -63,7 +63,7 @@ def to_columns(
         the same data. Without `store`, small data is held in memory; other data goes to a
         temporary store that is removed with the source.
     memory : int, optional
-        Bytes to use, about; by default those of the source.
+        Approximate number of bytes to use; by default `memory` of the source.
     progress, say : callable
         Called with the progress, and with a message about what was done.
     """
@@ -183,7 +183,7 @@ def write_store(
     source : Source
         Where the data come from.
     memory : int, optional
-        Bytes to use, about; by default those of the source.
+        Approximate number of bytes to use; by default `memory` of the source.
     progress : callable
         Called as progress(what, done, total).
     force : bool

@@ -170,7 +170,7 @@ class TokenSource(EntrySource):
     target : str, optional
         The column to predict.
     memory, work
-        Bytes to use, about, and a folder for what needs more.
+        Approximate number of bytes to use, and a folder for larger data.
     """
 
     n_rows: int = 0
@@ -247,7 +247,7 @@ class LongSource(EntrySource):
     y : array or path, optional
         The target by row number, or an .npy file that holds it.
     memory, work
-        Bytes to use, about, and a folder for what needs more.
+        Approximate number of bytes to use, and a folder for larger data.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: columns as they are, a column of lists, or a line for each value."""
+"""Parquet and Arrow files: plain columns, a column of lists, or one line per value."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tamis.sources.rebatch import Piece
 from tamis.sources.tables import table_columns as columns
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 
-#: How many usual blocks of rows are read at a time.
+#: Number of default blocks of rows read at a time.
 _HIGHER = 8
 
 
 class TableSource(ColumnSource, RowSource):
     """Columns of a table in a file, read a few at a time; one is the target.
 
-    Numbers and truth values are features as they are; words and categories are coded by the
-    sorted list of all words of the column, so that the codes do not depend on how the file is cut
-    into row groups or blocks. A missing value is NaN.
+    Numbers and Booleans are features unchanged; text and categories are coded by their rank among
+    all sorted values of the column, so that the codes do not depend on how the file is split into
+    row groups or blocks. A missing value is NaN.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ class TableSource(ColumnSource, RowSource):
         self._words: dict[str, Any] = {}
 
     def names(self) -> Names:
-        """Return names of the features."""
+        """Return the names of the features."""
         return self._names
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         if self._roles.target is not None or self._y is not None:
             return None
         return columns.name_one(self.path, self._file.schema.names)
@@ -94,12 +94,12 @@ class TableSource(ColumnSource, RowSource):
         return self._y
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
-        """Return name and values of the column that names the rows, if one was given."""
+        """Return the name and values of the key column, if one was given."""
         key = self._roles.key
         return None if key is None else (key, columns.key_values(self._file.read([key]).column(0)))
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
-        """Read columns lo to hi - 1, without others."""
+        """Read only columns lo to hi - 1."""
         table = self._file.read(self._features[lo:hi])
         values = np.empty((self.n_rows, hi - lo), order="F")
         is_text = np.zeros(hi - lo, dtype=np.bool_)
@@ -114,12 +114,12 @@ class TableSource(ColumnSource, RowSource):
         return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), is_text=is_text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to it; the target goes along."""
+        """Pickle the path; the target is included."""
         return type(self), (self._file, self._roles, self._y)
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows; words need a pass over their columns first."""
-        # Each column of each batch costs a call, so batches are higher than elsewhere.
+        """Stream blocks of `size` rows; text columns need a pass first."""
+        # Each column of each batch costs a call, so batches have more rows than elsewhere.
         step = size or _HIGHER * default_width(self.n_columns, self.n_rows, None)
         pieces = map(self._numbers, self._file.batches(self._features, step))
         return self._blocks_of(pieces, step, progress)
@@ -136,7 +136,7 @@ class TableSource(ColumnSource, RowSource):
         return None, values
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         details = self._file.details | {"columns_of_words": int(self._is_words.sum())}
         return details | self._roles.passed_over(self._row_labels)
 
@@ -145,12 +145,12 @@ class TableSource(ColumnSource, RowSource):
         return short_hash(self._file.content.fingerprint(), repr(self._roles.options))
 
     def words(self) -> npt.NDArray[np.bool_]:
-        """Return which columns are codes of three or more words."""
+        """Return which columns are coded text with three or more categories."""
         in_words = zip(self._features, self._is_words.tolist(), strict=True)
         return np.array([is_words and len(self._words_of(name)) > 2 for name, is_words in in_words])
 
     def _words_of(self, name: str) -> Any:
-        """Return the sorted words of a column, read once."""
+        """Return the sorted categories of a text column, read once."""
         if name not in self._words:
             self._words[name] = columns.sorted_words(
                 columns.as_words(self._file.read([name]).column(0))
@@ -195,22 +195,22 @@ def open_table(
     target : str, optional
         Name of the column to predict.
     tokens : str, optional
-        A column of lists: each different element is a feature, its count in a row the value.
-        Other columns than this and the target are not read.
+        A column of lists: each distinct element is a feature, its count in a row the value. Only
+        this column and the target are read.
     long : two or three names, optional
-        The columns row, feature and value of a table with one line for each value that is not 0;
+        The columns row, feature and value of a table with one line per nonzero value;
         without the third, every value is 1. A text such as "row,feature,value" will do.
     y : array or path, optional
         With `long`: the target by row number, or an .npy file that holds it.
     memory, work : int, str or path
-        With `tokens` or `long`: bytes to use, about, and a folder for what needs more.
+        With `tokens` or `long`: approximate number of bytes to use, and a folder for larger data.
     key, ignore, categorical
-        Names of columns, as `Roles` takes them: the one that names the rows; those that are not
+        Names of columns, as in `Roles`: the one that identifies the rows; those that are not
         features; those whose numbers are names of categories.
     """
     file, given = kind(as_path(path)), columns.Roles(target, **roles)
     if tokens is not None and long is not None:
-        raise ParameterError("tokens= and long= are two forms of a table; give one of them")
+        raise ParameterError("tokens= and long= cannot be combined; give one of them")
     if long is None and y is not None:
         raise ParameterError("y= goes with long=; name the column to predict with target=")
     if long is None and tokens is None:
@@ -224,7 +224,7 @@ def open_table(
     else:
         names = tuple(long.split(",") if isinstance(long, str) else long)
         source = LongSource(file, names, target, y=y, memory=memory, work=work)
-    # Entries that fit are held in memory, to be read by columns too.
+    # Entries that fit are held in memory, so that they can also be read by columns.
     return HeldRows(source) if source.fits() else source
 
 

@@ -1,6 +1,6 @@
-"""The columns of a table: what each is for, and its values as numbers.
+"""The columns of a table: their roles, and their values as numbers.
 
-A column of words is coded by the sorted list of the words it holds.
+A text column is coded by the rank of each value among its sorted distinct values.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError
 
 Floats = npt.NDArray[np.float64]
-#: Names that a sentence lists before it says "and more".
+#: Number of names that a message lists before it says "and more".
 _LISTED = 5
-#: What pandas calls the labels of its rows when they have no name and are written as a column.
+#: The name that pandas gives to an unnamed index written as a column.
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
-#: Whole numbers beyond this cannot be told apart as floats.
+#: Floats cannot represent all integers beyond this exactly.
 _EXACT = 2**53
 
 
 class Roles:
-    """Columns by name, as the user gives them.
+    """Roles of columns, by name, as the user gives them.
 
     Parameters
     ----------
     target, key : str, optional
-        The column to predict, and the one that names the rows; neither is a feature.
+        The column to predict, and the one that identifies the rows; neither is a feature.
     ignore : str or collection of str
         Columns that are not features.
     categorical : str or collection of str
@@ -43,7 +43,7 @@ class Roles:
     aside : set of str
         Every column that is not a feature.
     options : dict
-        The roles that were given, for the record of a store made from the table.
+        The roles that were given, to be recorded in a store made from the table.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Roles:
         self.options = {k: v for k, v in ({"target": target, "key": key} | lists).items() if v}
 
     def passed_over(self, row_labels: Iterable[str]) -> dict[str, str]:
-        """Return what `tamis info` says about row labels that are not used."""
+        """Return the entry of `tamis info` about row labels that are not used."""
         used = self.aside | set(self.categorical)
         unused = [repr(name) for name in row_labels if name not in used]
         return {"row_labels_passed_over": ", ".join(unused)} if unused else {}
@@ -70,9 +70,9 @@ class Roles:
     def features(
         self, where: str, names: Sequence[str], row_labels: Collection[str] = ()
     ) -> list[str]:
-        """Return names of the features in order, or one sentence about a name that does not fit.
+        """Return the names of the features in order; raise an error for an invalid name.
 
-        Columns of row labels are features only where `categorical` names them.
+        Columns of row labels are features only if `categorical` names them.
         """
         counts = Counter(names)
         if len(counts) < len(names):
@@ -95,15 +95,17 @@ class Roles:
 def row_labels(names: Sequence[str], metadata: Mapping[bytes, bytes] | None = None) -> list[str]:
     """Return columns that hold labels of rows: the index of a pandas table, or the row names of R.
 
-    They are told by what pandas says in the metadata of an Arrow schema, by the name that pandas
-    gives an index without one, or by no name at all, first in a line of names.
+    They are recognised by the pandas metadata of an Arrow schema, by the name that pandas gives to
+    an unnamed index, or by an empty name in the first column.
     """
     try:
         in_metadata = json.loads((metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    except (ValueError, AttributeError):  # written by who knows what; the names tell enough
+    except (ValueError, AttributeError):  # metadata of an unknown writer; the names are enough
         in_metadata = []
     in_metadata = in_metadata if isinstance(in_metadata, list) else []
-    labels = {name for name in in_metadata if isinstance(name, str)}  # a range is a dict: no column
+    labels = {
+        name for name in in_metadata if isinstance(name, str)
+    }  # a range is a dict, not a column
     if names and not names[0]:
         labels.add("")
     return [n for n in names if n in labels or _ROW_LABELS.fullmatch(n)]
@@ -116,24 +118,24 @@ def listed(names: Sequence[str]) -> str:
 
 
 def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
-    """Say that a column is not there, and which are."""
+    """Return a message that a column does not exist, with the existing ones."""
     close = [other for other in names if other.strip().lower() == name.strip().lower()]
     hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
     return f"{where} has no column {name!r}, which {role} names; {hint}"
 
 
 def name_one(path: str, names: Sequence[str], table: str = "it") -> str:
-    """Say how a target is named, and which columns could be one."""
+    """Return a message on how to name a target, and which columns could be one."""
     what = "the column to predict" if table == "it" else f"a column of {table}"
     example = f"tamis.open({os.path.basename(path)!r}, target=...)"
     there = listed(names) or "none"
-    if len(names) > _LISTED:  # where most tables have it
+    if len(names) > _LISTED:  # where most tables have the target
         there += f", the last {names[-1]!r}"
     return f"name {what} with --target, in Python {example}; {table} has {there}"
 
 
 def kind_of(kind: Any) -> Literal["number", "text", "other"]:
-    """Tell what values of an Arrow type are; truth values are numbers."""
+    """Return the kind of values of an Arrow type; Booleans are numbers."""
     import pyarrow as pa
 
     types = pa.types
@@ -145,13 +147,13 @@ def kind_of(kind: Any) -> Literal["number", "text", "other"]:
 
 
 def as_words(column: Any) -> Any:
-    """Return an Arrow column as plain text, whatever its values are."""
+    """Return an Arrow column of any type as plain text."""
     import pyarrow as pa
 
     text = pa.large_string()
     if not pa.types.is_dictionary(column.type):
         return column if column.type == text else column.cast(text)
-    # Arrow cannot cast every dictionary; picking from the words works for all of them.
+    # Arrow cannot cast every dictionary; indexing into its values works for all of them.
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return pa.chunked_array(
         [chunk.dictionary.cast(text).take(chunk.indices) for chunk in chunks], text
@@ -159,7 +161,7 @@ def as_words(column: Any) -> Any:
 
 
 def sorted_words(column: Any) -> Any:
-    """The different words of a text column by code point, as an Arrow array; gaps are no words."""
+    """Return the distinct values of a text column, sorted by code point; skip missing ones."""
     import pyarrow.compute as pc
 
     words = pc.drop_null(pc.unique(column))
@@ -167,7 +169,7 @@ def sorted_words(column: Any) -> Any:
 
 
 def coded(column: Any, words: Any) -> Floats:
-    """Return the index of each word in the sorted list, NaN for a missing one.
+    """Return the index of each value in the sorted list, NaN for a missing one.
 
     >>> import pyarrow as pa
     >>> text = pa.array(["red", "blue", None, "red"], pa.large_string())
@@ -180,10 +182,10 @@ def coded(column: Any, words: Any) -> Floats:
 
 
 def floats(column: Any, what: str | None = None) -> Floats:
-    """Return an Arrow column of numbers or truth values as float64, NaN for a gap.
+    """Return an Arrow column of numbers or Booleans as float64, with NaN if missing.
 
-    With `what`, the name of the column in a sentence, whole numbers that floats cannot hold are
-    refused.
+    With `what`, the name of the column in messages, integers that floats cannot represent exactly
+    are refused.
     """
     import pyarrow as pa
 
@@ -199,7 +201,7 @@ def floats(column: Any, what: str | None = None) -> Floats:
 
 
 def refuse_rounding(column: Any, what: str) -> None:
-    """Raise one sentence for whole numbers that floats cannot tell apart."""
+    """Raise a one-sentence error for integers that floats cannot represent exactly."""
     import pyarrow.compute as pc
 
     least, most = pc.min_max(column).as_py().values()
@@ -211,7 +213,7 @@ def refuse_rounding(column: Any, what: str) -> None:
 
 
 def target_values(column: Any) -> npt.NDArray[Any]:
-    """Return a target as an array: numbers, truth values, or words; a gap stays one."""
+    """Return a target as an array: numbers, Booleans or text; missing values stay missing."""
     import pyarrow as pa
 
     kind = column.type
@@ -228,7 +230,7 @@ def target_values(column: Any) -> npt.NDArray[Any]:
 
 
 def key_values(column: Any) -> npt.NDArray[Any]:
-    """Return keys of rows as an array of numbers or words."""
+    """Return the keys of rows as an array of numbers or text."""
     if column.null_count:
         raise SourceError("a row has no key; give every row one, or leave it out")
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)

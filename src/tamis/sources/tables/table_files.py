@@ -11,7 +11,7 @@ from tamis.core.errors import SourceError
 from tamis.sources.addresses import AddressedFile, from_here, is_address
 from tamis.sources.text_files import TextFile
 
-#: Beyond this many columns the metadata of a Parquet file outgrows its readers.
+#: With more columns than this, the metadata of a Parquet file is too large for its readers.
 MOST_COLUMNS = 50_000
 
 
@@ -29,7 +29,7 @@ class TableFile(Protocol):
     content : TextFile or AddressedFile
         The bytes of the file, which give its fingerprint; None for a table in memory.
     details : dict
-        What else `tamis info` says about it.
+        Additional details for `tamis info`.
     """
 
     format: str
@@ -48,7 +48,7 @@ class TableFile(Protocol):
 
 @contextmanager
 def _damage_as_one_sentence(path: str, what: str) -> Iterator[None]:
-    """Turn what Arrow says about a damaged file into one sentence."""
+    """Turn Arrow's errors about a damaged file into a one-sentence error."""
     import pyarrow as pa
 
     try:
@@ -57,9 +57,11 @@ def _damage_as_one_sentence(path: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         known = (pa.ArrowException, OSError, MemoryError, UnicodeError)
-        if not isinstance(error, known) and not is_address(path):  # there, stores have their own
+        if not isinstance(error, known) and not is_address(
+            path
+        ):  # remote file systems have their own errors
             raise
-        reason = " ".join(str(error).split()).rstrip(".")[:200] or "it asks for too much memory"
+        reason = " ".join(str(error).split()).rstrip(".")[:200] or "it needs too much memory"
         if "TProtocolException" in reason or "size limit" in reason:
             raise SourceError(f"{path}: {_too_wide(None)}") from error
         raise SourceError(
@@ -77,13 +79,13 @@ def _too_wide(n_columns: int | None) -> str:
 
 
 class ParquetTable:
-    """A Parquet file; only its metadata stay in memory."""
+    """A Parquet file; only its metadata stays in memory."""
 
     format = "parquet"
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # Both say in one sentence if it is not there.
+        # Both raise an error if the file does not exist.
         self.content: Any = AddressedFile(path) if is_address(path) else TextFile(path)
         with _damage_as_one_sentence(path, "a Parquet file"):
             self._file = self._open(None)
@@ -98,26 +100,26 @@ class ParquetTable:
         """Return all rows of some columns, as an Arrow table; nothing else is read."""
         with _damage_as_one_sentence(self.path, "a Parquet file"), self._lock:
             table = self._file.read(columns=list(names), use_threads=len(names) > 1)
-            table.validate(full=True)  # words of a damaged file may be no text
+            table.validate(full=True)  # strings of a damaged file may not be valid text
             return table
 
     def batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
-        """Yield record batches of at most `size` rows, row group after row group."""
-        known = self._file.metadata  # a wide file takes a second to read them
+        """Yield record batches of at most `size` rows, row group by row group."""
+        known = self._file.metadata  # reading it takes a second for a wide file
         with _damage_as_one_sentence(self.path, "a Parquet file"), self._open(known) as file:
             for batch in file.iter_batches(size, columns=list(names), use_threads=False):
                 batch.validate(full=True)
                 yield batch
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to the file, not the open file."""
+        """Pickle the path, not the open file."""
         return type(self), (from_here(self.path),)
 
     def _open(self, metadata: Any) -> Any:
         import pyarrow.parquet as pq
 
         far = is_address(self.path)
-        # Few writers store checksums of pages; where they are, they cost little to compare.
+        # Few writers store page checksums; if there are any, comparing them is cheap.
         return pq.ParquetFile(
             self.content.open() if far else self.path, metadata=metadata,
             page_checksum_verification=True, pre_buffer=far,
@@ -138,7 +140,7 @@ class ArrowTable:
             head = raw.read(6)
         if head.startswith(b"FEA1"):
             raise SourceError(
-                f"{path} is a feather file of version 1, which has been superseded; write it "
+                f"{path} is a feather file of version 1, which is obsolete; write it "
                 "again with pyarrow.feather.write_feather"
             )
         self._is_file = head == b"ARROW1"
@@ -148,13 +150,13 @@ class ArrowTable:
         self.n_rows = sum(batch.num_rows for batch in self._each(self.schema.names[:1]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the way to the file."""
+        """Pickle the path."""
         return type(self), (from_here(self.path),)
 
     def _each(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield every batch, only its fields of the named columns decompressed.
+        """Yield every batch, decompressing only the named columns.
 
-        Its lengths and offsets are checked: Arrow believes what a file says.
+        Lengths and offsets are checked, because Arrow trusts the file.
         """
         import pyarrow as pa
 
@@ -187,7 +189,7 @@ class ArrowTable:
 
 
 class MemoryTable:
-    """An Arrow table in memory that was read from a file; whoever holds it knows that file."""
+    """An Arrow table in memory that was read from a file; its owner knows that file."""
 
     content = None
 

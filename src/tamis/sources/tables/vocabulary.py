@@ -1,4 +1,4 @@
-"""Vocabulary: the different values of a column, in order; each is known by its place."""
+"""Vocabulary: the sorted distinct values of a column; the code of a value is its index."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tamis.sources.tables.table_columns import as_words, kind_of, sorted_words
 
 
 class Vocabulary:
-    """Whole numbers in their order, or words by code point, gathered batch by batch.
+    """Distinct integers, or strings sorted by code point, collected batch by batch.
 
-    `values` are an array of numbers, or an Arrow array of words. `rising` says whether they came in
-    order so far, none smaller than the one before.
+    `values` is an array of integers, or an Arrow array of strings. `rising` is True if the values
+    have arrived in non-decreasing order so far.
     """
 
     def __init__(self, where: str, kind: Any) -> None:
@@ -27,7 +27,7 @@ class Vocabulary:
         self._where = where
         self.is_numbers = pa.types.is_integer(kind)
         if not self.is_numbers and kind_of(kind) != "text":
-            raise SourceError(f"{where} is of type {kind}; give whole numbers or words")
+            raise SourceError(f"{where} is of type {kind}; give whole numbers or text")
         self.values = self._of(pa.array([], kind))
         self._last: Any = None
         self.rising = True
@@ -36,12 +36,12 @@ class Vocabulary:
         return len(self.values)
 
     def add(self, column: Any) -> None:
-        """Take in the values of some lines."""
+        """Add the values of some lines."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if column.null_count:
-            raise SourceError(f"{self._where} has a gap; name every row and feature")
+            raise SourceError(f"{self._where} has a missing value; name every row and feature")
         if not len(column):
             return
         values = self._of(column)
@@ -56,7 +56,7 @@ class Vocabulary:
         self._last = last
 
     def codes(self, column: Any) -> npt.NDArray[np.int64]:
-        """Return the place of each value."""
+        """Return the code of each value."""
         import pyarrow.compute as pc
 
         values = self._of(column)
@@ -67,7 +67,7 @@ class Vocabulary:
         return indices.astype(np.int64)
 
     def names(self) -> Names:
-        """Return the values as names, packed without a Python object for each."""
+        """Return the values as packed names, without one Python object per name."""
         import pyarrow as pa
 
         words = self.values
@@ -79,7 +79,7 @@ class Vocabulary:
         return Names(b"" if data is None else data[first:last].to_pybytes(), offsets - first)
 
     def name(self, place: int) -> str:
-        """Return one value as a text."""
+        """Return one value as text."""
         return str(self.values[place])
 
     def _of(self, column: Any) -> Any:

@@ -1,1 +1,1 @@
-"""Text formats: svmlight, and separated values."""
+"""Text formats: svmlight and CSV."""

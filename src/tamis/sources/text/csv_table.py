@@ -1,7 +1,7 @@
-"""Rows of comma- or tab-separated values with a line of names above them.
+"""Rows of comma- or tab-separated values with a header line.
 
-Arrow parses the text (`CsvText`); what it cannot know is here: that a line must have an end, that
-NUL is not text, that the last quote must be closed, and which line of the file a record begins on.
+Arrow parses the text (`CsvText`). This module adds what Arrow lacks: checks for lines that never
+end, NUL bytes and an unclosed last quote, and the line of the file on which a record begins.
 """
 
 from __future__ import annotations
@@ -49,47 +49,47 @@ from tamis.sources.tables.table_columns import (
 from tamis.sources.tables.table_files import MemoryTable
 from tamis.sources.text_files import TextFile
 
-#: Bytes of a line, at most, unless more are allowed.
+#: Default maximum length of a line in bytes.
 LONGEST_LINE = 8_000_000
-#: Bytes of text looked through at a time on the way to the parser.
+#: Bytes of text checked at a time before they reach the parser.
 _PIECE = 1 << 20
-#: Bytes that Arrow parses at a time to begin with; it reads some thirty of these ahead.
+#: Initial number of bytes that Arrow parses at a time; it reads about thirty of these ahead.
 _BLOCK = 1 << 20
 
 _COLUMNS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+): (.*)")
 
-#: A word that is a number; a column of which half are is no column of words.
+#: A text that is a number; if half of a column matches, it is not a text column.
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
-#: Bytes of text that a byte of a compressed file may stand for, and bytes held for a byte of text.
+#: Largest expected compression ratio, and bytes in memory per byte of text.
 _UNPACKED, _HELD = 8, 4
 
 
 class CsvRows(RowSource):
     """Rows of separated values.
 
-    A column is numbers if every value is a number; otherwise it holds words, coded by their sorted
-    list. A column of numbers with a few words in it is refused unless it is named in
-    `categorical`. An empty value, NA, NaN or null is missing (NaN). A first pass over the file
-    learns this; a small file is held in memory from then on, a large one is read again.
+    A column is numeric if every value is a number; otherwise it is text, coded by sorted value. A
+    column of numbers with some text in it is refused unless it is named in `categorical`. An empty
+    value, NA, NaN or null is missing (NaN). A first pass over the file determines the types; a
+    small file is then kept in memory, a large one is read again.
 
     Parameters
     ----------
     path : str or path
         Plain text or gzip, bzip2 or zstd, recognised by content.
     target, key, ignore, categorical
-        Names of columns: the one to predict; the one that names the rows; those that are not
+        Names of columns: the one to predict; the one that identifies the rows; those that are not
         features; those whose numbers are names of categories.
     delimiter : str, optional
-        What stands between values; default: a tab for NAME.tsv, else a comma.
+        The separator; default: a tab for NAME.tsv, else a comma.
     header : bool, default=True
-        Whether the first line holds names; without, columns are called x0, x1, ...
+        Whether the first line holds names; otherwise columns are called x0, x1, ...
     na : str or collection of str
         Texts that mean a missing value, besides the usual ones.
     longest_line : int
-        Bytes of a line, at most.
+        Maximum length of a line in bytes.
     memory, work
-        Bytes to use, about, and a folder for what needs more.
+        Approximate number of bytes to use, and a folder for larger data.
     """
 
     path: str
@@ -150,16 +150,16 @@ class CsvRows(RowSource):
         return len(self._features)
 
     def names(self) -> Names:
-        """Return names of the features."""
+        """Return the names of the features."""
         return Names.of(self._features)
 
     def words(self) -> npt.NDArray[np.bool_]:
-        """Return which columns are codes of three or more words."""
+        """Return which columns are coded text with three or more categories."""
         self._learn()
         return np.array([len(self._words.get(name, ())) > 2 for name in self._features])
 
     def missing_target(self) -> str | None:
-        """Return how to give a target, if none was given."""
+        """Return how to give a target, or None if there is one."""
         return None if self._roles.target else name_one(self.path, self._text.names)
 
     def target(self) -> npt.NDArray[Any] | None:
@@ -168,7 +168,7 @@ class CsvRows(RowSource):
         return self._y
 
     def keys(self) -> tuple[str, npt.NDArray[Any]] | None:
-        """Return name and values of the column that names the rows, as words, if one was given."""
+        """Return the name and values (as text) of the key column, if one was given."""
         key = self._roles.key
         if key is None:
             return None
@@ -179,7 +179,7 @@ class CsvRows(RowSource):
         return key, np.concatenate([np.zeros(0, "U1"), *words])
 
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows, by default a piece of the text."""
+        """Stream blocks of `size` rows, by default one per parsed piece of text."""
         self._learn(progress)
         if self._held is not None:
             return self._held.batches(size, progress=progress)
@@ -195,7 +195,7 @@ class CsvRows(RowSource):
         return None, values
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         self._learn()
         file, passed_over = self._text.file, self._roles.passed_over(self._row_labels)
         details = {"bytes": file.size, "compression": file.compression}
@@ -206,7 +206,7 @@ class CsvRows(RowSource):
         return short_hash(self._text.file.fingerprint(), self._how)
 
     def fits(self) -> bool:
-        """Return whether the file should fit the memory."""
+        """Return True if the file is expected to fit in memory."""
         file = self._text.file
         length = file.size * (1 if file.compression == "none" else _UNPACKED)
         return length * _HELD <= self.memory
@@ -215,7 +215,7 @@ class CsvRows(RowSource):
         return self._text.batches({name: self._types[name] for name in names})
 
     def _learn(self, progress: Progress = silent) -> None:
-        """Read the file once: rows, words and the target; hold it if it is small."""
+        """Read the file once: rows, categories and the target; keep it if it is small."""
         if self._n_rows is not None:
             return
         import pyarrow as pa
@@ -228,11 +228,11 @@ class CsvRows(RowSource):
                 self._pass(names, progress)
                 return
             except ReadAgainError as found:
-                if found.args[0] is not None:  # not numbers after all, and not in the first lines
+                if found.args[0] is not None:  # the first lines were numbers, but not all
                     self._types[found.args[0]] = pa.large_string()
 
     def _guess(self, name: str) -> Any:
-        """Return how to read a column, by its first lines."""
+        """Return how to read a column, judged by its first lines."""
         import pyarrow as pa
 
         kind = self._text.guessed[name]
@@ -278,7 +278,7 @@ class CsvRows(RowSource):
             self._held = TableSource(file, Roles(categorical=requested), self._y)
 
     def _refuse_mixed(self, name: str, words: Any) -> None:
-        """Raise one sentence for numbers with something else among them."""
+        """Raise a one-sentence error for a column that mixes numbers and text."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -295,7 +295,7 @@ class CsvRows(RowSource):
 
 
 class CsvSource(CsvRows, ColumnSource):
-    """Separated values of a file that should fit the memory, by columns and by rows alike."""
+    """A CSV file that is expected to fit in memory, readable by columns and by rows."""
 
     axis = "columns"
 
@@ -306,18 +306,18 @@ class CsvSource(CsvRows, ColumnSource):
 
     @cached_property
     def _by_columns(self) -> ColumnSource:
-        """The columns: in memory or, where the text was larger than it looked, in a store."""
+        """The columns: in memory or, if the text was larger than expected, in a store."""
         return self._held if self._held is not None else to_columns(seen_as(CsvRows, self))
 
 
 def open_csv(path: str | os.PathLike[str], target: str | None = None, **options: Any) -> CsvRows:
-    """Open separated values; a file that does not fit the memory is read by rows only."""
+    """Open a CSV file; one that does not fit in memory is read by rows only."""
     rows = CsvRows(path, target, **options)
     return seen_as(CsvSource, rows) if rows.fits() else rows
 
 
 def _target(labels: list[Any]) -> npt.NDArray[Any]:
-    """Return the target: numbers if every one is a number, else words; a gap stays one."""
+    """Return the target: numbers if all values are, else text; missing values stay missing."""
     import pyarrow as pa
 
     column = pa.chunked_array(labels)
@@ -329,9 +329,9 @@ def _target(labels: list[Any]) -> npt.NDArray[Any]:
 
 
 class ReadAgainError(Exception):
-    """Reading must begin again: a column is not numbers, or longer records are expected now.
+    """Reading must restart: a column is not numeric, or records are longer than expected.
 
-    Its argument is the name of the column that is not numbers, or None.
+    The argument is the name of the column that is not numeric, or None.
     """
 
 
@@ -343,20 +343,20 @@ class CsvText:
     path : str
         Plain or compressed, recognised by content.
     delimiter : str
-        What stands between values.
+        The separator.
     header : bool
-        Whether the first line holds the names; else columns are called x0, x1, ...
+        Whether the first line holds the names; otherwise columns are called x0, x1, ...
     gaps : sequence of str
         Texts that mean a missing value, besides an empty one, NA, NaN and null.
     longest_line : int
-        Bytes of a line, at most.
+        Maximum length of a line in bytes.
 
     Attributes
     ----------
     names : list of str
         Names of the columns.
     guessed : dict
-        What the first lines hold, by name: Arrow types.
+        Arrow types guessed from the first lines, by name.
     """
 
     def __init__(
@@ -403,7 +403,7 @@ class CsvText:
         import pyarrow.csv
 
         reading = pyarrow.csv.ReadOptions(
-            use_threads=False,  # Arrow tells the row of a fault only then, and is as fast
+            use_threads=False,  # only then does Arrow report the row of an error; it is as fast
             block_size=self._block,
             column_names=None if self.header else self.names,
             autogenerate_column_names=not self.header and not self.names,
@@ -417,7 +417,7 @@ class CsvText:
 
     @contextmanager
     def _one_sentence(self) -> Iterator[None]:
-        """Turn what Arrow raises into one sentence."""
+        """Turn Arrow's errors into one-sentence errors."""
         import pyarrow as pa
 
         try:
@@ -426,9 +426,9 @@ class CsvText:
             raise SourceError(self.sentence(error)) from error
 
     def sentence(self, error: Exception) -> str:
-        """Say what Arrow found wrong, naming the file and the line."""
-        said = " ".join(str(error).split())
-        if match := _COLUMNS.search(said):
+        """Return a message about an error of Arrow, with the file and the line."""
+        message = " ".join(str(error).split())
+        if match := _COLUMNS.search(message):
             row, expected, got = map(int, match.groups())
             begins, ends = self._lines_of(row)
             what = "value" if got == 1 else "values"
@@ -437,13 +437,13 @@ class CsvText:
                 f"{self.path} line {begins} has {got} {what} where the lines before have "
                 f"{expected}; {remedy}"
             )
-        if match := _VALUE.search(said):
+        if match := _VALUE.search(message):
             name = self.names[int(match[1])] if self.names else f"number {int(match[1]) + 1}"
             where = f" line {self._lines_of(int(match[2]))[0]}" if match[2] else ""
             if match[3] == "double":
                 raise ReadAgainError(name) from error
             return f"{self.path}{where}, column {name!r}: {match[4]}; save the file as UTF-8"
-        if "straddles" in said or "straddling" in said:
+        if "straddles" in message or "straddling" in message:
             if self._block < self.longest_line:
                 self._block = min(4 * self._block, self.longest_line)
                 raise ReadAgainError(None) from error
@@ -451,18 +451,19 @@ class CsvText:
                 f"{self.path} has a value of more than {self.longest_line:,} bytes over several "
                 "lines; look for a quote that is never closed"
             )
-        if "Empty CSV" in said:
+        if "Empty CSV" in message:
             return f"{self.path} holds no line; give a file with a header and at least one row"
-        return f"{self.path} cannot be read as separated values ({said.rstrip('.')[:200]}); fix it"
+        reason = message.rstrip(".")[:200]
+        return f"{self.path} cannot be read as separated values ({reason}); fix it"
 
     def _lines_of(self, row: int) -> tuple[int, int]:
-        """First and last line of the file that record number `row` takes, all from 1."""
+        """Return the first and last line of the file for record `row`, all counted from 1."""
         begins, line, is_open = 0, 0, False
         for chunk in self.file.chunks(_PIECE, self.longest_line):
             for text in bytes(chunk.data).split(b"\n")[:-1]:
                 line += 1
                 if not is_open and not text.strip(b"\r"):
-                    continue  # Arrow passes over empty lines
+                    continue  # Arrow skips empty lines
                 if not is_open:
                     begins, row = line, row - 1
                 is_open ^= text.count(b'"') % 2 == 1
@@ -471,9 +472,9 @@ class CsvText:
         return begins, line
 
     def _refuse_open_quote(self, records: int) -> None:
-        """Raise one sentence if the last quote is never closed, which Arrow takes for its end.
+        """Raise an error if the last quote is never closed; Arrow closes it at the end of the file.
 
-        Quotes inside a value, as in 5" nails, open nothing: then each line is a record.
+        Quotes inside a value, as in 5" nails, do not open anything: then each line is a record.
         """
         filled = 0
         for chunk in self.file.chunks(_PIECE, self.longest_line):
@@ -486,7 +487,7 @@ class CsvText:
 
 
 class _Lines(io.RawIOBase):
-    """The text as a file to read from; lines without end and NUL bytes are refused on the way."""
+    """The text as a readable file; refuses endless lines and NUL bytes."""
 
     def __init__(self, file: TextFile, longest: int) -> None:
         self._path = file.path

@@ -1,7 +1,7 @@
 """SvmlightSource: rows of ``label index:value index:value ...``, plain or compressed.
 
-The text is cut into chunks at line ends; threads parse chunks (`kernels.svmlight_parser`) while the
-next one is read or decompressed, and the rows come out in the order of the file.
+The text is split into chunks at line ends; threads parse chunks (`kernels.svmlight_parser`) while
+the next one is read or decompressed, and the rows are yielded in the order of the file.
 
 Do indices count from 0 or from 1? A selector can wait for the answer until it has seen the whole
 file: they count from 0 if index 0 occurs anywhere. A learner must know before its first row, so for
@@ -47,27 +47,27 @@ from tamis.sources.text_files import DamageError, TextFile, in_order, open_text
 CHUNK, LEARNING_CHUNK = 1 << 20, 4_000_000
 #: Bytes that are scanned at a time: they stay in the processor's cache.
 GLANCE = 1 << 18
-#: Lines that begin in the first so many bytes tell a learner the base of indices; of a pipe, its
-#: labels too.
+#: A learner takes the base of indices from the lines that begin in this many first bytes; of a
+#: pipe, also the labels.
 LOOK = 4_000_000
 
-#: Bytes of text, and what the kernel has counted in them.
+#: Bytes of text, and what the kernel counted in them.
 Text = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
 
-#: Bytes in memory per byte of text while rows are turned into columns, and how much shorter
-#: compressed text may be.
+#: Bytes in memory per byte of text while rows are transposed, and the largest expected
+#: compression ratio.
 _PER_BYTE, _PACKED = 16, 10
 
-#: A token ends before a blank, the end of a line or a comment.
+#: A token ends before white space, the end of a line or a comment.
 _TOKEN = re.compile(rb"[^ \t\r\n#]*")
-#: Shown of a token that is wrong.
+#: Number of characters shown of an invalid token.
 _SHOWN = 40
 
-#: How bad lines are left out.
+#: How to skip bad lines.
 SKIP = "with skip_bad_lines=True (--skip-bad-lines)"
 
-#: Bad lines that were skipped, in words: how many ...
+#: Descriptions of skipped lines, after their number: "3 ...".
 IN_WORDS = {
     kernel.BAD_LABEL: "without a number as label",
     kernel.BAD_QID: "with a query number that is not one",
@@ -81,7 +81,7 @@ IN_WORDS = {
     kernel.EMPTY: "empty",
 }
 
-#: What else can be done with a damaged file.
+#: An alternative for a damaged file.
 _UP_TO = f"learn from what came before {SKIP}"
 
 
@@ -95,15 +95,16 @@ class SvmlightSource(RowSource):
     zero_based : {"auto", True, False}
         Whether indices count from 0. "auto": they do if index 0 occurs anywhere in the file.
     memory : int
-        Bytes that turning rows into columns may use.
+        Bytes that transposing rows into columns may use.
     work : str or path, optional
         Folder for temporary files; by default the folder of the file or, if that cannot be written
         to, the current one.
     chunk : int, optional
-        Bytes of text parsed at a time; changes speed and memory, never a number.
+        Bytes of text parsed at a time; changes speed and memory, never the result.
     learning : bool
         Read from front to back, as learners do: the path may be a named pipe, or ``-`` for standard
-        input, the first megabytes tell what indices count from, and an empty line is a bad one.
+        input; the first megabytes decide whether indices count from 0 or 1; and an empty line is a
+        bad line.
     """
 
     format: ClassVar[str] = "svmlight"
@@ -136,16 +137,16 @@ class SvmlightSource(RowSource):
         self._is_learning = learning
         self._base = None if zero_based == "auto" else int(not zero_based)
         self.first_number = self._base or 0
-        #: What a pass over the whole file has counted, as the kernel does.
+        #: The kernel's counts over the whole file, after a pass.
         self._known: Counts | None = None
         self._labels: npt.NDArray[Any] | None = None
-        #: Of a pipe: what was read to look at it, and is still to come.
+        #: For a pipe: text that was read ahead and not yet yielded.
         self._held: Generator[Text] | None = None
-        #: The bytes to begin at and to end before, where not all of the file is read.
+        #: The range of bytes to read, if not the whole file.
         self._range: tuple[int, int | None] = 0, None
 
     def learning(self) -> SvmlightSource:
-        """Return the same file as learners read it."""
+        """Return the file in the form that learners read."""
         if self._is_learning:
             return self
         return SvmlightSource(self.name, self.zero_based, chunk=self.chunk, learning=True)
@@ -154,9 +155,9 @@ class SvmlightSource(RowSource):
 
     @property
     def name_base(self) -> int | None:
-        """Number of the first column in the file, 0 or 1; None while a learner must not know."""
+        """Number of the first column in the file, 0 or 1; None while a learner does not know it."""
         if self._base is None and not self._is_learning:
-            # A scan that skips text which cannot hold index 0.
+            # A scan that skips text that cannot contain index 0.
             texts = self._text.chunks(min(self.chunk, GLANCE))
             lowest = (_scan([text])[kernel.LOWEST] for text in texts if kernel.may_hold_zero(text))
             self._base = int(0 not in lowest)
@@ -185,14 +186,14 @@ class SvmlightSource(RowSource):
         return int(self._facts()[kernel.ENTRIES]) if self.rereadable else None
 
     def target(self) -> npt.NDArray[Any] | None:
-        """Return the labels, as int64 if all are whole numbers; a pass unless already read."""
+        """Return the labels, as int64 if all are whole numbers; needs a pass the first time."""
         if self._labels is None and self.rereadable:
             labels: list[Any] = [block.y for block in self.all_rows()]
             self._labels = whole_numbers(np.concatenate(labels))
         return self._labels
 
     def classes(self, progress: Progress = silent) -> npt.NDArray[Any] | None:
-        """Return all labels, from a pass over the beginnings of lines; the first ones of a pipe."""
+        """Return all labels, from a pass over the line beginnings; of a pipe, the first ones."""
         if not self.rereadable:
             self._held, looked = self._look(self._texts(0, None))
             first = [_labels(text) for text in looked]
@@ -202,12 +203,12 @@ class SvmlightSource(RowSource):
             for labels in in_order(self._text.chunks(self.chunk), _labels):
                 found = np.union1d(found, labels)
                 progress("reading labels", self._text.done, self._text.size)
-        except DamageError:  # the next pass says what it has to say about it
+        except DamageError:  # the next pass reports the damage
             pass
         return as_classes(found, self.name)
 
     def details(self) -> dict[str, Any]:
-        """Return what else `tamis info` prints."""
+        """Return additional details for `tamis info`."""
         return {
             "zero_based": self.name_base == 0,
             "bytes": self._text.size,
@@ -215,7 +216,7 @@ class SvmlightSource(RowSource):
         }
 
     def reading(self) -> dict[str, Any]:
-        """Return what the user says about the base of indices."""
+        """Return the user's setting for the base of indices."""
         return {"zero_based": self.zero_based}
 
     def fingerprint(self) -> str:
@@ -225,7 +226,7 @@ class SvmlightSource(RowSource):
     # --- rows ------------------------------------------------------------------------------------
 
     def read_batches(self, wanted: RowRange) -> Iterator[RowBlock]:
-        """Stream blocks of `size` rows; by default a block per chunk of text, with a mark.
+        """Stream blocks of `size` rows; by default one block per chunk of text, with a mark.
 
         A mark is the byte, line and row after the block.
         """
@@ -258,11 +259,13 @@ class SvmlightSource(RowSource):
                 if bad is not None and len(chunk.skipped):
                     self._count(bad, chunk, line)
                 rows = chunk.rows
-                indices = np.subtract(rows.indices, base, out=rows.indices)  # parsed for us alone
+                indices = np.subtract(
+                    rows.indices, base, out=rows.indices
+                )  # not shared, so it can be changed
                 values = Compressed(rows.indptr, indices, rows.data)
                 place = partial(self._place, chunk, line)
                 if chunk.fault is not None:
-                    # What is wrong with an earlier line is reported first.
+                    # An error in an earlier line is reported first.
                     yield RowBlock(row, n_columns, values, chunk.labels, place=place)
                     raise SourceError(self._sentence(chunk, chunk.fault, line))
                 if whole:
@@ -287,7 +290,7 @@ class SvmlightSource(RowSource):
         """Stream rows with the indices of the file; `first_number` is known afterwards."""
         least = int(self.zero_based is False)
         counts, first = list[Counts](), 0
-        # A chunk in flight takes some ten times its length, and there are a few of them.
+        # A chunk in flight takes about ten times its length, and there are several of them.
         texts = self._text.chunks(max(1, min(self.chunk, memory // 100)))
         for part in in_order(texts, lambda text: parse_chunk(text, least)):
             if part.fault is not None:
@@ -327,14 +330,14 @@ class SvmlightSource(RowSource):
         return matrix, self._labels
 
     def is_small(self, memory: int) -> bool:
-        """Tell whether the text, unpacked, is a small fraction of the memory."""
+        """Return True if the decompressed text is a small fraction of the memory."""
         packed = 1 if self._text.compression == "none" else _PACKED
         return self.rereadable and self._text.size * packed * _PER_BYTE <= memory
 
     def share(self, number: int, of: int) -> RowSource | None:
-        """Return lines of about as many bytes as the others have, of a file that is plain text.
+        """Return one of `of` ranges of lines with about the same number of bytes, of a plain file.
 
-        The beginning of the file tells all of them what indices count from.
+        The beginning of the file decides for all of them whether indices count from 0 or 1.
         """
         text = self._text
         if of == 1 or not self._is_marked:
@@ -357,7 +360,7 @@ class SvmlightSource(RowSource):
         return self._known
 
     def _learn(self, counts: list[Counts]) -> None:
-        """Note what the chunks of the whole file hold, and with it what indices count from."""
+        """Record the counts of all chunks of the file, and with them the base of indices."""
         found = np.array([kernel.new_found(), *counts])
         known = found.sum(axis=0)
         if known[kernel.ROWS] == 0:
@@ -370,21 +373,21 @@ class SvmlightSource(RowSource):
             self._base = self.first_number
 
     def _texts(self, start: int, stop: int | None) -> Generator[Text]:
-        """Return the text in chunks; what was looked at before comes again."""
+        """Yield the text in chunks, including text that was read ahead."""
         if self._held is not None:
             held, self._held = self._held, None
             return held
         return self._text.chunks(self.chunk, start=start, stop=stop)
 
     def _look(self, texts: Generator[Text]) -> tuple[Generator[Text], list[Text]]:
-        """Read the first megabytes to find the base; return all text, and the lines looked at."""
+        """Read the first megabytes to find the base; return all text, and the lines read."""
         held: list[Text] = []
         looked: list[Text] = []
         size, damage = 0, None
         try:
             while size < LOOK and (text := next(texts, None)) is not None:
                 held.append(text)
-                # To the end of the line that holds byte LOOK, whatever the chunks are.
+                # To the end of the line that contains byte LOOK, independent of the chunks.
                 cut = len(text)
                 if size + len(text) > LOOK:
                     inside = LOOK - size
@@ -399,22 +402,22 @@ class SvmlightSource(RowSource):
 
     @cached_property
     def _before(self) -> int:
-        """How many lines of the file come before the range that is read."""
+        """Number of lines of the file before the range that is read."""
         return self._text.lines_before(self._range[0]) if self._range[0] else 0
 
     def _place(self, chunk: Chunk, line: int, row: int) -> str:
-        """Say in which line of the file a row of a chunk is, which begins after so many lines."""
+        """Return the location of a row, in a chunk that begins after `line` lines."""
         return f"{self.name}, line {self._before + line + chunk.line_of_row(row) + 1}"
 
     def _sentence(self, chunk: Chunk, fault: Fault, line: int) -> str:
-        said = sentence(self.name, chunk, fault, self._before + line)
+        message = sentence(self.name, chunk, fault, self._before + line)
         guessed = self._is_learning and self.zero_based == "auto"
         if fault.kind == kernel.INDEX_TOO_SMALL and guessed:
             return (
-                f"{said.removesuffix('; use zero_based=True')}, as none in the first "
-                f"{LOOK // 10**6} MB of text said; use zero_based=True (--zero-based)"
+                f"{message.removesuffix('; use zero_based=True')}, as the first "
+                f"{LOOK // 10**6} MB of text suggest; use zero_based=True (--zero-based)"
             )
-        return said
+        return message
 
     def _count(self, bad: BadLines, chunk: Chunk, line: int) -> None:
         kinds = chunk.skipped[:, 0]
@@ -425,13 +428,13 @@ class SvmlightSource(RowSource):
 
 
 def _labels(text: Text) -> npt.NDArray[np.float64]:
-    """Return the different labels of a chunk."""
+    """Return the distinct labels of a chunk."""
     labels = np.empty(kernel.count_marks(text)[1])
     return np.unique(labels[: kernel.scan_labels(text, labels)])
 
 
 def _scan(texts: Iterable[Text]) -> Counts:
-    """Count what some text holds, without its values."""
+    """Count the content of some text, without parsing values."""
     found = kernel.new_found()
     for text in texts:
         kernel.scan_rows(text, found)
@@ -439,7 +442,7 @@ def _scan(texts: Iterable[Text]) -> Counts:
 
 
 def _again(held: list[Text], rest: Generator[Text], damage: SourceError | None) -> Generator[Text]:
-    """Yield what was looked at, then raise what looking at it ended with, or yield the rest."""
+    """Yield the text that was read ahead, then raise its error, if any, or yield the rest."""
     with closing(rest):
         yield from held
         if damage is not None:
@@ -462,8 +465,8 @@ class Fault:
 class Chunk:
     """The rows of one chunk of text. Its arrays may be views of longer ones.
 
-    `fault` is the first fault, where parsing stopped; `skipped` are those it went past, if asked
-    to: what and at which byte, in the order of the text.
+    `fault` is the first fault, where parsing stopped; `skipped` are the faults that were skipped,
+    if requested: the kind and the byte of each, in the order of the text.
     """
 
     text: Text
@@ -474,11 +477,11 @@ class Chunk:
     skipped: npt.NDArray[np.int64]
 
     def lines_of(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """In which lines of the chunk some bytes are, counted from 0."""
+        """Return the lines of the chunk that contain some bytes, counted from 0."""
         return np.searchsorted(np.flatnonzero(self.text == kernel.NEWLINE), at)
 
     def line_of_row(self, row: int) -> int:
-        """In which line of the chunk a row is; a walk over its lines, for a sentence."""
+        """Return the line of the chunk that a row is on; walks over the lines, for messages."""
         skipped = set(self.lines_of(self.skipped[:, 1]).tolist())
         seen = -1
         for number, line in enumerate(self.text.tobytes().split(b"\n")):
@@ -491,12 +494,12 @@ class Chunk:
 
 
 def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: bool = False) -> Chunk:
-    """Parse whole lines; `least` is the smallest index allowed, `skip` goes past bad lines."""
+    """Parse whole lines; `least` is the smallest index allowed, `skip` skips bad lines."""
     colons, newlines = kernel.count_marks(text)
     labels, indptr = np.empty(newlines), np.empty(newlines + 1, dtype=np.int64)
     indices, values = np.empty(colons, dtype=np.int64), np.empty(colons)
     bad = np.empty((newlines if skip else 0, 2), dtype=np.int64)
-    # Room for every token; memory that is not written to costs nothing.
+    # Space for every token; memory that is never written costs nothing.
     slow, found = np.empty((colons + newlines, 2), dtype=np.int64), kernel.new_found()
     found[kernel.NO_EMPTY] = refuse_empty
     count = kernel.parse_rows(text, least, labels, indptr, indices, values, slow, found, bad)
@@ -507,7 +510,7 @@ def parse_chunk(text: Text, least: int, *, skip: bool = False, refuse_empty: boo
     fault = None
     if skip and too_large:
         # Rows with a number that is too large are left out, and listed with the bad lines.
-        first = dict(reversed(too_large))  # one for each row, its first
+        first = dict(reversed(too_large))  # the first one of each row
         more = np.array([(fault.kind, fault.at) for fault in first.values()], dtype=np.int64)
         bad = np.concatenate([bad, more])
         bad = bad[np.argsort(bad[:, 1], kind="stable")]
@@ -528,7 +531,7 @@ def _slow_numbers(
     values: npt.NDArray[np.float64],
     indptr: npt.NDArray[np.int64],
 ) -> list[tuple[int, Fault]]:
-    """Let Python read the tokens the kernel has marked; give rows where one is no float64."""
+    """Use Python to parse the tokens that the kernel marked; return rows that overflow float64."""
     too_large = []
     for entry, at in slow.tolist():
         number = float(_token(text, at))
@@ -550,11 +553,11 @@ def _token(text: Text, at: int) -> str:
 
 
 def sentence(path: str, chunk: Chunk, fault: Fault, lines_before: int) -> str:
-    """Say in one sentence where a line is wrong, and what is expected there."""
+    """Return a message about where a line is wrong, and what is expected there."""
     before = chunk.text[: fault.at].tobytes()
     line = lines_before + before.count(b"\n") + 1
     if fault.kind == kernel.EMPTY:
-        return f"{path}, line {line} is empty; remove it, or pass over it {SKIP}"
+        return f"{path}, line {line} is empty; remove it, or skip it {SKIP}"
     column = fault.at - (before.rfind(b"\n") + 1) + 1
     token = _token(chunk.text, fault.at)
     shown = token if len(token) <= _SHOWN else token[:_SHOWN] + "..."
@@ -571,7 +574,7 @@ def _explain(kind: int, token: str) -> str:
     if kind == kernel.BAD_LABEL and "," in token:
         return "is a list of labels (multi-label); expected one number at the start of each line"
     if kind == kernel.BAD_LABEL and ":" in token:
-        return "stands where the label should; expected a number at the start of each line"
+        return "is where the label should be; expected a number at the start of each line"
     if kind == kernel.BAD_LABEL and not is_finite:
         return "is not a finite label; expected a number at the start of each line"
     if kind in (kernel.BAD_VALUE, kernel.NOT_FINITE):
