@@ -87,7 +87,7 @@ def test_names_of_classifiers():
     assert check_classifiers(["knn", "lr"]) == ("knn", "lr")
     with pytest.raises(ParameterError, match="classifier 'j48' is not known; give one of knn1"):
         check_classifiers(["j48"])
-    with pytest.raises(ParameterError, match="give each classifier once"):
+    with pytest.raises(ParameterError, match="give at least one classifier, and each of them once"):
         check_classifiers(["knn", "knn"])
 
 
