@@ -552,11 +552,20 @@ def joined(parts: list[Any], length: int, is_sparse: bool) -> Any:
         return np.ascontiguousarray(np.concatenate(parts)) if parts else np.zeros((0, length))
     from scipy.sparse import csr_matrix, vstack
 
-    rows = [csr_matrix((0, length))]
-    for part in parts:
-        vectors = (part.data, part.indices, part.indptr) if isinstance(part, Compressed) else part
-        rows.append(csr_matrix(vectors, (len(part), length)))
-    return vstack(rows, format="csr")
+    if not parts or not all(isinstance(part, Compressed) for part in parts):
+        rows = [csr_matrix((0, length))]
+        for part in parts:
+            vectors = (
+                (part.data, part.indices, part.indptr) if isinstance(part, Compressed) else part
+            )
+            rows.append(csr_matrix(vectors, (len(part), length)))
+        return vstack(rows, format="csr")
+    stored = sum(len(part.indices) for part in parts)
+    kind = np.dtype(np.int32 if max(stored, length) < 2**31 else np.int64)
+    counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
+    indices = np.concatenate([part.indices for part in parts], dtype=kind, casting="unsafe")
+    data = np.concatenate([part.data for part in parts])
+    return csr_matrix((data, indices, np.cumsum(counts, dtype=kind)), (len(counts) - 1, length))
 
 
 def different_labels(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
