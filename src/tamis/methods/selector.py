@@ -142,6 +142,7 @@ class ColumnSelector:
         """
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
         self.prepare(source.columns(), source.n_columns)
+        self.log_.expected = source.n_columns or 0
         for block in source.columns(width):
             if labels is not None:
                 block = with_group(block, labels, 0)
