@@ -14,6 +14,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import TamisError
+from tamis.sources import open_rows
 
 ROWS = 40
 
@@ -151,3 +152,14 @@ def test_unusual_names_survive(tmp_path, selection, suffix):
     again = tamis.Selection.open(tmp_path / "run")
     assert again.feed(made.drop(columns="y")).skipped == len(odd)
     assert set(again.kept_names) <= {*odd, "old0", "old1"}
+
+
+def test_options_of_a_reader_are_refused_where_nothing_reads_with_them():
+    """They used to be ignored, so that indices were read from 1 instead of 0."""
+    source = tamis.open(np.eye(3), y=[0, 1, 1])
+    with pytest.raises(TamisError, match="zero_based: a source that is already open"):
+        open_rows(source, zero_based=True)
+    with pytest.raises(TamisError, match="zero_based: rows made by a program"):
+        open_rows(iter([]), zero_based=True)
+    with pytest.raises(TamisError, match="delimiter: a source that is already open"):
+        tamis.open(source, delimiter=";")

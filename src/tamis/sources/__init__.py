@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
-from tamis.core.errors import InputError, SourceError
+from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.names import Names
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
@@ -71,6 +71,7 @@ def open_source(
     (3, 3)
     """
     if isinstance(data, Source):
+        _refuse_options(options, "a source that is already open")
         return data
     is_path = isinstance(data, (str, os.PathLike))
     if is_path:
@@ -140,7 +141,10 @@ def open_rows(
         elif zero_based != "auto":
             options = {"zero_based": zero_based} | options
         return [to_rows(open_source(data, format, **options))]
+    if zero_based != "auto" and not isinstance(data, list | tuple):
+        options["zero_based"] = zero_based
     if isinstance(data, Source):
+        _refuse_options(options, "a source that is already open")
         return [to_rows(data).learning()]
     if isinstance(data, RowBlock):
         data = iter([data])
@@ -157,7 +161,17 @@ def open_rows(
         return [source for sources in found for source in sources]
     from tamis.sources.streams.iterators import RowStream
 
+    _refuse_options(options, "rows made by a program")
     return [RowStream(data)]
+
+
+def _refuse_options(options: dict[str, Any], what: str) -> None:
+    """Raise an error for options of a reader where nothing is left to read with them."""
+    if options:
+        raise ParameterError(
+            f"{', '.join(options)}: {what} cannot be read in another way; give such options with "
+            "a path"
+        )
 
 
 def format_of(path: str) -> str:
