@@ -110,7 +110,7 @@ def test_force_replaces_a_run_and_quiet_prints_nothing(tamis, svm, tmp_path):
     tamis("select", "t.svm", "--out", "run")
     done = tamis("select", "t.svm", "--out", "run", "--force", "--quiet", "--threshold", "0.5")
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert kept(tmp_path / "run") == []
+    assert not (tmp_path / "run" / "selected.csv").exists()  # nothing is kept
 
 
 def test_width_and_threads_do_not_change_a_byte_of_the_log(tamis, svm, tmp_path):
@@ -258,3 +258,20 @@ def test_a_file_name_in_another_encoding_is_read_and_recorded(tmp_path, svm):
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     assert facts["source"]["name"] == "\udcff.svm"
+
+
+def test_a_run_that_keeps_nothing_says_so_and_writes_no_empty_table(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "noise.npy", rng.normal(size=(60, 5)))
+    np.save(tmp_path / "y.npy", np.arange(60) % 2)
+    done = tamis("select", tmp_path / "noise.npy", "--alpha", "1e-9", "--out", tmp_path / "run")
+    assert done.code == 0, done
+    assert done.out.splitlines()[-1].startswith("no feature was kept, so ")
+    assert not (tmp_path / "run" / "selected.csv").exists()
+    assert tamis("why", tmp_path / "run", "x1").out.startswith("x1 was dropped as irrelevant")
+    more = (np.arange(60) % 2 + rng.normal(size=60) / 10).reshape(-1, 1)
+    np.save(tmp_path / "more.npy", more)
+    assert tamis("feed", tmp_path / "run", tmp_path / "more.npy").code == 0
+    assert (tmp_path / "run" / "selected.csv").exists()
+    assert tamis("drop", tmp_path / "run", "x5").code == 0
+    assert not (tmp_path / "run" / "selected.csv").exists()

@@ -103,7 +103,9 @@ def test_a_folder_is_watched_once(tamis, week):
         "bad", "tuesday", "wednesday",
     ]  # fmt: skip
     assert "bad.csv was not fed: " in message.out
-    assert tamis("watch", "run", "in", "--once", "--settle", "0").out == ""
+    assert message.code == 1
+    again = tamis("watch", "run", "in", "--once", "--settle", "0")
+    assert (again.code, again.out) == (0, "")
     assert "refused     bad.csv: " in tamis("status", "run").out
 
 

@@ -73,3 +73,28 @@ def test_ctrl_c_while_features_are_selected_leaves_the_store_and_the_run_before(
     assert sorted(os.listdir(tmp_path)) == ["big.svm.cols", "run"]
     ColumnStore(cache).verify()
     assert contents(tmp_path / "run") == before
+
+
+def test_ctrl_c_with_checkpoint_names_the_command_that_resumes(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.normal(size=(200, 60_000)).astype(np.float32))
+    np.save(tmp_path / "x.y.npy", np.arange(200) % 2)
+    options = ("--width", "1", "--checkpoint", "0.1")
+    program = start(tmp_path, "select", "x.npy", "--out", "my run", *options)
+    wait_until(lambda: (tmp_path / "my run" / "state.sqlite").exists(), program)
+    time.sleep(0.4)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=PATIENCE)
+    assert program.returncode == 130, err
+    assert err.splitlines()[-1] == (
+        "tamis: stopped; the decisions until a moment ago are saved in my run; resume it with: "
+        "tamis resume 'my run'"
+    )
+    assert not (tmp_path / "my run" / "selected.csv").exists()
+    told = subprocess.run(
+        [sys.executable, "-m", "tamis", "info", "my run"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first = told.stdout.splitlines()[0]
+    assert first.startswith("unfinished"), told.stdout
+    assert first.endswith("resume it with: tamis resume 'my run'")

@@ -153,7 +153,7 @@ def test_the_given_measure_is_kept():
         ("grafting", {"missing": "category"}, "grafting takes numbers, so missing values can be"),
         (tamis.SAOLA(tamis.FisherZ()), {"missing": "delete"}, "the measure FisherZ takes numbers"),
         ("osfs", {"missing": "delete"}, "GSquared cannot leave out missing values pair by pair"),
-        ("saola", {"encode": "tree"}, "encode='tree' is not known; give one of 'mdlp', "),
+        ("saola", {"encode": "tree"}, "encode='tree' is not known; give an encoder such as MDLP()"),
         ("saola", {"missing": "drop"}, "missing: policy='drop' is not one of 'error', 'category'"),
         ("saola", {"encode": EqualFrequency(1)}, "EqualFrequency: bins=1 is not a whole number"),
     ],

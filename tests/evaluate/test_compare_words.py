@@ -60,7 +60,7 @@ def test_a_level_applies_to_the_measure_that_the_data_needs():
     [
         ("", "give at least one method"),
         ("saola,saola", "the method saola is given twice"),
-        ("soala", "method 'soala' is not known; give one of all"),
+        ("soala", "method 'soala' is not known; did you mean 'saola'?"),
         ("saola:bound", "'bound' is not of the form name=value"),
         ("saola:bound=most", "SAOLA: bound='most' is not one of"),
         ("saola:k=3", "saola has no parameter 'k'; it has"),

@@ -144,8 +144,8 @@ def test_an_unknown_measure_is_refused_with_the_known_ones(wrong):
     with pytest.raises(ParameterError) as error:
         resolve(wrong)
     assert str(error.value) == (
-        f"measure={wrong!r} is not known; give one of 'auto', 'mutual_information', "
-        "'symmetric_uncertainty', 'g_squared', 'fisher_z', or a measure such as FisherZ()"
+        f"measure={wrong!r} is not known; give a measure such as FisherZ(), or one of auto, "
+        + ", ".join(BY_NAME)
     )
 
 

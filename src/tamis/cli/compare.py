@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
-from tamis.cli.options import live_option, quiet_option, size, source_options
+from tamis.cli.options import Choice, live_option, quiet_option, size, source_options
 from tamis.cli.output import echo, followed, progress, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import counted
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--cv", default="5x10", show_default=True, help="REPEATSxFOLDS, stratified.")
 @click.option(
-    "--split", type=click.Choice(["official", "never"]), default="official", show_default=True,
+    "--split", type=Choice(["official", "never"]), default="official", show_default=True,
     help="Whether to use the official split of a data set that has one.",
 )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(), help="Folder for the results.")
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "--control", metavar="METHOD", help="The method to test against the others. Default: the first."
 )
 @click.option(
-    "--paired", type=click.Choice(PAIRED_TESTS), default="corrected-t", show_default=True,
+    "--paired", type=Choice(PAIRED_TESTS), default="corrected-t", show_default=True,
     help="The test behind win, tie and loss; the papers use t.",
 )  # fmt: skip
 @click.option("--random-state", default=0, show_default=True, type=click.IntRange(0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from typing import Any
 
 import click
@@ -69,11 +70,18 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
         if page is not None:
             report = watched(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
-            fed = selection.feed(file, progress=report, say=messages(quiet), **options)
+            try:
+                fed = selection.feed(file, progress=report, say=messages(quiet), **options)
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    f"stopped; the decisions until a moment ago are saved in {run}; to resume, "
+                    f"feed it again: tamis feed {shlex.join([run, file])}"
+                ) from None
             if not quiet:
                 echo(str(fed))
         if page is not None:
             page.show(page_of_run(selection.run, run))
     if not quiet:
-        kept = counted(len(selection.kept_names), "feature is", "features are")
-        echo(f"{kept} kept; see {run}/selected.csv")
+        names = selection.kept_names
+        kept = counted(len(names), "feature is", "features are")
+        echo(f"{kept} kept; see {run}/selected.csv" if names else "no feature is kept")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,15 @@ def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, An
 
 
 def _of_run(data: str) -> dict[str, Any]:
+    from tamis.engine.persistent.saved_selection import is_persistent, read_saved
     from tamis.engine.runs import open_run
 
-    run = open_run(data)
+    run, unfinished = open_run(data), {}
+    if is_persistent(Path(data)) and (saved := read_saved(data)).must_be_resumed():
+        after = "; ".join(saved.status()["unfinished"])
+        unfinished = {"unfinished": f"{after}; resume it with: tamis resume {shlex.quote(data)}"}
     return {
+        **unfinished,
         "method": run.method,
         **{f"parameter {k}": v for k, v in run.parameters.items()},
         **({"measure in use": run.measure, "because": run.measure_reason} if run.measure else {}),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import LEARNERS
-from tamis.cli.options import json_option, live_option, quiet_option, source_options
+from tamis.cli.options import Choice, json_option, live_option, quiet_option, source_options
 from tamis.cli.output import echo, echo_json, followed, messages, progress, short, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.files import check_folder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command("learn")
 @click.argument("data", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
-    "--method", default="sofs", show_default=True, type=click.Choice(LEARNERS),
+    "--method", default="sofs", show_default=True, type=Choice(LEARNERS),
     help="Which learner; ogd and arow keep every feature.",
 )  # fmt: skip
 @click.option("-k", "--n-features", metavar="N",

@@ -1,6 +1,7 @@
 """The `tamis` command: find the sub-command, and turn errors into one sentence and an exit code.
 
-Exit codes: 0 done, 2 something the user can fix, 130 stopped with Ctrl-C.
+Exit codes: 0 done, 1 `watch --once` could not feed a file, 2 something the user can fix, 130
+stopped with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import click
 from tamis._version import __version__
 from tamis.cli.output import echo
 from tamis.core.errors import TamisError
+from tamis.core.sentences import suggestion
 
 #: Sub-commands in the order a user meets them, each with the module that defines it as `command`.
 #: Modules are imported when needed, so that help does not wait for the numeric libraries.
@@ -53,6 +55,15 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the sub-command that was typed, or raise a sentence that suggests one."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            known = suggestion(args[0], COMMANDS)
+            raise click.UsageError(f"there is no command {args[0]!r}; {known}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the sub-commands without importing them."""
@@ -95,7 +106,8 @@ def run() -> None:
         sys.exit(done.exit_code)
     except click.ClickException as error:
         sentence, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
-        where = "" if context is None else f"; see {context.command_path} --help"
+        plain = context is None or sentence.endswith("?")  # it says what to type instead
+        where = "" if plain else f"; see {context.command_path} --help"
         _stop(f"{sentence}{where}", 2)
     except TamisError as error:
         _stop(str(error), 2)

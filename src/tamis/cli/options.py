@@ -14,6 +14,7 @@ import click
 
 from tamis._registry import FORMATS
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import suggestion
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +35,14 @@ def _as_one(argument: str, *options: click.Option) -> Callable[[F], F]:
     for option in options:
         option.expose_value, option.callback = False, collect
     return decorate
+
+
+class Choice(click.Choice[str]):
+    """One of a few words; a mistyped one is answered with the one that was probably meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return the message for a word that is not among them."""
+        return f"{value!r} is not known; {suggestion(value, self.choices)}"
 
 
 quiet_option = click.option("--quiet", is_flag=True, help="Print errors only.")
@@ -82,7 +91,7 @@ _READING = {
 source_options = _as_one(
     "reading",
     click.Option(
-        ["--format"], type=click.Choice(sorted(FORMATS)),
+        ["--format"], type=Choice(sorted(FORMATS)),
         help="Format of DATA, if it does not follow from the extension.",
     ),
     *(

@@ -54,6 +54,18 @@ def messages(quiet: bool) -> Callable[[str], None]:
     return lambda sentence: None if quiet else echo(sentence, err=True)
 
 
+@contextmanager
+def resumable(run: str) -> Iterator[None]:
+    """Say how to resume a run whose decisions are saved as it goes, if Ctrl-C stops it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"stopped; the decisions until a moment ago are saved in {run}; resume it with: tamis "
+            f"resume {shlex.quote(run)}"
+        ) from None
+
+
 # --- progress ---------------------------------------------------------------------------------
 
 #: Printed when kernels are not in the cache yet.

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
+from tamis.cli.options import Choice
 from tamis.report.folder_page import FORMS, page_of_folder, write_page
 
 
 @click.command("report")
 @click.argument("folder", type=click.Path())
-@click.option("--format", "form", default="html", type=click.Choice(list(FORMS)), show_default=True,
+@click.option("--format", "form", default="html", type=Choice(list(FORMS)), show_default=True,
               help="HTML, Markdown, or JSON for programs.")  # fmt: skip
 @click.option("--out", type=click.Path(), help="File to write. Default: report.* in FOLDER.")
 @click.option("--open", "look", is_flag=True, help="Open it in the browser.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tamis.cli.options import COMMIT_EVERY, execution_options, own_class_option, quiet_option
-from tamis.cli.output import echo, messages, progress
+from tamis.cli.output import echo, messages, progress, resumable
 from tamis.cli.select import summary
 
 
@@ -38,7 +38,7 @@ def command(run: str, quiet: bool, execution: dict[str, Any], **given: Any) -> N
     """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.persistent.resuming import resume
 
-    with progress(quiet) as report:
+    with progress(quiet) as report, resumable(run):
         done = resume(run, progress=report, say=messages(quiet), **given, **execution)
     if not quiet:
         echo(*summary(done, run))

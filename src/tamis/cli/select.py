@@ -15,6 +15,7 @@ import click
 from tamis._registry import ENCODERS, MEASURES, METHODS
 from tamis.cli.options import (
     COMMIT_EVERY,
+    Choice,
     execution_options,
     groups_option,
     live_option,
@@ -22,11 +23,11 @@ from tamis.cli.options import (
     size,
     source_options,
 )
-from tamis.cli.output import echo, followed, messages, progress, typed_command
+from tamis.cli.output import echo, followed, messages, progress, resumable, typed_command
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters, split_method
-from tamis.core.sentences import counted
+from tamis.core.sentences import counted, suggestion
 
 if TYPE_CHECKING:
     from tamis.engine.runs import Run
@@ -40,8 +41,8 @@ def _method_name(value: str) -> str:
     except ParameterError as error:
         raise click.BadParameter(str(error)) from None
     if ":" not in where and where not in METHODS:
-        known = f"{', '.join(sorted(METHODS))}, or package.module:Class"
-        raise click.BadParameter(f"{where!r} is not known; give one of {known}")
+        known = suggestion(where, sorted(METHODS), "give package.module:Class, or one of")
+        raise click.BadParameter(f"{where!r} is not known; {known}")
     return value
 
 
@@ -55,7 +56,7 @@ def _method_name(value: str) -> str:
     "may follow after colons, as in saola:bound=max.",
 )  # fmt: skip
 @click.option(
-    "--measure", default="auto", show_default=True, type=click.Choice(["auto", *MEASURES]),
+    "--measure", default="auto", show_default=True, type=Choice(["auto", *MEASURES]),
     help="The measure that scores features. auto picks one from the data and reports it.",
 )  # fmt: skip
 @click.option("--alpha", type=float, help="Significance level of the measure's test.")
@@ -68,7 +69,7 @@ def _method_name(value: str) -> str:
     help="A parameter of the method, e.g. --param bound=max. May be repeated.",
 )  # fmt: skip
 @click.option(
-    "--encode", type=click.Choice(ENCODERS),
+    "--encode", type=Choice(ENCODERS),
     help="Bin each numeric column separately. mdlp cuts where the class changes; text, and "
     "columns with few distinct whole numbers, are left unchanged.",
 )  # fmt: skip
@@ -77,7 +78,7 @@ def _method_name(value: str) -> str:
 )  # fmt: skip
 @click.option(
     "--missing", default="error", show_default=True,
-    type=click.Choice(["error", "category", "delete"]),
+    type=Choice(["error", "category", "delete"]),
     help="Missing values: raise an error, make them a category, or leave them out of each "
     "comparison (information measures).",
 )  # fmt: skip
@@ -191,7 +192,8 @@ def _select(options: Any, begun: float) -> Run:
             reading = options.reading if columns is source else {}
             about |= {"name": name, "rows": source, "seconds": seconds, "force": options.force}
             begin(out, columns, selector, reading, **about)
-            run = resume(out, every=every, selector=type(selector.rule), **how)
+            with resumable(out):
+                run = resume(out, every=every, selector=type(selector.rule), **how)
         if page is not None:
             page.show(page_of_run(run, out))
     return run
@@ -256,6 +258,9 @@ def summary(run: Run, out: str) -> list[str]:
             f"missing: {counted(missing['gaps'], 'value')} in "
             f"{counted(missing['columns'], 'column')}, {became[missing['policy']]}"
         )
-    wrote, quoted = Path(out) / "selected.csv", shlex.quote(out)
-    lines.append(f"wrote {wrote}; ask about any feature with: tamis why {quoted} FEATURE")
+    wrote, ask = Path(out), f"ask about any feature with: tamis why {shlex.quote(out)} FEATURE"
+    if counts["kept"]:
+        lines.append(f"wrote {wrote / 'selected.csv'}; {ask}")
+    else:
+        lines.append(f"no feature was kept, so {wrote} has no selected.csv; {ask}")
     return lines

@@ -31,7 +31,7 @@ def command(
     are ignored. Text whose last line is incomplete is ignored for a minute. A file that cannot be
     fed is reported once and skipped, with the command that feeds it by hand (for example with
     --ignore COLUMN); tamis status lists it, and it is tried again when it changes. Stop with
-    Ctrl-C. No file is moved or removed.
+    Ctrl-C. No file is moved or removed. With --once the exit code is 1 if a file could not be fed.
 
     \b
     Examples:
@@ -49,6 +49,8 @@ def command(
     watcher = Watcher(Selection.open(run, selector), incoming, settle=settle, say=say, **options)
     if once:
         watcher.once()
+        if watcher.refused:
+            click.get_current_context().exit(1)
         return
     say(f"watching {incoming}; stop with Ctrl-C")
     try:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from tamis._registry import METHODS
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import suggestion
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,10 @@ def check(owner: str, name: str, value: Any, allowed: Range | Iterable[Range]) -
         if inside:
             return
     expected = " or ".join(str(r) for r in ranges)
-    raise ParameterError(f"{owner}: {name}={value!r} is not {expected}")
+    choices = [choice for r in ranges if isinstance(r, OneOf) for choice in r.choices]
+    meant = suggestion(value, choices, "")
+    hint = f"; {meant}" if meant.endswith("?") else ""
+    raise ParameterError(f"{owner}: {name}={value!r} is not {expected}{hint}")
 
 
 def full_signature(cls: type[Any]) -> inspect.Signature:
@@ -190,8 +194,8 @@ class Parameters:
         for name, value in params.items():
             if name not in self.parameter_names:
                 raise ParameterError(
-                    f"{self.public_name} has no parameter {name!r}; it has "
-                    f"{', '.join(self.parameter_names)}"
+                    f"{self.public_name} has no parameter {name!r}; "
+                    f"{suggestion(name, self.parameter_names, 'it has')}"
                 )
             setattr(self, name, value)
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def show(*numbers: float) -> list[str]:
@@ -37,6 +38,23 @@ def join(names: Sequence[str], word: str = "and") -> str:
     ('a, b and c', 'a or b')
     """
     return f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def suggestion(typed: object, known: Iterable[str], otherwise: str = "give one of") -> str:
+    """Return the name that was probably meant, or all that are known, as the end of a sentence.
+
+    >>> suggestion("soala", ["saola", "osfs"]), suggestion("Fisher-Z", ["fisher_z", "auto"])
+    ("did you mean 'saola'?", "did you mean 'fisher_z'?")
+    >>> suggestion("lasso", ["saola", "osfs"])
+    'give one of saola, osfs'
+    """
+    names = list(known)
+    plain = {name.lower().replace("_", "-"): name for name in reversed(names)}
+    word = str(typed).strip().lower().replace("_", "-")
+    close = difflib.get_close_matches(word, plain, 2, 0.65) if isinstance(typed, str) else []
+    if close:
+        return f"did you mean {join([repr(plain[name]) for name in close], 'or')}?"
+    return f"{otherwise} {', '.join(names)}"
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tamis._registry import ENCODERS, Lazy
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import suggestion
 from tamis.encode.encoder import Encoder
 from tamis.encode.missing import Missing
 
@@ -37,10 +38,8 @@ def resolve(encode: Any) -> Encoder | None:
         return encoder
     if isinstance(encode, str) and encode in BY_NAME:
         return BY_NAME[encode]()
-    names = ", ".join(repr(name) for name in BY_NAME)
-    raise ParameterError(
-        f"encode={encode!r} is not known; give one of {names}, or an encoder such as MDLP()"
-    )
+    known = suggestion(encode, BY_NAME, "give an encoder such as MDLP(), or one of")
+    raise ParameterError(f"encode={encode!r} is not known; {known}")
 
 
 def __getattr__(name: str) -> Any:

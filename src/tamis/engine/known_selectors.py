@@ -14,6 +14,7 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.core.params import split_method
+from tamis.core.sentences import suggestion
 from tamis.encode import resolve as resolve_encoder
 from tamis.measures.auto import BY_NAME, from_name, named
 from tamis.measures.measure import Measure
@@ -45,7 +46,7 @@ def _known(method: str) -> type[Rule]:
     found = BY_METHOD.get(method)
     if found is None:
         raise ParameterError(
-            f"method {method!r} is not known; give one of {', '.join(sorted(BY_METHOD))}"
+            f"method {method!r} is not known; {suggestion(method, sorted(BY_METHOD))}"
         )
     return found
 
@@ -93,14 +94,15 @@ def parse_method(text: str, more: Mapping[str, Any] | None = None) -> ParsedMeth
     levels: tuple[str, ...] = ("alpha", "threshold")
     level = {n: params.pop(n) for n in levels if n in params and n not in known}
     for unknown in (n for n in params if n not in known and n != "measure"):
-        raise ParameterError(f"{name} has no parameter {unknown!r}; it has {', '.join(known)}")
+        found = suggestion(unknown, known, "it has")
+        raise ParameterError(f"{name} has no parameter {unknown!r}; {found}")
     of_measure = [n for n in ("measure", *level) if n in (params | level)]
     if of_measure and "measure" not in known:
         raise ParameterError(f"{name} has no measure, so it takes no {of_measure[0]}")
     measure = params.get("measure", "auto")
     if measure != "auto" and measure not in BY_NAME:
-        known_measures = ", ".join(("auto", *BY_NAME))
-        raise ParameterError(f"the measure {measure!r} is not known; give one of {known_measures}")
+        found = suggestion(measure, ("auto", *BY_NAME))
+        raise ParameterError(f"the measure {measure!r} is not known; {found}")
     if measure != "auto" and level:
         refuse_two_levels({**params, **level})
         of_kind = BY_NAME[measure]

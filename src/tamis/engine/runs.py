@@ -162,19 +162,24 @@ def save_run(run: Run, folder: str | os.PathLike[str], *, force: bool = False) -
     return Path(folder)
 
 
-def readable_files(run: Run, **more: Any) -> dict[str, bytes]:
-    """Return selected.csv and run.json of a run, in the order in which they are written."""
+def readable_files(run: Run, *, finished: bool = True, **more: Any) -> dict[str, bytes]:
+    """Return selected.csv and run.json of a run, in the order in which they are written.
+
+    There is no selected.csv while the run is not finished, or if no feature is kept: a table
+    without rows would look like an answer.
+    """
     table = io.StringIO(newline="")
     writer = csv.DictWriter(table, SELECTED)
     writer.writeheader()
-    writer.writerows(run.kept_rows())
+    writer.writerows(kept := run.kept_rows())
     record: dict[str, Any] = {"format_version": FORMAT_VERSION}
     record |= {key: getattr(run, key) for key in RUN_FIELDS}
     record["verdicts"] = run.log.counts()
     record |= describe_log(run.log) | more
     text = json.dumps(masked(record), indent=1, ensure_ascii=False) + "\n"
     # Text that is not UTF-8 (a file name in another encoding) is written as a JSON escape.
-    files = {"selected.csv": table.getvalue(), "run.json": text}
+    files = {"selected.csv": table.getvalue()} if kept and finished else {}
+    files["run.json"] = text
     return {name: text.encode("utf-8", "backslashreplace") for name, text in files.items()}
 
 

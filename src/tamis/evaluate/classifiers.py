@@ -36,6 +36,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tamis._registry import CLASSIFIERS
 from tamis.core.errors import InputError, ParameterError
+from tamis.core.sentences import suggestion
 
 #: Largest table (in numbers) that is made dense for a classifier that needs it.
 MOST_DENSE = 200_000_000
@@ -59,7 +60,7 @@ def check_classifiers(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in CLASSIFIERS:
             raise ParameterError(
-                f"classifier {name!r} is not known; give one of {', '.join(CLASSIFIERS)}"
+                f"classifier {name!r} is not known; {suggestion(name, CLASSIFIERS)}"
             )
     if len(set(names)) < len(names) or not names:
         raise ParameterError("give at least one classifier, and each of them once")

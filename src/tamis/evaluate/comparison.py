@@ -20,6 +20,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
 from tamis.core.params import Number, OneOf, check
+from tamis.core.sentences import suggestion
 from tamis.engine.selecting import versions
 from tamis.evaluate.cells import Caps, Cell, CellCache, judge_key, missing
 from tamis.evaluate.classifiers import check_classifiers
@@ -206,8 +207,8 @@ def _check(params: dict[str, Any], n_jobs: int | None) -> None:
     labels = [method["label"] for method in params["methods"]]
     if params["control"] not in labels:
         raise ParameterError(
-            f"the control {params['control']!r} is none of the methods; give one of "
-            f"{', '.join(labels)}"
+            f"the control {params['control']!r} is none of the methods; "
+            f"{suggestion(params['control'], labels)}"
         )
     shares = params["shares"]
     for share in shares:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 
 from tamis.core.errors import OutputError, ParameterError, SourceError, need
 from tamis.core.files import atomic_file, make_folder
+from tamis.core.sentences import suggestion
 from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
 from tamis.evaluate.stability import Stability, stability
@@ -141,9 +142,7 @@ class Results:
         """
         judge = classifier or self.classifiers[0]
         if metric not in (*METRICS, *COSTS, *TIMES):
-            raise ParameterError(
-                f"metric {metric!r} is not known; give one of {', '.join(METRICS)}"
-            )
+            raise ParameterError(f"metric {metric!r} is not known; {suggestion(metric, METRICS)}")
         if judge not in self.classifiers:
             raise ParameterError(f"there are no results of the classifier {judge!r}")
         means = np.full((len(self.data), len(self.methods)), np.nan)

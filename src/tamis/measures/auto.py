@@ -11,6 +11,7 @@ import numpy as np
 from tamis._registry import MEASURES, Lazy
 from tamis.core.blocks import ColumnBlock, most_levels
 from tamis.core.errors import ParameterError
+from tamis.core.sentences import suggestion
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.fisher_z import FisherZ
@@ -62,10 +63,8 @@ def resolve(measure: Measure | str, alpha: float | None = None) -> Measure | Non
         if "alpha" not in (f.name for f in fields(kind)):  # type: ignore[arg-type]
             raise ParameterError(f"the measure {measure} has no alpha")
         return kind(alpha=alpha)  # type: ignore[call-arg]
-    names = ", ".join(repr(name) for name in ("auto", *BY_NAME))
-    raise ParameterError(
-        f"measure={measure!r} is not known; give one of {names}, or a measure such as FisherZ()"
-    )
+    known = suggestion(measure, ("auto", *BY_NAME), "give a measure such as FisherZ(), or one of")
+    raise ParameterError(f"measure={measure!r} is not known; {known}")
 
 
 def named(measure: Measure) -> dict[str, Any]:

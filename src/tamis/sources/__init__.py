@@ -12,6 +12,7 @@ from tamis._registry import FORMATS, load
 from tamis.core.blocks import ColumnBlock, Compressed, RowBlock
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.names import Names
+from tamis.core.sentences import suggestion
 from tamis.sources.arrays.in_memory import MemorySource, is_frame
 from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_path
 
@@ -40,8 +41,8 @@ __all__ = [
 def reader(format: str) -> Callable[..., Source]:
     """Return the source class for a format name."""
     if format not in FORMATS:
-        known = ", ".join(sorted(FORMATS))
-        raise SourceError(f"format {format!r} is not known; give one of {known}")
+        known = suggestion(format, sorted(FORMATS))
+        raise SourceError(f"format {format!r} is not known; {known}")
     found: Callable[..., Source] = load(FORMATS[format].where)
     return found
 

@@ -18,7 +18,7 @@ from tamis._registry import LEARNERS, Lazy
 from tamis.core.errors import ParameterError, SourceError
 from tamis.core.files import check_folder
 from tamis.core.process_memory import peak_megabytes
-from tamis.core.sentences import counted
+from tamis.core.sentences import counted, suggestion
 from tamis.engine.learning.checkpoint import Checkpoints, checkpoint_path
 from tamis.engine.learning.learn_shards import cut_shards, learn_shards, merged_learner
 from tamis.engine.learning.model import plain, save_model
@@ -88,11 +88,12 @@ class Hooks:
 def make_learner(method: str, **parameters: Any) -> OnlineLearner:
     """Return a learner by its name on the command line."""
     if method not in LEARNERS:
-        raise ParameterError(f"method {method!r} is not known; give one of {', '.join(LEARNERS)}")
+        raise ParameterError(f"method {method!r} is not known; {suggestion(method, LEARNERS)}")
     known = BY_METHOD[method].parameter_names
     for name in parameters:
         if name not in known:
-            raise ParameterError(f"{method} has no parameter {name!r}; it has {', '.join(known)}")
+            found = suggestion(name, known, "it has")
+            raise ParameterError(f"{method} has no parameter {name!r}; {found}")
     learner = BY_METHOD[method](**parameters)
     learner.check_params()
     return learner

@@ -286,7 +286,11 @@ class SelectionState(SavedSelection):
             with atomic_file(folder / RECENT, hint=COMMITTED) as file:
                 write_log(log, file, first=first, also=sorted(changed))
         shows = {"log_shows": self.exported[0], "log_shows_events": self.exported[1]}
-        for name, text in readable_files(run, commit=self.head["commit"], **shows).items():
+        shows |= {"commit": self.head["commit"]}
+        files = readable_files(run, finished=not self.must_be_resumed(), **shows)
+        if "selected.csv" not in files:
+            (folder / "selected.csv").unlink(missing_ok=True)
+        for name, text in files.items():
             with atomic_file(folder / name, hint=COMMITTED) as file:
                 file.write(text)
 

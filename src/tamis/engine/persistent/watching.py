@@ -111,6 +111,8 @@ class Watcher:
         given = {"replace": replace, "allow_target": allow_target, "progress": progress, "say": say}
         self._options: dict[str, Any] = given | reading
         self._before: set[Seen] = set()
+        #: Names of the files that could not be fed, since this watcher was made.
+        self.refused: list[str] = []
 
     def once(self) -> int:
         """Feed the files that are complete now; return how many were fed or refused."""
@@ -156,6 +158,7 @@ class Watcher:
                 f"{shlex.join(words)}"
             )
             self._say(f"{file.name} was not fed: {why}")
+            self.refused.append(file.name)
             self.selection.note({"action": "refuse", "source": file.name, "why": why, **facts})
             return
         self._say(str(fed))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, RowBlock
 from tamis.core.errors import SourceError
 from tamis.core.names import Names
+from tamis.core.sentences import suggestion
 from tamis.sources.addresses import AddressedFile, from_here, is_address
 from tamis.sources.base import (
     MEMORY,
@@ -65,8 +66,8 @@ class AnnDataSource(Source):
                 there = file.column_names(root["obs"])
                 if target not in there:
                     raise SourceError(
-                        f"{self.path} has no column {target!r} in obs; its columns are "
-                        f"{', '.join(there) or 'none'}"
+                        f"{self.path} has no column {target!r} in obs; "
+                        + suggestion(target, there or ["none"], "its columns are")
                     )
                 self._y = file.column(self.path, root, "obs", target)
         (self.n_rows, self.n_columns), self.stored = matrix.shape, matrix.stored

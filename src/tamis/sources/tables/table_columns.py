@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import SourceError
+from tamis.core.names import NameBook, Names
+from tamis.core.near_names import near
 
 Floats = npt.NDArray[np.float64]
 #: Number of names that a message lists before it says "and more".
@@ -119,7 +121,10 @@ def listed(names: Sequence[str]) -> str:
 
 def no_such(where: str, role: str, name: str, names: Sequence[str]) -> str:
     """Return a message that a column does not exist, with the existing ones."""
+    book = NameBook()
+    book.append(len(names), Names.of(names))
     close = [other for other in names if other.strip().lower() == name.strip().lower()]
+    close = close or near(book, name.strip(), most=1)
     hint = f"did you mean {close[0]!r}?" if close else f"it has {listed(names)}"
     return f"{where} has no column {name!r}, which {role} names; {hint}"
 
