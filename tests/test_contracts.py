@@ -21,6 +21,7 @@ from source_makers import OTHER_MAKERS
 from tamis.checks import checks_of
 from tamis.estimators import ColumnEstimator, estimator_of
 from tamis.estimators.online import OnlineClassifier
+from tamis.measures.complete_pairs import CompletePairs
 from tamis.measures.measure import Measure
 from tamis.measures.pairwise_deletion import PairwiseDeletion
 from tamis.methods import BY_METHOD
@@ -64,6 +65,8 @@ SELECTORS += [
     tamis.OFSDensity(0.2, order="natural"),
     tamis.OFSDensity(variant="program"),
     tamis.SAOLA(PairwiseDeletion(tamis.MutualInformation(alpha=0.01))),
+    tamis.SAOLA(CompletePairs(tamis.FisherZ())),
+    tamis.FCBF(measure=CompletePairs(tamis.FisherZ(alpha=0.1, classes="numeric"))),
     tamis.FCBF(measure="auto"),
     tamis.FCBF(threshold=0.05, measure="fisher_z"),
     tamis.FCBF(measure=tamis.SymmetricUncertainty(alpha=0.01)),
@@ -83,6 +86,7 @@ MEASURES = [cls() for cls in public(Measure)] + [
     tamis.SymmetricUncertainty(alpha=0.01),
     tamis.FisherZ(classes="numeric"),
     PairwiseDeletion(tamis.SymmetricUncertainty(alpha=0.01)),
+    CompletePairs(tamis.FisherZ()),
     tamis.GSquared(statistic="pearson"),
     tamis.GSquared(degrees="spirtes"),
 ]

@@ -95,3 +95,20 @@ def test_invalid_ways_to_tune_are_reported(tamis, rows):
     assert tamis("learn", rows, "--tune", "--gamma", "1").one_sentence() == (
         "--tune has nothing to choose: every parameter it tries was given"
     )
+
+
+def test_numbers_with_gaps_are_left_out_pair_by_pair(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = np.column_stack([rng.normal(size=300), 3 * y + rng.normal(size=300)])
+    X[rng.random(X.shape) < 0.02] = np.nan
+    path = tmp_path / "gaps.csv"
+    lines = [",".join("" if np.isnan(v) else f"{v:.4f}" for v in row) for row in X]
+    body = [f"{line},{label}" for line, label in zip(lines, y, strict=True)]
+    path.write_text("\n".join(["noise,strong,sick", *body]) + "\n")
+    out = str(tmp_path / "run")
+    done = tamis("select", str(path), "--target", "sick", "--out", out, "--missing", "delete")
+    assert done.code == 0
+    assert "saola kept 1 of 2 features" in done.out
+    assert "measure: CompletePairs(measure=FisherZ(" in done.out
+    assert "strong is kept" in tamis("why", out, "strong").out

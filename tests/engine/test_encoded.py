@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import tamis
 from tamis.checks.data import assert_same_log
-from tamis.core.errors import InputError, ParameterError
+from tamis.core.errors import DataWarning, InputError, ParameterError
 from tamis.encode import MDLP, EqualFrequency, Missing
 from tamis.engine.encoded import Encoding
 from tamis.engine.runs import save_run
@@ -151,8 +151,11 @@ def test_the_given_measure_is_kept():
     ("selector", "how", "sentence"),
     [
         ("grafting", {"missing": "category"}, "grafting takes numbers, so missing values can be"),
-        (tamis.SAOLA(tamis.FisherZ()), {"missing": "delete"}, "the measure FisherZ takes numbers"),
-        ("osfs", {"missing": "delete"}, "GSquared cannot leave out missing values pair by pair"),
+        (tamis.SAOLA(tamis.FisherZ()), {"missing": "category"}, "the measure FisherZ takes number"),
+        (tamis.OSFS("fisher_z"), {"missing": "delete"}, "OSFS compares a feature with several oth"),
+        (tamis.SFSFI("fisher_z"), {"missing": "delete"}, "SFSFI compares a feature with another "),
+        ("osfs", {"missing": "delete"}, "OSFS compares a feature with several others at once, so"),
+        (tamis.OSFS("g_squared"), {"missing": "delete"}, "GSquared cannot leave out missing val"),
         ("saola", {"encode": "tree"}, "encode='tree' is not known; give an encoder such as MDLP()"),
         ("saola", {"missing": "drop"}, "missing: policy='drop' is not one of 'error', 'category'"),
         ("saola", {"encode": EqualFrequency(1)}, "EqualFrequency: bins=1 is not a whole number"),
@@ -189,3 +192,54 @@ def test_workers_read_and_encode_their_columns(tmp_path, monkeypatch):
         assert encoded_here == [1] * len(run.kept_names) * keep_state
     save_run(run, tmp_path / "run")
     assert tamis.Selection.open(tmp_path / "run").run.source["encoded"] == run.source["encoded"]
+
+
+def numbers_with_gaps(kind: str = "classes") -> tuple[np.ndarray, np.ndarray]:
+    """A strong column and noise, both with gaps, and a noisy copy of the strong one."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300) if kind == "classes" else rng.normal(size=300)
+    X = np.column_stack([rng.normal(size=300), 3 * y + rng.normal(size=300), rng.normal(size=300)])
+    X = np.column_stack([X, X[:, 1] + rng.normal(size=300)])
+    X[rng.random(X.shape) < 0.02] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+@pytest.mark.parametrize("method", ["saola", "fcbf", "mrmr", "cfs", "group-saola"])
+def test_numbers_with_gaps_are_correlated_over_complete_pairs(method, kind):
+    X, y = numbers_with_gaps(kind)
+    run = tamis.select(X, method, y, missing="delete")
+    assert run.kept_names[0] == "x1"
+    assert "x0" not in run.kept_names
+    assert run.measure.startswith("CompletePairs(measure=FisherZ(")
+    there = ~np.isnan(X[:, 1])
+    r = abs(np.corrcoef(X[there, 1], y[there])[0, 1])
+    assert run.kept_rows()[0]["relevance"] == pytest.approx(r, rel=1e-12)
+    sparse = tamis.select(sp.csc_matrix(X), method, y, missing="delete", width=1)
+    assert sparse.kept_rows() == run.kept_rows()
+
+
+def test_auto_decides_about_columns_with_gaps_as_about_others():
+    X, y = numbers_with_gaps()
+    with pytest.raises(InputError, match="missing values among numbers that are not whole"):
+        tamis.select(X, "saola", y, missing="category")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    words = np.where(X[:, 0] > 0.5, "high", np.where(X[:, 0] < -0.5, "low", "mid"))
+    frame["a"] = np.where(np.isnan(X[:, 0]), None, words)
+    with pytest.raises(InputError, match="column 'a' holds words, which have no order"):
+        tamis.select(frame, "saola", y, missing="delete")
+    assert "b" in tamis.select(frame, "saola", y, missing="delete", encode="mdlp").kept_names
+    filled = frame[["a"]].assign(strong=np.nan_to_num(X[:, 1], nan=0.5))
+    with pytest.raises(ParameterError, match="the measure FisherZ takes numbers, so missing"):
+        tamis.select(filled, "saola", y, missing="category")
+    few = np.round(np.nan_to_num(X))
+    few[np.isnan(X)] = np.nan
+    assert tamis.select(few, "saola", y, missing="delete").measure.startswith("PairwiseDeletion(")
+
+
+def test_a_measure_of_categories_still_warns_about_numbers_with_gaps():
+    X, y = numbers_with_gaps()
+    with pytest.warns(DataWarning, match="takes every value as a category"):
+        tamis.select(
+            np.round(X, 1), tamis.SAOLA(tamis.MutualInformation()), y, missing="delete"
+        )  # fmt: skip

@@ -274,3 +274,25 @@ def test_auto_over_a_numeric_target_looks_at_encoded_columns(tmp_path):
     selection.feed(data)
     expected = tamis.select(data, "saola", y, encode="equal-width")
     same(Selection.open(Path(tmp_path / "run")).run, expected, "numbers")
+
+
+@pytest.mark.parametrize("measure", ["auto", tamis.FisherZ(alpha=0.05)])
+def test_numbers_with_gaps_can_be_fed_and_resumed(tmp_path, measure):
+    data, y = mixed(gaps=0.2), labels()
+    data = data[[name for name in data if name.startswith("n")]]
+    method = SAOLA(measure)
+    expected = tamis.select(data, method, y, missing="delete")
+    assert "CompletePairs" in expected.measure
+    made = Selection.create(tmp_path / "made", y, method, missing="delete")
+    made.feed(data.iloc[:, :9], width=2)
+    Selection.open(tmp_path / "made").feed(data.iloc[:, 9:])
+    same(Selection.open(tmp_path / "made").run, expected, "created and fed")
+    store = write_store(tmp_path / "data.cols", MemorySource(data, y))
+    begin(tmp_path / "run", store, method, missing="delete")
+    run = resume(tmp_path / "run", cluster="local:2", width=3)
+    assert_same_log(run.log, expected.log, "on a cluster")
+    gone = Selection.open(tmp_path / "made")
+    gone.drop(expected.kept_names[0])
+    again = Selection.open(tmp_path / "made")
+    assert again.kept_names == expected.kept_names[1:]
+    assert again.run.measure == expected.measure

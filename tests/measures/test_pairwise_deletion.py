@@ -14,7 +14,7 @@ from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.kernels import gaps
 from tamis.kernels.information import entropy_table
-from tamis.measures.pairwise_deletion import PairwiseDeletion
+from tamis.measures.pairwise_deletion import PairwiseDeletion, deleting
 
 MEASURES = [
     tamis.MutualInformation(),
@@ -118,9 +118,9 @@ def test_plain_python_and_compiled_code_agree():
 
 def test_other_measures_raise_an_error():
     with pytest.raises(ParameterError) as caught:
-        PairwiseDeletion(tamis.FisherZ())
+        deleting(tamis.GSquared(), GAP)
     assert str(caught.value) == (
-        "FisherZ cannot leave out missing values pair by pair; MutualInformation and "
+        "GSquared cannot leave out missing values pair by pair; FisherZ, MutualInformation and "
         "SymmetricUncertainty can, or use missing='category'"
     )
 

@@ -80,7 +80,7 @@ def _method_name(value: str) -> str:
     "--missing", default="error", show_default=True,
     type=Choice(["error", "category", "delete"]),
     help="Missing values: raise an error, make them a category, or leave them out of each "
-    "comparison (information measures).",
+    "comparison (pairwise deletion).",
 )  # fmt: skip
 @click.option(
     "--missing-value", type=float, metavar="NUMBER",

@@ -27,7 +27,7 @@ class Missing:
         "error": raise an error that names the column. "category": missing values are a category
         of their own, one above the highest code of the column (code 0 if zeros are missing).
         "delete": each value of a measure is computed over the rows where neither side is missing
-        (pairwise deletion); only `MutualInformation` and `SymmetricUncertainty` support it.
+        (pairwise deletion); `FisherZ`, `MutualInformation` and `SymmetricUncertainty` support it.
     values : float, optional
         A number that also means missing, such as 0, -9 or 999.
 

@@ -23,7 +23,8 @@ from tamis.encode.plain import PlainEncoder
 from tamis.engine.seen_columns import Hashes, hashes_of
 from tamis.measures.auto import at_level
 from tamis.measures.auto import resolve as resolve_measure
-from tamis.measures.pairwise_deletion import PairwiseDeletion
+from tamis.measures.measure import Measure
+from tamis.measures.pairwise_deletion import deleting
 from tamis.methods import ColumnSelector
 from tamis.sources.base import ColumnSource, ColumnWrapper
 
@@ -79,24 +80,28 @@ class Encoding:
                 )
             return ""
         measure, reason = resolve_measure(rule.measure, rule.alpha), ""
-        if measure is None and target.is_classes:
+        if measure is None and self.cuts and target.is_classes:
             measure = rule.discrete_measure
             if rule.alpha is not None:
                 measure = at_level(measure, {"alpha": rule.alpha})
-            reason = "only measures of categories support missing values"
-            if self.cuts:
-                reason = f"every column is turned into categories by {self}"
-        if policy != "error" and (measure is None or measure.kind != "discrete"):
-            what = "auto" if measure is None else type(measure).__name__
-            raise ParameterError(
-                f"the measure {what} takes numbers, so missing values can be no category and "
-                "cannot be left out; use MutualInformation() or another measure of categories"
-            )
-        if policy == "delete" and not isinstance(measure, PairwiseDeletion | None):
-            measure = PairwiseDeletion(measure, 0.0 if self.missing.zero_is_gap else GAP)
+            reason = f"every column is turned into categories by {self}"
         if measure is not None:
-            rule.measure, rule.alpha = measure, None
+            rule.measure, rule.alpha = self.adapted(measure), None
+        elif policy != "error":
+            selector.adapt_measure = self.adapted
         return reason
+
+    def adapted(self, measure: Measure) -> Measure:
+        """Return the measure as it treats missing values, or raise an error."""
+        if self.missing.policy == "category" and measure.kind != "discrete":
+            raise ParameterError(
+                f"the measure {type(measure).__name__} takes numbers, so missing values cannot be "
+                "a category: turn numbers into categories with encode='mdlp' (--encode mdlp), or "
+                "leave missing values out with missing='delete' (--missing delete)"
+            )
+        if self.missing.policy == "delete":
+            return deleting(measure, 0.0 if self.missing.zero_is_gap else GAP)
+        return measure
 
     def encode(self, block: ColumnBlock, target: Target, name_of: NameOf) -> EncodedBlock:
         """Return the columns as a selector sees them."""

@@ -26,7 +26,7 @@ def as_selector(method: Any) -> ColumnSelector:
     if isinstance(method, str):
         method = _known(method)()
     if isinstance(method, ColumnSelector):
-        return type(method)(method.rule.clone())
+        return method.fresh()
     if hasattr(method, "to_selector") and not isinstance(method, type):
         selector: ColumnSelector = method.to_selector()  # of a rule or an estimator
         return selector

@@ -72,7 +72,8 @@ def select(
         whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
     missing : {"error", "category", "delete"} or Missing, default="error"
         How missing values are handled: raise an error, treat them as a category of their own, or
-        leave them out of each comparison by information measures (pairwise deletion).
+        leave them out of each comparison (pairwise deletion): correlations are then those of the
+        complete pairs, with their own degrees of freedom.
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.

@@ -31,7 +31,11 @@ BY_NAME: Lazy[type[Measure]] = Lazy(MEASURES)
 
 #: Measures that can be saved to a file.
 _IN_FILES: Lazy[type[Measure]] = Lazy(
-    {**MEASURES, "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion"}
+    {
+        **MEASURES,
+        "complete_pairs": "tamis.measures.complete_pairs:CompletePairs",
+        "pairwise_deletion": "tamis.measures.pairwise_deletion:PairwiseDeletion",
+    }
 )
 
 

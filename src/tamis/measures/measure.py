@@ -203,6 +203,8 @@ class Measure(ABC):
         Differences up to this are rounding errors, and such values count as tied.
     needs_classes : bool
         Whether a regression target is refused.
+    deletes_pairs : bool
+        Whether missing values are left out pair by pair.
     """
 
     name: ClassVar[str]
@@ -210,6 +212,7 @@ class Measure(ABC):
     symbol: ClassVar[str]
     resolution: ClassVar[float] = 0.0
     needs_classes: ClassVar[bool] = False
+    deletes_pairs: ClassVar[bool] = False
 
     @abstractmethod
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:

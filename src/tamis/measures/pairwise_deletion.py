@@ -15,12 +15,23 @@ from tamis.core.target import Target
 from tamis.kernels import gaps as kernel
 from tamis.kernels.gaps import code_gapped, pairs_gapped, relevance_gapped
 from tamis.kernels.threads import over_columns
+from tamis.measures.complete_pairs import CompletePairs
+from tamis.measures.fisher_z import FisherZ
 from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
 from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
 from tamis.measures.panels import compressed, table_of
 
 #: The most cells a table of counts may have.
 MOST_CELLS = 2**26
+
+
+def deleting(measure: Measure, gap: float) -> Measure:
+    """Return the measure that leaves out missing values pair by pair, or raise an error."""
+    if isinstance(measure, PairwiseDeletion | CompletePairs):
+        return measure
+    if isinstance(measure, FisherZ):
+        return CompletePairs(measure, gap)
+    return PairwiseDeletion(measure, gap)
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,7 @@ class PairwiseDeletion(Measure):
     Parameters
     ----------
     measure : MutualInformation or SymmetricUncertainty
-        The measure; no others are supported.
+        The measure; for correlations see `CompletePairs`.
     gap : float
         The number that means missing, in columns of whole numbers.
 
@@ -55,12 +66,13 @@ class PairwiseDeletion(Measure):
     name: ClassVar[str] = "pairwise_deletion"
     kind: ClassVar[str] = "discrete"
     symbol: ClassVar[str] = MutualInformation.symbol
+    deletes_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, MutualInformation | SymmetricUncertainty):
             raise ParameterError(
                 f"{type(self.measure).__name__} cannot leave out missing values pair by pair; "
-                "MutualInformation and SymmetricUncertainty can, or use missing='category'"
+                "FisherZ, MutualInformation and SymmetricUncertainty can, or use missing='category'"
             )
 
     def gate(self) -> str:
@@ -133,6 +145,11 @@ class GappedColumns(Prepared):
     n_levels: Ints
     gaps: Ints
 
+    @property
+    def mean_n_levels(self) -> float:
+        """Mean number of distinct values per column, without the missing ones."""
+        return float(np.mean(self.n_levels - (self.gaps >= 0)))
+
 
 def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) -> GappedColumns:
     """Code the picked columns of a block."""
@@ -155,6 +172,11 @@ class GappedPanel(Panel):
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    @property
+    def mean_n_levels(self) -> float:
+        """Mean number of distinct values per kept column."""
+        return self._kept.mean_n_levels if len(self) else np.nan
 
     def prepare(self, block: ColumnBlock, picks: npt.NDArray[np.intp]) -> GappedColumns:
         """Code the picked columns."""

@@ -336,7 +336,8 @@ class Measuring(ColumnSelector):
             if rule.alpha is not None:
                 level = {"alpha": rule.alpha}
                 between = (at_level(between[0], level), at_level(between[1], level))
-            self._use(*choose(blocks, self._target, n_columns, *between, self.name_of))
+            measure, why = choose(blocks, self._target, n_columns, *between, self.name_of)
+            self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 
     def _use(self, measure: Measure, why: str) -> None:
         measure.check_target(self._target)

@@ -22,6 +22,15 @@ when_kept = partial(Reason, Verdict.KEPT)
 CONSTANT = when_irrelevant("{name} was dropped as irrelevant: it has the same value in every row")
 
 
+def no_deletion(method: str, others: str) -> str:
+    """Return why a method cannot leave out missing values pair by pair."""
+    return (
+        f"{method} compares a feature with {others} at once, so missing values cannot be left out "
+        "pair by pair: fill the gaps, use missing='category' (with encode='mdlp' for numbers), or "
+        "use a method that compares pairs, such as saola"
+    )
+
+
 class Rule(DeclaredParameters):
     """The rule of one method: its parameters, its reasons, and how it decides.
 

@@ -22,6 +22,7 @@ from tamis.core.names import NameBook
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.auto import named
+from tamis.measures.measure import Measure
 from tamis.sources.base import ColumnSource
 
 #: A correlation multiplies two sums of squares: of larger numbers a double cannot hold that.
@@ -69,6 +70,8 @@ class ColumnSelector:
     kind: str = ""
     #: Whether that was decided by the columns that came first.
     _picked_by_auto: bool = False
+    #: Turns the measure that "auto" picks into one that handles missing values.
+    adapt_measure: Callable[[Measure], Measure] | None = None
 
     def __init__(self, rule: Any) -> None:
         self.rule = rule
@@ -101,6 +104,12 @@ class ColumnSelector:
         self.rule.begin(self._target)
         self._begin()
         return self
+
+    def fresh(self) -> Self:
+        """Return a selector with the same rule and settings that has not started."""
+        copy = type(self)(self.rule.clone())
+        copy.adapt_measure = self.adapt_measure
+        return copy
 
     def _begin(self) -> None:
         """Set up for new columns; the target, the names and the log are already set."""
@@ -308,7 +317,7 @@ class FeatureStreamSelector(ColumnSelector):
         stays = ~np.isin(state["features"], features)
         state["features"] = state["features"][stays]
         state["each"] = {key: array[stays] for key, array in state["each"].items()}
-        copy = type(self)(self.rule.clone()).restore(self._target, state, columns, self.log_)
+        copy = self.fresh().restore(self._target, state, columns, self.log_)
         copy._after_withdrawal()
         return copy
 

@@ -26,7 +26,7 @@ from tamis.methods.measured import (
     MeasuringRule,
     ScoredBlock,
 )
-from tamis.methods.rule import when_evicted, when_kept, when_redundant
+from tamis.methods.rule import no_deletion, when_evicted, when_kept, when_redundant
 
 
 class Separable(Kept):
@@ -154,6 +154,8 @@ class SeparatingRule(MeasuringRule):
 
     def kept(self, measure: Measure, target: Target) -> Separable:
         """Return an empty kept set, or refuse a measure that cannot test features given others."""
+        if measure.deletes_pairs:
+            raise ParameterError(no_deletion(self.public_name, "several others"))
         if not isinstance(measure, Conditional):
             raise ParameterError(
                 f"{self.public_name} tests features given others, which "

@@ -186,7 +186,7 @@ def resume(
         if state.encoded is not None:
             columns = EncodedSource(columns, state.encoded.encoding, state.target)
         # Workers get a selector that has seen no columns, which is small: scoring needs no more.
-        chosen, blank = state.selector, type(state.selector)(state.selector.rule.clone())
+        chosen, blank = state.selector, state.selector.fresh()
         blank.start(state.target, name_prefix=columns.name_prefix, name_base=columns.name_base)
         for one in (blank, chosen):
             one.prepare(columns.columns(), columns.n_columns)

@@ -321,8 +321,8 @@ class SelectionState(SavedSelection):
                 )
             else:
                 selector = as_selector(given)
-                if encoded is not None:
-                    encoded.encoding.prepare(selector, target)
+            if encoded is not None:
+                encoded.encoding.prepare(selector, target)
             state = cls(
                 selector=selector, target=target, labels=rows["labels"], keys=rows["keys"],
                 key=head["key"], target_name=head["target_name"], encoded=encoded, folder=folder,

@@ -28,7 +28,7 @@ from tamis.methods.measured import (
     Ties,
     walk,
 )
-from tamis.methods.rule import when_evicted, when_irrelevant, when_kept, when_redundant
+from tamis.methods.rule import no_deletion, when_evicted, when_irrelevant, when_kept, when_redundant
 
 #: Terms of a gain that a decision records, the largest first.
 TERMS = 3
@@ -213,6 +213,8 @@ class SFSFIRule(MeasuredRule):
 
     def kept(self, measure: Measure, target: Target) -> Kept:
         """Return an empty kept set that computes interaction gains, or refuse the measure."""
+        if measure.deletes_pairs:
+            raise ParameterError(no_deletion("SFSFI", "another and the target"))
         if self.correction == "significant" and getattr(measure, "alpha", 0) is None:
             raise ParameterError(
                 f"SFSFI: correction='significant' needs a measure with a level, and the measure is "
