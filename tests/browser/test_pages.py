@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,9 @@ from tamis.report.folder_page import page_of_folder, write_page
 from tamis.report.live_server import LivePage
 from tamis.report.page import Flow, Page, Ranks, Scatter
 from tamis.report.run_page import page_of_run
+
+with contextlib.suppress(ImportError):  # then `look` skips or fails every test
+    from playwright.sync_api import expect
 
 SIZES = [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")]
 
@@ -39,7 +44,7 @@ def url(run, tmp_path_factory):
 def test_the_page_loads_without_errors_at_every_size(look, url, width, scheme):
     page = look(url, width, scheme, picture="run")
     titles = page.locator("main h2").all_inner_texts()
-    assert titles[:3] == ["At a glance", "Kept features", "Where features went"]
+    assert titles[:3] == ["At a glance", "Kept features", "Dropped features"]
     assert page.locator(".uplot canvas").count() == 1
     assert page.locator("main svg").count() >= 3
 
@@ -49,8 +54,72 @@ def test_search_finds_a_feature_and_clicking_shows_its_evidence(look, url, run):
     name = run.kept_rows()[3]["name"]
     table = page.locator("section", has=page.locator("h2", has_text="Kept features"))
     table.locator("input[type=search]").fill(name)
-    table.locator("button.open", has_text=name).first.click()
+    table.locator("a.open", has_text=name).first.click()
     assert page.locator("#evidence").inner_text() == run.why(name)
+    assert page.url == f"{url}#{name}"
+
+
+def test_an_address_opens_and_highlights_a_feature(look, url, run):
+    name = run.kept_rows()[3]["name"]
+    page = look(f"{url}#{name}")
+    evidence = page.locator("#evidence")
+    assert evidence.inner_text() == run.why(name)
+    assert evidence.evaluate("(e) => e === document.activeElement")
+    marked = page.locator("tr[aria-current]")
+    assert marked.locator("th a").all_inner_texts() == [name]
+    box = evidence.bounding_box()
+    assert 0 <= box["y"] < 900  # it was scrolled into view
+    # The next one, by its link, and back again.
+    other = page.locator("section#kept-features a.open").nth(7)
+    other.click()
+    assert evidence.inner_text() == run.why(other.inner_text())
+    page.go_back()
+    assert evidence.inner_text() == run.why(name)
+
+
+def test_a_dropped_feature_has_an_address_as_well(look, url, run):
+    irrelevant = run.log.names[int(np.flatnonzero(run.log.verdicts == 0)[0])]
+    assert look(f"{url}#{irrelevant}").locator("#evidence").inner_text() == run.why(irrelevant)
+
+
+def test_an_address_that_names_no_feature_says_so(look, url):
+    page = look(f"{url}#no%20such")
+    words = page.locator("#evidence").inner_text()
+    assert words == "no such is not on this page; run: tamis why run FEATURE"
+
+
+def test_sections_have_addresses_and_features_with_their_names_too(look, tmp_path):
+    names = ["kept-features", "feature=x", "50% off", "a/b#c?d", "\udc80", *map(str, range(35))]
+    run = a_run(names=names, measure="mutual_information", bound="max")
+    path = write_page(page_of_run(run, "run"), tmp_path / "names.html")
+    page = look(f"{path.as_uri()}#kept-features")
+    assert 0 <= page.locator("#kept-features h2").bounding_box()["y"] < 100
+    for name in names[:4]:
+        page.locator("#feature-search").fill(name)
+        page.locator("ul.found a").first.click()
+        page.reload()
+        assert page.locator("#evidence").inner_text()[:40] == run.why(name)[:40]
+    # Half a character, from a name that is not UTF-8, is shown and addressed by its substitute.
+    page = look(f"{path.as_uri()}#%EF%BF%BD")
+    assert page.locator("#evidence").inner_text()[1:40] == run.why("\udc80")[1:40]
+
+
+def test_a_table_that_scrolls_says_so(look, url):
+    page = look(url, 390)
+    table = page.locator("section#kept-features")
+    cue, scroll = table.locator(".cue"), table.locator(".scroll")
+    assert cue.inner_text() == "more rows below, more columns on the right"
+    scroll.evaluate("(e) => e.scrollTo(0, e.scrollHeight)")
+    expect(cue).to_have_text("more columns on the right")
+
+
+def test_a_curve_can_be_hidden_with_the_keyboard(look, url):
+    page = look(url)
+    button = page.locator("section#over-the-stream .legend button").first
+    assert button.get_attribute("aria-pressed") == "true"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert button.get_attribute("aria-pressed") == "false"
 
 
 def test_the_graph_can_be_navigated_by_mouse_and_keyboard(look, run, url):
@@ -77,7 +146,7 @@ def test_a_table_sorts_and_shows_the_order(look, url, run):
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
     weakest = min(run.kept_rows(), key=lambda row: row["relevance"])["name"]
-    assert table.locator("tbody tr td").first.inner_text() == weakest
+    assert table.locator("tbody tr th").first.inner_text() == weakest
 
 
 def test_every_plot_has_a_description_and_a_table(look, url):
@@ -107,7 +176,7 @@ def test_names_with_markup_are_shown_as_text(look, tmp_path, width, scheme):
     run = an_odd_run()
     path = write_page(page_of_run(run, "run"), tmp_path / "odd.html")
     page = look(path.as_uri(), width, scheme, picture="odd")
-    shown = page.evaluate("[...document.querySelectorAll('button.open')].map((b) => b.textContent)")
+    shown = page.evaluate("[...document.querySelectorAll('a.open')].map((b) => b.textContent)")
     kept = {row["name"] for row in run.kept_rows()}
     assert kept
     assert kept <= set(shown)
@@ -184,8 +253,6 @@ def test_labels_in_plots_are_complete_and_do_not_overlap(look, tmp_path, width):
 
 
 def test_a_live_page_follows_the_run_until_its_end(look, run):
-    from playwright.sync_api import expect  # if it is not installed, `look` has skipped this
-
     live = LivePage("a run")
     try:
         live.show(page_of_run(run))
@@ -194,6 +261,35 @@ def test_a_live_page_follows_the_run_until_its_end(look, run):
         # Whether the browser listens already must not matter.
         live.show(page_of_run(a_run(77)))
         expect(page.locator("#summary")).to_contain_text("of 77 features")
+        report = live.relay(lambda what, done, total: None)
+        report("selecting features", 0, 400)
+        report("reading", 3, None)
+        live._stages["selecting features"]._recent[0] = (time.monotonic() - 10, 0)  # 10 s ago
+        report("selecting features", 100, 400)
+        bars = page.locator("#progress")
+        expect(bars).to_contain_text("100 of 400 (25%), about 30 s left")
+        expect(bars.locator("progress")).to_have_count(2)
+        bar = bars.get_by_role("progressbar", name="selecting features")
+        assert bar.evaluate("(e) => e.position") == 0.25
     finally:
         live.close()
     expect(page.locator("#live")).to_have_text("the run has ended")
+    expect(page.locator("#progress")).to_be_empty()
+
+
+def test_an_update_of_a_live_page_keeps_what_the_reader_did(look, run):
+    with LivePage("a run") as live:
+        live.show(page_of_run(run))
+        page = look(live.url)
+        name = run.kept_rows()[3]["name"]
+        kept = page.locator("section#kept-features")
+        kept.locator("th", has_text="relevance").locator("button").click()
+        page.locator("summary", has_text="the numbers").first.click()
+        kept.locator("a.open", has_text=name).first.click()
+        longer = a_run(401, measure="mutual_information", bound="max")
+        live.show(page_of_run(longer))
+        expect(page.locator("#summary")).to_contain_text("of 401 features")
+        assert page.locator("#evidence").inner_text() == longer.why(name)
+        head = kept.locator("th", has_text="relevance").first
+        assert head.get_attribute("aria-sort") == "ascending"
+        page.locator("details[open] table").wait_for()

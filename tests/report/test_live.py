@@ -84,6 +84,28 @@ def test_a_viewer_gets_updates_and_the_end(monkeypatch):
     assert event(answer) == ("end", {})
 
 
+def test_a_viewer_gets_progress_with_the_time_left(live):
+    answer = ask(live, "events")
+    assert event(answer)[0] == "page"
+    heard = []
+    report = live.relay(lambda *step: heard.append(step))
+    report("reading columns", 10, 40)
+    assert event(answer) == ("progress", [{
+        "what": "reading columns", "done": 10, "total": 40, "words": "10 of 40 (25%)",
+    }])  # fmt: skip
+    report("reading columns", 11, 40)  # too early for another update
+    live._stages["reading columns"]._recent[0] = (time.monotonic() - 100, 10)
+    report("reading columns", 20, 40)
+    name, [bar] = event(answer)
+    assert (name, bar["done"]) == ("progress", 20)
+    assert bar["words"] == "20 of 40 (50%), about 3 min left"
+    late = ask(live, "events")
+    assert [event(late)[0], event(late)[0]] == ["page", "progress"]
+    report("reading columns", 40, 40)
+    assert event(answer) == ("progress", [])  # a finished stage has no bar
+    assert heard[-1] == ("reading columns", 40, 40)
+
+
 def test_a_late_listener_misses_nothing(live):
     live.show(Page("a run", "shown before anyone listened", []))
     assert event(ask(live, "events"))[1]["summary"] == "shown before anyone listened"

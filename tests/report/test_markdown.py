@@ -33,7 +33,7 @@ def test_a_page_shows_what_was_kept_why_the_rest_was_dropped_and_the_cost():
     for row in run.kept_rows():
         assert f"| {row['name']} | {row['relevance']:.4g} |" in part(text, "Kept features")
     assert f"| redundant | {counts['redundant']} |" in part(text, "Where features went")
-    sentences = part(text, "Who made whom redundant")
+    sentences = part(text, "Why a feature was kept or dropped")
     assert "- x6 was dropped as redundant: " in sentences
     assert "- x5 was kept until x9 arrived" in sentences
     assert "`tamis why run FEATURE`" in sentences

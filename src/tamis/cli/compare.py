@@ -119,6 +119,7 @@ def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
         given["cell_megabytes"] = memory / 1024**2
     given["command"] = typed_command()
     with progress(quiet or as_json) as report, followed(live, "tamis compare") as page:
+        report = report if page is None else page.relay(report)
 
         def watch(so_far: Callable[[], list[Line]]) -> None:
             if page is not None:

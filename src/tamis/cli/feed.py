@@ -68,6 +68,7 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
         report = stack.enter_context(progress(quiet))
         page = stack.enter_context(followed(live, f"tamis: {run}"))
         if page is not None:
+            report = page.relay(report)
             report = watched(report, lambda: page.offer(lambda: page_of_run(selection.run, run)))
         for file in files:
             try:

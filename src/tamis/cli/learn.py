@@ -125,6 +125,7 @@ def command(data: tuple[str, ...], as_json: bool, quiet: bool, live: bool, **giv
 
     message = messages(quiet)
     with progress(quiet, watched.note) as report, followed(live, "tamis learn") as page:
+        report = report if page is None else page.relay(report)
 
         def after_batch(training: Training) -> None:
             watched(training)

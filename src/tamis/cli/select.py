@@ -164,6 +164,7 @@ def _select(options: Any, begun: float) -> Run:
             "them with --groups FILE, or give a folder with one table per group"
         )
     with progress(options.quiet) as report, followed(options.live, f"tamis: {name}") as page:
+        report = report if page is None else page.relay(report)
         every, on_cluster = options.checkpoint, "cluster" in options.execution
         in_memory = every is None and not on_cluster and source.is_small(options.memory)
         store = None if in_memory else cache

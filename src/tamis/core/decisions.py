@@ -243,9 +243,7 @@ class DecisionLog:
         events = np.flatnonzero(self._events.view["feature"] == number)
         if len(events):
             return self.explain(self.decision(int(events[-1])))
-        row = self.columns(number, number + 1)
-        relevance, value, level = (float(row[key][0]) for key in ("relevance", "value", "level"))
-        return self.explain(Decision(number, self.reason_of(number), relevance, value, level))
+        return self.explain(self.bulk_decision(number))
 
     def relevance_of(self, feature: int) -> float:
         """Return the relevance of a feature to the target, with the precision of the log."""
@@ -280,11 +278,29 @@ class DecisionLog:
             evidence=evidence,
         )
 
-    def explain(self, d: Decision) -> str:
-        """Explain a recorded decision in one sentence, with the numbers."""
+    def bulk_decision(self, feature: int) -> Decision:
+        """Return the decision about a feature that the rule never saw."""
+        numbers = (
+            self._relevance.view[feature : feature + 1],
+            self._values.between(feature, feature + 1),
+            self._levels.between(feature, feature + 1),
+        )
+        relevance, value, level = (float(array[0]) for array in numbers)
+        if self._silent[self._reason.view[feature]]:
+            level = np.nan
+        return Decision(feature, self.reason_of(feature), relevance, value, level)
+
+    def explain(self, d: Decision, because_relevance: float | None = None) -> str:
+        """Explain a recorded decision in one sentence, with the numbers.
+
+        `because_relevance` is that of the first feature that decided, if the caller knows it:
+        finding it reads the whole log.
+        """
         numbers = {"relevance": d.relevance, "value": d.value, "level": d.level, **d.evidence}
         if d.because:
-            numbers["because_relevance"] = self.relevance_of(d.because[0])
+            if because_relevance is None:
+                because_relevance = self.relevance_of(d.because[0])
+            numbers["because_relevance"] = because_relevance
         sentence = self.reasons[d.reason].sentence
         for key in ("relevance", "level"):
             if f"{{{key}_p}}" in sentence:

@@ -108,8 +108,11 @@ class Run:
 
     def why(self, feature: int | str) -> str:
         """Explain in one sentence what happened to a feature."""
-        sentence = self.log.why(feature)
-        facts = self.source.get("encoded", {}).get(str(self.log.number(feature)))
+        return self.with_encoding(self.log.number(feature), self.log.why(feature))
+
+    def with_encoding(self, feature: int, sentence: str) -> str:
+        """Add how a feature was encoded, if it was, to a sentence about it."""
+        facts = self.source.get("encoded", {}).get(str(feature))
         added = "" if facts is None else encoded_words(facts, self.source["missing"])
         return f"{sentence}; {added}" if added else sentence
 

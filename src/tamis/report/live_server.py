@@ -12,6 +12,7 @@ import queue
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,9 +21,14 @@ from urllib.parse import urlsplit
 
 from tamis.report.html_page import as_html
 from tamis.report.page import Page
+from tamis.sources.base import Progress
 
 #: Seconds between two pages; making one must not take a noticeable share of the run.
 EVERY = 1.0
+#: Seconds between two updates of the progress bars.
+BARS_EVERY = 0.5
+#: The time left is estimated from so many updates, because a stage may slow down.
+RECENT = 60
 #: Seconds that a run waits at its end for the last event to be sent.
 LAST_WORDS = 3.0
 #: Seconds between two keep-alive messages.
@@ -45,6 +51,7 @@ class LivePage(AbstractContextManager["LivePage"]):
         self._listeners: list[queue.SimpleQueue[bytes | None]] = []
         self._lock, self._ended = threading.Lock(), False
         self._last, self._cost = 0.0, 0.0
+        self._stages: dict[str, _Stage] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         #: The address of the page.
@@ -68,6 +75,23 @@ class LivePage(AbstractContextManager["LivePage"]):
             self.page = page
             for listener in self._listeners:
                 listener.put(news)
+
+    def relay(self, progress: Progress) -> Progress:
+        """Return a progress callback that calls another one and moves the bars of the page."""
+
+        def both(what: str, done: int, total: int | None) -> None:
+            progress(what, done, total)
+            stage = self._stages.setdefault(what, _Stage(what))
+            if stage.moved(done, total):
+                with self._lock:
+                    for listener in self._listeners:
+                        listener.put(self._bars())
+
+        return both
+
+    def _bars(self) -> bytes:
+        """Return the event that shows the stages that are not finished."""
+        return _event("progress", [s.as_json() for s in self._stages.values() if not s.finished])
 
     def close(self) -> None:
         """Tell the browsers that the run has ended, and stop serving."""
@@ -94,6 +118,8 @@ class LivePage(AbstractContextManager["LivePage"]):
         mine: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         with self._lock:
             mine.put(_news_of(self.page))
+            if self._stages:
+                mine.put(self._bars())
             if self._ended:
                 mine.put(None)
             self._listeners.append(mine)
@@ -151,5 +177,53 @@ def _handler(live: LivePage) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Stage:
+    """A stage of a run: how far it is, and how long the rest will take at its recent speed."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.done, self.total = 0, 0
+        self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
+
+    @property
+    def finished(self) -> bool:
+        return self.done >= self.total > 0
+
+    def moved(self, done: int, total: int | None) -> bool:
+        """Take note of the progress; True if it is time to show it."""
+        now = time.monotonic()
+        self.done, self.total = done, total or 0
+        if self._recent and now - self._recent[-1][0] < BARS_EVERY and not self.finished:
+            return False
+        self._recent.append((now, done))
+        return True
+
+    def as_json(self) -> dict[str, Any]:
+        words = f"{self.done:,}"
+        if self.total:
+            words += f" of {self.total:,} ({self.done / self.total:.0%})"
+            (begun, first), (now, last) = self._recent[0], self._recent[-1]
+            if last > first:
+                left = (self.total - last) * (now - begun) / (last - first)
+                words += f", about {duration(left)} left"
+        return {"what": self.what, "done": self.done, "total": self.total, "words": words}
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words that are short enough to read at a glance.
+
+    >>> duration(0.3), duration(48), duration(300), duration(9000)
+    ('1 s', '48 s', '5 min', '2 h 30 min')
+    """
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
 def _news_of(page: Page) -> bytes:
-    return b"event: page\ndata: " + json.dumps(page.as_json()).encode() + b"\n\n"
+    return _event("page", page.as_json())
+
+
+def _event(name: str, data: Any) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()

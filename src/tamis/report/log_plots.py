@@ -21,7 +21,7 @@ COLOURS = {
 
 
 def plot_flow(log: DecisionLog) -> Any:
-    """Plot the number of features per verdict and reason, on a logarithmic axis."""
+    """Plot the number of features per verdict and reason; each bar shows its number."""
     went = passage(log)
     bars = [(label, count, COLOURS[verdict]) for verdict, label, count in went.dropped]
     bars.append(("kept", went.kept, COLOURS["kept"]))
@@ -29,11 +29,10 @@ def plot_flow(log: DecisionLog) -> Any:
     names, counts, colours = zip(*bars, strict=True)
     drawn = axes.barh(names, counts, color=colours)
     axes.bar_label(drawn, labels=[f"{count:,}" for count in counts], padding=4)
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set_xlim(0, max(went.seen, 1) * 6)
+    axes.set_xlim(0, max(*counts, 1) * 1.15)  # with space for the longest number
     axes.invert_yaxis()
     axes.set_title(f"Where {went.seen:,} features went")
-    axes.set_xlabel("features (logarithmic)")
+    axes.set_xlabel("features")
     return figure
 
 
@@ -54,7 +53,7 @@ def plot_growth(log: DecisionLog) -> Any:
         axes.step(curve.seen, counts, where="post", label=label, color=colour, linewidth=width)
     axes.set_xlabel("features seen")
     axes.set_ylabel("features")
-    axes.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)  # where no curve is
     return figure
 
 

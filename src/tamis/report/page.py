@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-#: The kind of a table's cells: text, counts with thousands separators, or numbers in four digits.
+#: The kind of a table's cells: text, counts with thousands separators, numbers in four digits, or
+#: names of features, which are links to the features on the page.
 Kind = Literal["text", "count", "number", "feature"]
 
 
@@ -21,6 +22,8 @@ class Column:
     kind: Kind = "text"
     #: Digits after the point, if all cells should have the same number.
     digits: int | None = None
+    #: Whether each number also has a bar, in proportion to the largest of the column.
+    bar: bool = False
 
 
 def _rows(*columns: list[Any]) -> list[list[Any]]:
@@ -48,10 +51,13 @@ class Facts(Section):
     """A few labelled values, the most important ones."""
 
     items: list[tuple[str, str]]
+    #: Sentences that qualify them, such as what was left out.
+    remarks: list[str] = field(default_factory=list)
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
-        """Return one row per fact."""
-        return [Column(""), Column("")], [list(item) for item in self.items]
+        """Return one row per fact and per remark."""
+        rows = [*self.items, *(("note", remark) for remark in self.remarks)]
+        return [Column(""), Column("")], [list(row) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -60,8 +66,6 @@ class Table(Section):
 
     columns: list[Column]
     rows: list[list[Any]]
-    #: The column whose names open the explorer when clicked, if any.
-    opens: int | None = None
     #: Whether the highest number of each row is highlighted.
     best: Literal["", "highest"] = ""
 
@@ -82,6 +86,10 @@ class Lines(Section):
     colours: list[str] = field(default_factory=list)
     #: Steps instead of straight lines: the value holds until the next point.
     steps: bool = False
+    #: Mark each point, if there are few.
+    points: bool = False
+    #: Series that are drawn only when the reader asks for them.
+    hidden: list[str] = field(default_factory=list)
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per point."""
@@ -91,13 +99,11 @@ class Lines(Section):
 
 @dataclass(frozen=True)
 class Bars(Section):
-    """Stacked bars: one per label, one colour per series."""
+    """Bars: one row of them per series, each on its own linear scale, over the same labels."""
 
     labels: list[str]
     series: dict[str, list[float]]
     colours: list[str] = field(default_factory=list)
-    #: Use a square-root scale, if one bar would hide all others.
-    root_scale: bool = False
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per bar."""
@@ -126,7 +132,7 @@ class Explorer(Section):
 
     names: list[str]
     verdicts: list[str]
-    relevance: list[float]
+    relevance: list[float | None]
     sentences: list[str]
     #: For each feature, those that decided about it, by index in `names`.
     because: list[list[int]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,14 @@ COLOURS = {
 
 #: Bytes of names and sentences in a page; `tamis why` explains the rest.
 ROOM = 250_000
-#: Rows of the table of kept features.
+#: Rows of the tables of kept and of dropped features.
 MOST_KEPT = 1_000
+MOST_DROPPED = 200
+#: Facts about the data that have a place of their own on the page, or none.
+PLACED = {
+    "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
+    "missing", "encoded", "name",
+}  # fmt: skip
 
 
 def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
@@ -38,6 +45,7 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
         f"{run.method} kept {counts['kept']:,} of {counted(len(log), 'feature')}"
         f"{f' ({gone})' if gone else ''} on {counted(run.source['n_rows'], 'row')} of {name}."
     )
+    features = _Features(log)
     sections: list[Section | None] = [
         Facts(
             "At a glance",
@@ -48,12 +56,14 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
                 ("seconds", show(sum(run.seconds.values()))[0]),
                 ("most memory", f"{run.peak_megabytes:,.0f} MB"),
             ],
+            _remarks(run),
         ),
-        _kept(run),
+        _kept(run, features),
+        _dropped(log, features),
         _flow(log),
         _growth(log),
         _strengths(log),
-        _explorer(run, folder),
+        _explorer(run, features, folder),
         _requested(run, name),
         _costs(run),
     ]
@@ -61,21 +71,106 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
     return Page.of(f"tamis: {name}", summary, sections, command, run.versions)
 
 
-def _kept(run: Run) -> Section:
-    made_go = displaced(run.log)
-    kept = sorted(run.kept_rows(), key=lambda row: -row["relevance"])
+def _remarks(run: Run) -> list[str]:
+    """Return how the data was taken: the target, the measure, and any note about the data."""
+    target = f"The target holds {run.source['target']}."
+    remarks = [target]
+    if run.measure:
+        why = f", because {run.measure_reason}" if run.measure_reason else ""
+        remarks.append(f"The measure is {run.measure}{why}.")
+    known = run.source
+    for key, value in known.items():
+        if key in PLACED or key.endswith("_reason") or value in (None, "", [], {}):
+            continue
+        if key in ("note", "notes"):
+            remarks += [value] if isinstance(value, str) else [str(note) for note in value]
+            continue
+        why = f", because {known[f'{key}_reason']}" if known.get(f"{key}_reason") else ""
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        remarks.append(f"{key.replace('_', ' ')}: {text}{why}")
+    return remarks
+
+
+class _Features:
+    """The features of a log in the order of a page: kept ones and dropped ones, strongest first."""
+
+    def __init__(self, log: DecisionLog) -> None:
+        self.log = log
+        events = log.state()
+        features = events["event_feature"]
+        _, from_the_end = np.unique(features[::-1], return_index=True)
+        last = len(features) - 1 - from_the_end  # the last event of each feature with one
+        # In the four bytes that the log has for each feature: there may be many million.
+        weakness = -events["relevance"]
+        weakness[features[last]] = -events["event_relevance"][last]
+        weakness[np.isnan(weakness)] = np.inf
+        self._weakness = weakness
+        self._event = dict(zip(features[last].tolist(), last.tolist(), strict=True))
+        kept = log.verdicts == Verdict.KEPT
+        self.kept = self._strongest(kept, len(log))
+        self.dropped = self._strongest(~kept, ROOM // 40)  # more than can be on a page
+
+    def _strongest(self, wanted: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.intp]:
+        """Return at most so many of the wanted features, the most relevant first."""
+        if np.count_nonzero(wanted) > most:
+            level = np.partition(self._weakness[wanted], most)[most]
+            below = np.flatnonzero(wanted & (self._weakness < level))
+            same = np.flatnonzero(wanted & (self._weakness == level))[: most - len(below)]
+            which = np.sort(np.concatenate([below, same]))
+        else:
+            which = np.flatnonzero(wanted)
+        return which[np.argsort(self._weakness[which], kind="stable")]
+
+    def decision(self, feature: int) -> Decision:
+        """Return the last decision about a feature."""
+        event = self._event.get(feature)
+        return self.log.bulk_decision(feature) if event is None else self.log.decision(event)
+
+    def explain(self, decision: Decision) -> str:
+        """Explain a decision in one sentence."""
+        known = self.decision(decision.because[0]).relevance if decision.because else None
+        return self.log.explain(decision, known)
+
+
+def _kept(run: Run, features: _Features) -> Section:
+    made_go, names = displaced(run.log), run.log.names
     rows = [
-        [r["name"], r["relevance"], r["arrival"] + 1, made_go.get(r["feature"], 0)]
-        for r in kept[:MOST_KEPT]
+        [names[f], _number(features.decision(f).relevance), f + 1, made_go.get(f, 0)]
+        for f in features.kept[:MOST_KEPT].tolist()
     ]
-    note = "Strongest first; click a name to see why it is here and what it displaced."
-    if len(kept) > MOST_KEPT:
-        note += f" The first {MOST_KEPT:,} of {len(kept):,}; all are in selected.csv."
+    note = "Strongest first. Click a name to see why it is here; its link can be copied and sent."
+    if not rows:
+        note = "No feature was kept. The strongest that were dropped are below, each with a reason."
+    if len(features.kept) > MOST_KEPT:
+        note += f" The first {MOST_KEPT:,} of {len(features.kept):,}; all are in selected.csv."
     columns = [
-        Column("feature", "feature"), Column("relevance", "number"), Column("arrived as", "count"),
-        Column("displaced", "count"),
+        Column("feature", "feature"), Column("relevance", "number", bar=True),
+        Column("arrived as", "count"), Column("displaced", "count"),
     ]  # fmt: skip
-    return Table("Kept features", columns, rows, opens=0, note=note)
+    return Table("Kept features", columns, rows, note=note)
+
+
+def _dropped(log: DecisionLog, features: _Features) -> Section | None:
+    """Return the table of the strongest features that were dropped, and what decided."""
+    rows: list[list[Any]] = []
+    for feature in features.dropped[:MOST_DROPPED].tolist():
+        event = features.decision(feature)
+        verdict = log.reasons[event.reason].verdict.name.lower()
+        decided = log.names[event.because[0]] if event.because else None
+        rows.append([log.names[feature], _number(event.relevance), verdict, decided])
+    if not rows:
+        return None
+    columns = [
+        Column("feature", "feature"), Column("relevance", "number", bar=True), Column("verdict"),
+        Column("because of", "feature"),
+    ]  # fmt: skip
+    note = "Strongest first, with the feature that decided, if one did."
+    left = len(log) - log.counts()["kept"]
+    if left > len(rows):
+        note = (
+            f"The strongest {len(rows):,} of {left:,}, with the feature that decided, if one did."
+        )
+    return Table("Dropped features", columns, rows, note=note)
 
 
 def _flow(log: DecisionLog) -> Section:
@@ -101,7 +196,7 @@ def _flow(log: DecisionLog) -> Section:
 
 def _growth(log: DecisionLog) -> Section | None:
     curve = growth(log)
-    if curve is None:
+    if curve is None or not (curve.entered[-1] or curve.redundant[-1]):
         return None
     series: dict[str, list[float | None]] = {
         "kept now": curve.kept.tolist(),
@@ -109,10 +204,14 @@ def _growth(log: DecisionLog) -> Section | None:
         "redundant": curve.redundant.tolist(),
         "evicted": curve.evicted.tolist(),
     }
+    # On one scale with many redundant features, the kept ones would be a flat line.
+    hidden = ["redundant"] if curve.redundant[-1] > 5 * curve.entered[-1] else []
+    note = "Features kept, and features dropped again, after each number of arrivals."
+    if hidden:
+        note += " Click redundant below the curves to add it."
     return Lines(
         "Over the stream", "features seen", curve.seen.tolist(), series, "features",
-        colours=["green", "blue", "orange", "purple"], steps=True,
-        note="Features kept, and features dropped again, after each number of arrivals.",
+        colours=["green", "blue", "orange", "purple"], steps=True, hidden=hidden, note=note,
     )  # fmt: skip
 
 
@@ -125,60 +224,52 @@ def _strengths(log: DecisionLog) -> Section | None:
     labels = [f"{low:.6g}" if abs(low) > step / 100 else "0" for low in edges[:-1]]
     series = {v: count.astype(float).tolist() for v, count in counts.items() if count.any()}
     return Bars(
-        "Relevance of all features", labels, series, [COLOURS[v] for v in series], True,
-        note="Features by their strength of association with the target, on a square-root scale.",
+        "Relevance of all features", labels, series, [COLOURS[v] for v in series],
+        note="Features by their strength of association with the target, on one scale per verdict.",
     )  # fmt: skip
 
 
-def _explorer(run: Run, folder: str) -> Section:
+def _explorer(run: Run, features: _Features, folder: str) -> Section:
     """Return the most important features that fit on the page, and how they are connected."""
     log = run.log
     made_go = displaced(log)
-    order = _by_weight(log)
+    # Those in the tables first, so that their links lead somewhere.
+    order = np.concatenate([features.kept[:MOST_KEPT], features.dropped, features.kept[MOST_KEPT:]])
     chosen: list[Decision] = []
     sentences: list[str] = []
     room = ROOM
-    for i in order.tolist():
-        event = log.decision(i)
-        sentence = log.explain(event)
-        room -= len(sentence) + len(log.names[event.feature]) + 40
+    for feature in order.tolist():
+        decision = features.decision(feature)
+        sentence = run.with_encoding(feature, features.explain(decision))
+        room -= len(sentence) + len(log.names[feature]) + 40
         if room < 0:
             break
-        chosen.append(event)
+        chosen.append(decision)
         sentences.append(sentence)
-    place = {event.feature: i for i, event in enumerate(chosen)}
-    left = len(order) - len(chosen)
-    note = "Search or click to see which features decided about a feature, and which it displaced."
+    place = {d.feature: i for i, d in enumerate(chosen)}
+    left = len(log) - len(chosen)
+    note = "Search, or click any name on this page: why it was kept or dropped, what decided about "
+    note += "it, and what it displaced."
     if left:
-        note += f" {left:,} weaker features that met the rule are not on this page."
+        note += f" {counted(left, 'weaker feature is', 'weaker features are')} not on this page; "
+        note += "tamis why explains any feature."
     return Explorer(
-        "Who made whom redundant",
-        [log.names[e.feature] for e in chosen],
-        [log.reasons[e.reason].verdict.name.lower() for e in chosen],
-        [_number(e.relevance) for e in chosen],
+        "Why a feature was kept or dropped",
+        [log.names[d.feature] for d in chosen],
+        [log.reasons[d.reason].verdict.name.lower() for d in chosen],
+        [_number(d.relevance) for d in chosen],
         sentences,
-        [[place[b] for b in e.because if b in place] for e in chosen],
-        [made_go.get(e.feature, 0) for e in chosen],
+        [[place[b] for b in d.because if b in place] for d in chosen],
+        [made_go.get(d.feature, 0) for d in chosen],
         COLOURS,
         f"tamis why {folder or 'RUN'} FEATURE",
         note=note,
     )
 
 
-def _by_weight(log: DecisionLog) -> npt.NDArray[np.intp]:
-    """Return the last event of each feature with one: kept ones first, then by relevance."""
-    events = log.state()
-    features = events["event_feature"]
-    _, from_the_end = np.unique(features[::-1], return_index=True)
-    last = len(features) - 1 - from_the_end
-    verdicts = np.array([reason.verdict for reason in log.reasons.values()])
-    dropped = verdicts[events["event_reason"][last]] != Verdict.KEPT
-    return np.asarray(last[np.lexsort((features[last], -events["event_relevance"][last], dropped))])
-
-
-def _number(value: float) -> float:
-    """Round to four digits, which is enough for a plot."""
-    return float(np.format_float_positional(value, 5, fractional=False)) if value else 0.0
+def _number(value: float) -> float | None:
+    """Round to five digits, which is enough for a page; None if there is no number."""
+    return float(f"{value:.5g}") if np.isfinite(value) else None
 
 
 def _requested(run: Run, name: str) -> Section:

@@ -10,63 +10,73 @@ function lines(section, box) {
     role: "img",
     "aria-label": `Curves of ${labels.join(", ")} over ${section.x_label}; the numbers are in the table below`,
   });
-  box.append(place);
+  const readout = make("p", { class: "note readout" }), seen = labels.map((label) => !section.hidden.includes(label));
+  let plot = null;
+  // Below the curves, so that it never covers one: each name is a button that shows or hides its curve.
+  const list = make("ul", { class: "legend" }, ...labels.map((label, i) => make("li", {}, make("button", {
+    type: "button", "aria-pressed": String(seen[i]),
+    onclick: (event) => {
+      seen[i] = !seen[i];
+      event.currentTarget.setAttribute("aria-pressed", String(seen[i]));
+      plot.setSeries(i + 1, { show: seen[i] });
+    },
+  }, make("i", { style: `background:${colour(names[i])}`, "aria-hidden": "true" }), label))));
+  box.append(place, list, readout);
   whenSized(box, (width) => {
     place.replaceChildren();
-    const axis = { stroke: paint("soft"), grid: { stroke: paint("line"), width: 1 }, ticks: { stroke: paint("line") } };
-    const show = (plot, ticks) => ticks.map((tick) => (tick === null ? "" : number(tick)));
+    const axis = { stroke: paint("soft"), grid: { stroke: paint("line"), width: 1 }, ticks: { stroke: paint("line") }, labelFont: "13px system-ui, sans-serif", font: "12px system-ui, sans-serif" };
+    const show = (_, ticks) => ticks.map((tick) => (tick === null ? "" : number(tick)));
     const path = section.steps ? uPlot.paths.stepped({ align: 1 }) : uPlot.paths.linear();
-    new uPlot({
+    plot = new uPlot({
       width, height: Math.max(220, Math.min(340, width * 0.42)),
+      legend: { show: false },
       scales: { x: { time: false } },
       axes: [
         { ...axis, label: section.x_label, values: show },
         { ...axis, label: section.y_label || undefined, size: 62, values: show },
       ],
-      series: [
-        { label: section.x_label, value: (plot, value) => number(value) },
-        ...labels.map((label, i) => ({
-          label, stroke: paint(names[i]), width: i === 0 ? 3 : 1.8, dash: i > 3 ? [6, 4] : undefined,
-          paths: path, points: { show: false }, value: (plot, value) => number(value),
-        })),
-      ],
+      hooks: { setCursor: [({ cursor: { idx } }) => {
+        readout.textContent = idx === null || idx === undefined ? "" : `${section.x_label} ${number(section.x[idx])}: `
+          + labels.map((label, i) => (seen[i] ? `${label} ${number(values[i][idx])}` : "")).filter((words) => words).join(", ");
+      }] },
+      series: [{}, ...labels.map((_, i) => ({
+        stroke: paint(names[i]), width: i === 0 ? 3 : 1.8, dash: i > 3 ? [6, 4] : undefined, show: seen[i],
+        paths: path, points: { show: section.points },
+      }))],
     }, [section.x, ...values], place);
   });
   box.append(tableBehind(section.title, [column(section.x_label), ...labels.map((label) => column(label))],
     () => section.x.map((x, i) => [x, ...values.map((series) => series[i])])));
 }
 
+// One row of bars for each series, each with its own linear scale, over the same labels.
 function bars(section, box) {
-  const names = Object.keys(section.series);
-  const paints = names.map((_, i) => section.colours[i] || PALETTE[i % PALETTE.length]);
+  const names = Object.keys(section.series).filter((name) => section.series[name].some((value) => value));
+  const paints = Object.fromEntries(Object.keys(section.series).map((name, i) => [name, section.colours[i] || PALETTE[i % PALETTE.length]]));
   const place = make("div");
-  box.append(place, legend(names.map((name, i) => [name, paints[i]])));
-  const scale = section.root_scale ? Math.sqrt : (x) => x;
-  const totals = section.labels.map((_, i) => names.reduce((sum, name) => sum + section.series[name][i], 0));
+  box.append(place);
   whenSized(box, (width) => {
-    const height = 200, left = 4, bottom = 24, step = (width - left) / section.labels.length;
-    const top = Math.max(...totals.map(scale), 1e-9);
+    const tall = 70, head = 32, foot = 22, step = width / section.labels.length, height = names.length * (head + tall) + foot;
     const picture = draw("svg", {
       width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": `${section.title}: bars of ${names.join(", ")}; the numbers are in the table below`,
     });
-    section.labels.forEach((label, i) => {
-      let under = 0;
-      names.forEach((name, k) => {
-        const value = section.series[name][i];
+    names.forEach((name, k) => {
+      const values = section.series[name], most = Math.max(...values), floor = (k + 1) * (head + tall);
+      const total = values.reduce((sum, value) => sum + value, 0);
+      picture.append(draw("text", { x: 0, y: floor - tall - 6 }, draw("tspan", { "font-weight": 600 }, `${name} `),
+        draw("tspan", { class: "soft" }, fitted(`${count(total)}; the tallest bar is ${count(most)}`, width - widthOf(`${name} `, 600)))));
+      picture.append(draw("line", { x1: 0, x2: width, y1: floor, y2: floor, stroke: colour("line") }));
+      values.forEach((value, i) => {
         if (!value) return;
-        const low = (height - bottom) * (1 - scale(under) / top);
-        under += value;
-        const high = (height - bottom) * (1 - scale(under) / top);
-        picture.append(draw("rect", {
-          x: left + i * step + 0.5, width: Math.max(step - 1, 1), y: Math.min(high, low - 1.5),
-          height: Math.max(low - high, 1.5), fill: colour(paints[k]),
-        }, draw("title", {}, `${label}: ${count(value)} ${name}`)));
+        const high = Math.max((tall * value) / most, 1.5);
+        picture.append(draw("rect", { x: i * step + 0.5, width: Math.max(step - 1, 1), y: floor - high, height: high, fill: colour(paints[name]) },
+          draw("title", {}, `${section.labels[i]}: ${count(value)} ${name}`)));
       });
-      const every = Math.ceil(60 / step);
-      if (i % every === 0 && left + i * step + widthOf(label) <= width) {
-        picture.append(draw("text", { x: left + i * step, y: height - 6, class: "soft" }, label));
-      }
+    });
+    const every = Math.ceil(60 / step);
+    section.labels.forEach((label, i) => {
+      if (i % every === 0 && i * step + widthOf(label) <= width) picture.append(draw("text", { x: i * step, y: height - 5, class: "soft" }, label));
     });
     place.replaceChildren(picture);
   });

@@ -6,22 +6,27 @@ function flow(section, box) {
   box.append(place);
   const stages = Math.max(...section.nodes.map((node) => node[2])) + 1;
   whenSized(box, (width) => {
-    const thin = width < 560, thick = 14, gap = thin ? 34 : 26, room = 170;
+    const thin = width < 560, thick = 14, gap = thin ? 34 : 26, tallest = 170;
     const total = section.nodes[0][1] || 1;
-    const size = (n) => Math.max(3, (n / total) * room);
+    const size = (n) => Math.max(3, (n / total) * tallest);
     const labelled = thin ? width * 0.42 : 230;
-    const left = (stage) => (stage * (width - labelled)) / Math.max(stages - 1, 1) * (stages > 1 ? 1 : 0);
+    const left = (stage) => (stage * (width - labelled)) / Math.max(stages - 1, 1);
     const heights = section.nodes.map((node) => size(node[1]));
+    // Labels stay clear of the bands: above a node that bands leave, else on the right. A later
+    // stage begins where its source begins, so that its bands fall.
+    const sources = new Set(section.links.map(([a]) => a)), above = 38;
+    const room = (i) => (sources.has(i) ? heights[i] : Math.max(heights[i], 34)) + gap - 20;
     const tops = [];
     for (let stage = 0; stage < stages; stage++) {
-      let y = 10;
-      section.nodes.forEach((node, i) => {
-        if (node[2] !== stage) return;
+      const mine = section.nodes.map((_, i) => i).filter((i) => section.nodes[i][2] === stage);
+      let y = stage > 1 ? tops[section.links.find(([, b]) => mine.includes(b))[0]] : above;
+      mine.forEach((i) => {
+        if (sources.has(i) && stage > 0) y += above;
         tops[i] = y;
-        y += Math.max(heights[i], thin ? 22 : 14) + gap;
+        y += room(i);
       });
     }
-    const height = Math.max(...tops.map((top, i) => top + Math.max(heights[i], 30))) + 14;
+    const height = Math.max(...tops.map((top, i) => top + room(i))) + 6;
     const picture = draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": section.links.map(([a, b, n]) => `${section.nodes[a][0]} to ${section.nodes[b][0]}: ${count(n)}`).join("; ") });
     const leaving = section.nodes.map(() => 0);
@@ -37,11 +42,10 @@ function flow(section, box) {
     section.nodes.forEach(([name, n, stage, paintName], i) => {
       const x = left(stage);
       picture.append(draw("rect", { x, y: tops[i], width: thick, height: heights[i], fill: colour(paintName), rx: 2 }));
-      // Stage 0 is wide; its label goes inside the band, where there is room.
-      const words = fitted(name, width - x - thick - 7, 600), y = tops[i] + Math.min(Math.max(heights[i] / 2, 8), 40);
+      const [tx, ty] = sources.has(i) || stage === 0 ? [x, tops[i] - 24] : [x + thick + 6, tops[i] + Math.min(Math.max(heights[i] / 2, 8), 40) + 1];
       const share = stage === 0 ? "" : ` (${number(Number(((100 * n) / total).toPrecision(2)))}%)`;
-      picture.append(draw("text", { x: x + thick + 6, y: y + 1 }, draw("tspan", { "font-weight": 600 }, words),
-        draw("tspan", { x: x + thick + 6, dy: 16, class: "soft" }, count(n) + share)));
+      picture.append(draw("text", { x: tx, y: ty }, draw("tspan", { "font-weight": 600 }, fitted(name, width - tx, 600)),
+        draw("tspan", { x: tx, dy: 16, class: "soft" }, count(n) + share)));
     });
     place.replaceChildren(picture);
   });

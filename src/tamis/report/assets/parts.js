@@ -36,6 +36,31 @@ function number(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+// --- addresses: report.html#x17 shows feature x17, report.html#kept-features a section ---------
+
+// The feature that the address names, and the ids of the sections of this page.
+let openedName = null, sectionIds = new Set();
+
+// Half a character, as in a file name that is not UTF-8, cannot be a part of an address.
+const wellFormed = (name) => name.replace(/\p{Surrogate}/gu, "\ufffd");
+
+// A name that is also that of a section, or looks like a longer address, gets the longer address.
+function addressOf(name) {
+  const plain = name !== "" && !sectionIds.has(name) && !name.startsWith("feature=");
+  return `#${plain ? "" : "feature="}${encodeURIComponent(wellFormed(name))}`;
+}
+
+// What an address names: a section or a feature, or only a feature if it has the longer form.
+function namedIn(hash) {
+  const long = hash.startsWith("#feature=");
+  const text = hash.slice(long ? "#feature=".length : 1);
+  try {
+    return { long, name: decodeURIComponent(text) };
+  } catch {
+    return { long, name: text }; // written by hand, with a plain percent sign
+  }
+}
+
 function cut(text, most) {
   const letters = Array.from(text);
   return letters.length <= most ? text : letters.slice(0, most - 1).join("") + "…";
