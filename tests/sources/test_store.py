@@ -311,7 +311,7 @@ DAMAGE = {
     "absent meta": (lambda folder: os.remove(folder / "meta.json"), "is not a column store"),
     "meta": (damage_meta, "is not a column store"),
     "version": (damage_version, "version 99"),
-    "indptr": (damage_pointers, "pointers.npy does not fit"),
+    "indptr": (damage_pointers, "the ends of pointers.npy cannot be right"),
     "all of it": (shutil.rmtree, "does not exist"),
 }
 

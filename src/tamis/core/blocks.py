@@ -20,6 +20,9 @@ MANY_LEVELS = 20
 #: Columns with fewer rows per level than this are numbers, too.
 ROWS_A_LEVEL = 5
 
+#: Positions that are checked together.
+PIECE = 1 << 16
+
 #: Marks a missing value for measures that skip them: an integer beyond any code.
 GAP = 2.0**53
 
@@ -267,12 +270,46 @@ def compressed_columns(matrix: Any) -> Compressed:
 
     Arrays keep their types, and are shared with the matrix if it is already canonical.
     """
+    refuse_broken(matrix)
     csc = matrix.tocsc()
     if not csc.has_canonical_format or np.count_nonzero(csc.data) != csc.data.size:
         csc = csc.copy()
         csc.sum_duplicates()
         csc.eliminate_zeros()
     return Compressed(csc.indptr, csc.indices, csc.data)
+
+
+def refuse_broken(matrix: Any) -> None:
+    """Raise an error for a SciPy matrix whose indices point outside it: SciPy would crash.
+
+    Anything else passes.
+    """
+    if not hasattr(matrix, "tocsc"):
+        return
+    shape = tuple(matrix.shape)
+    if matrix.format in ("csr", "csc", "bsr"):
+        height, width = getattr(matrix, "blocksize", (1, 1))
+        vectors, n = shape[0] // height, shape[1] // width
+        if matrix.format == "csc":
+            vectors, n = n, vectors
+        indptr, axes = matrix.indptr, ((matrix.indices, n),)
+        fits = len(indptr) == vectors + 1 and indptr[0] == 0
+        fits = fits and indptr[-1] <= min(len(matrix.indices), len(matrix.data))
+        for lo in range(0, vectors, PIECE):  # in pieces that stay in the processor's cache
+            piece = indptr[lo : lo + PIECE + 1]
+            fits = fits and bool(np.all(piece[1:] >= piece[:-1]))
+    elif matrix.format == "coo":
+        axes = tuple(zip(matrix.coords, shape, strict=True))
+        fits = all(len(indices) == len(matrix.data) for indices, _ in axes)
+    else:  # their conversion is in Python, or checks indices
+        return
+    for indices, n in axes:
+        fits = fits and (not len(indices) or (indices.min() >= 0 and indices.max() < n))
+    if not fits:
+        raise InputError(
+            f"the {matrix.format.upper()} matrix of shape {shape} has indices that point outside "
+            "it; build it again from its rows, columns and values (scipy.sparse.coo_matrix)"
+        )
 
 
 def most_levels(n_rows: int) -> float:

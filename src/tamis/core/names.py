@@ -71,6 +71,17 @@ class Names(Sequence[str]):
         at = range(len(self))[i]
         return self.blob[self.offsets[at] : self.offsets[at + 1]].decode("utf-8", "surrogatepass")
 
+    @property
+    def decode(self) -> bool:
+        """Whether every name is valid UTF-8; those that tamis wrote are."""
+        try:
+            bytes(self.blob).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return False
+        text = np.frombuffer(self.blob, np.uint8)
+        starts = self.offsets[self.offsets < len(text)]
+        return not np.any((text[starts] & 0xC0) == 0x80)  # none begins inside a character
+
     def part(self, lo: int, hi: int) -> Names:
         """Return names lo to hi - 1."""
         hi = max(lo, hi)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock, Compressed, refuse_broken
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.encode.binning import EqualFrequencyEncoder, EqualWidthEncoder, KMeansBinsEncoder
@@ -60,6 +60,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             The classes, for encoders that need them.
         """
         options: dict[str, Any] = {"accept_sparse": "csc", "dtype": np.float64}
+        refuse_broken(X)  # before scikit-learn converts it
         if self.encoder.supervised and y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
@@ -76,6 +77,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     def transform(self, X: Any) -> Any:
         """Codes of the values: an array, or a sparse matrix for sparse input."""
         check_is_fitted(self)
+        refuse_broken(X)
         X = validate_data(
             self, X, reset=False, accept_sparse="csc", dtype=np.float64, ensure_all_finite=False
         )

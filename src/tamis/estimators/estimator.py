@@ -19,7 +19,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from tamis.core.blocks import ColumnBlock, group_labels, with_group
+from tamis.core.blocks import ColumnBlock, group_labels, refuse_broken, with_group
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.names import Names
@@ -74,6 +74,7 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """Reduce a table with the fitted columns to the kept features."""
+        refuse_broken(X)
         return super().transform(without_row_labels(X))
 
 
@@ -125,6 +126,7 @@ class ColumnEstimator(SelectingEstimator):
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
             )
+        refuse_broken(X)  # before scikit-learn converts it
         if is_frame(X):
             X = without_row_labels(X)
             source = MemorySource(X, column_or_1d(y, warn=True))

@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from tamis.core.blocks import RowBlock
+from tamis.core.blocks import RowBlock, refuse_broken
 from tamis.core.errors import InputError
 from tamis.core.target import refuse_missing
 from tamis.engine.learning.training import Schedule, Training
@@ -277,6 +277,7 @@ class OnlineClassifier(ClassifierMixin, SelectingEstimator):  # type: ignore[mis
         """
         if isinstance(X, RowBlock):
             return X
+        refuse_broken(X)  # before scikit-learn converts it
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64}
         options["ensure_all_finite"] = False  # the learner names the row and the column
         if learner.columns.is_open and not first:

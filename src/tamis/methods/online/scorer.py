@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import Compressed, RowBlock
+from tamis.core.blocks import Compressed, RowBlock, refuse_broken
 from tamis.core.errors import InputError
 from tamis.kernels import row_scoring as kernel
 from tamis.methods.online import row_input
@@ -182,6 +182,7 @@ class LinearScorer:
 
         try:
             if issparse(X):
+                refuse_broken(X)
                 table = X.tocsr().astype(np.float64, copy=False)
             else:
                 table = np.asarray(X, np.float64)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
 from tamis.core.errors import InputError
 from tamis.core.names import Names
+from tamis.kernels.compressed_checks import first_broken
 from tamis.sources.base import ColumnSource
 from tamis.sources.tables.table_columns import as_words, coded, row_labels, sorted_words
 
@@ -142,6 +143,11 @@ class MemorySource(ColumnSource):
             return ColumnBlock(first, self.n_rows, values, names, kind, is_text=words)
         if isinstance(self._matrix, Compressed):
             part = self._matrix.part(lo, hi)
+            if (broken := first_broken(part.indptr, part.indices, self.n_rows)) >= 0:
+                raise InputError(
+                    f"the row numbers of column {lo + broken} do not rise from 0 to "
+                    f"{self.n_rows - 1}; call sum_duplicates() of the matrix"
+                )
             refuse_rounding(part.data, f"columns {lo} to {hi - 1}")
             return ColumnBlock(first, self.n_rows, part.widened(), names)
         refuse_rounding(self._matrix[:, lo:hi], f"columns {lo} to {hi - 1}")

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
-from tamis.core.errors import SourceError
+from tamis.kernels.compressed_checks import first_broken
 from tamis.sources.addresses import from_here
 from tamis.sources.base import ColumnSource, as_path
 from tamis.sources.stores.store_folder import StoreFolder
@@ -57,7 +57,7 @@ class ColumnStore(StoreFolder, ColumnSource):
         if self.stored is not None:
             ends = self._part("pointers.npy", 0, 1)[0], self._part("pointers.npy", -1, None)[0]
             if ends != (0, self.stored):
-                raise SourceError(f"{self.path} is damaged: pointers.npy does not fit; rebuild it")
+                raise self._damaged("the ends of pointers.npy")
 
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read only columns lo to hi - 1."""
@@ -79,8 +79,13 @@ class ColumnStore(StoreFolder, ColumnSource):
             return self._part("dense.npy", lo, hi).T.astype(np.float64, copy=False)
         indptr = np.array(self._part("pointers.npy", lo, hi + 1))
         first, last = int(indptr[0]), int(indptr[-1])
+        if not 0 <= first <= last <= self.stored:
+            raise self._damaged(f"pointers.npy at columns {lo} to {hi - 1}")
         if self.meta["values"] == "ones":
             values = np.ones(last - first)
         else:
             values = self._part("values.npy", first, last).astype(np.float64, copy=False)
-        return Compressed(indptr - first, self._part("places.npy", first, last), values)
+        indptr, indices = indptr - first, self._part("places.npy", first, last)
+        if (broken := first_broken(indptr, indices, self.n_rows)) >= 0:
+            raise self._damaged(f"the row numbers of column {lo + broken}")
+        return Compressed(indptr, indices, values)

@@ -16,6 +16,7 @@ from tamis.core.errors import SourceError
 from tamis.core.files import recover_missing
 from tamis.core.names import Names
 from tamis.core.process_memory import reuse_freed
+from tamis.kernels.compressed_checks import never_fall
 from tamis.sources.addresses import Place, is_address, place
 from tamis.sources.base import Progress, Source, short_hash, silent
 
@@ -116,8 +117,16 @@ class StoreFolder(Source):
         if not self._has("names.bin"):
             return None
         offsets = np.array(self._part("names_offsets.npy", lo, hi + 1))
-        text = self._at("names.bin").read(int(offsets[0]), int(offsets[-1]))
-        return Names(text, offsets - offsets[0])
+        first, last = int(offsets[0]), int(offsets[-1])
+        if not 0 <= first <= last <= self.meta["files"]["names.bin"]["bytes"]:
+            raise self._damaged("names_offsets.npy")
+        text, offsets = self._at("names.bin").read(first, last), offsets - first
+        if not never_fall(offsets, len(text)):
+            raise self._damaged("names_offsets.npy")
+        names = Names(text, offsets)
+        if not names.decode:
+            raise self._damaged("names.bin")
+        return names
 
     def _part(self, name: str, lo: int = 0, hi: int | None = None) -> npt.NDArray[Any]:
         """Map or fetch elements (or columns) lo to hi - 1 of a file, separately for each block."""
@@ -130,6 +139,10 @@ class StoreFolder(Source):
             return np.empty(shape, dtype)
         offset = HEADER + lo * int(np.prod(rest, dtype=np.int64)) * dtype.itemsize
         return self._at(name).array(dtype, offset, shape)
+
+    def _damaged(self, what: str) -> SourceError:
+        """Return the error about content that does not fit the rest of the store."""
+        return SourceError(f"{self.path} is damaged: {what} cannot be right; rebuild the store")
 
     def _at(self, name: str) -> Place:
         """Return one of its files."""
