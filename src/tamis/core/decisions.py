@@ -20,7 +20,8 @@ from tamis.core.errors import InputError, SourceError, need
 from tamis.core.growable import Growable, PiecewiseFloats
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
-from tamis.core.sentences import fill, join, show
+from tamis.core.notebook import card, html_table, shares
+from tamis.core.sentences import counted, fill, join, show
 from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
 
 __all__ = ["Decision", "DecisionLog", "Mark", "Reason", "Verdict"]
@@ -28,7 +29,7 @@ __all__ = ["Decision", "DecisionLog", "Mark", "Reason", "Verdict"]
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 #: Number of kept features listed in a notebook.
-LISTED = 12
+LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -387,20 +388,18 @@ class DecisionLog:
         return _plots().plot_growth(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        """Return a card for a notebook: counts by verdict, and the strongest kept features."""
+        title = f"Decisions about {counted(len(self), 'feature')}"
+        return card(title, *self.card_parts(), "Ask <code>.why(name)</code> about any of them.")
 
-        kept = self.replay()
-        names = ", ".join(escape(self.names[f]) for f in kept[:LISTED])
-        more = f" and {len(kept) - LISTED:,} more" if len(kept) > LISTED else ""
-        rows = "".join(
-            f"<tr><td>{word}</td><td style='text-align:right'>{n:,}</td></tr>"
-            for word, n in self.counts().items()
-        )
-        return (
-            f"<div><b>Decisions about {len(self):,} features</b><table>{rows}</table>"
-            + (f"<div>kept: {names}{more}</div>" if kept else "")
-            + "<div>ask <code>.why(name)</code> about any of them</div></div>"
-        )
+    def card_parts(self) -> tuple[str, str]:
+        """Return the counts and the strongest kept features, for a card in a notebook."""
+        kept = np.array(self.replay(), dtype=np.int64)
+        relevance = self.relevances_of(kept)
+        order = np.argsort(-relevance, kind="stable")[:LISTED].tolist()
+        cells = [[self.names[int(kept[i])], float(relevance[i])] for i in order]
+        more = f"and {len(kept) - LISTED:,} more kept" if len(kept) > LISTED else ""
+        return shares(self.counts()), html_table(["strongest kept", "relevance"], cells) + more
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts().items() if n)

@@ -26,6 +26,7 @@ from tamis.core.decisions import DecisionLog
 from tamis.core.errors import SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
+from tamis.core.notebook import card, listed
 from tamis.core.sentences import counted, join
 from tamis.engine.log_tables import describe_log, read_log, write_events, write_log
 
@@ -36,6 +37,11 @@ RUN_FIELDS = (
     "peak_megabytes", "versions", "command",
 )  # fmt: skip
 
+#: Facts about the data that are shown elsewhere, or nowhere: the others are notes.
+PLACED = {
+    "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
+    "missing", "encoded", "name",
+}  # fmt: skip
 #: Columns of selected.csv.
 SELECTED = ("feature", "name", "relevance", "arrival")
 
@@ -100,6 +106,34 @@ class Run:
 
         return pd.DataFrame(self.kept_rows(), columns=list(SELECTED))
 
+    @property
+    def notes(self) -> list[str]:
+        """How the data was taken: the target, the measure, and any note about the data."""
+        notes = [f"The target holds {self.source['target']}."]
+        if self.measure:
+            notes.append(f"The measure is {self.measure}{_because(self.measure_reason)}.")
+        for key, value in self.source.items():
+            if key in PLACED or key.endswith("_reason") or value in (None, "", [], {}):
+                continue
+            if key in ("note", "notes"):
+                notes += [value] if isinstance(value, str) else [str(note) for note in value]
+                continue
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            why = _because(self.source.get(f"{key}_reason"))
+            notes.append(f"{key.replace('_', ' ')}: {text}{why}")
+        return notes
+
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook: counts, the strongest kept features, and the notes."""
+        name = self.source.get("name") or f"{self.source['format']} data"
+        title = (
+            f"{self.method} kept {self.log.counts()['kept']:,} of "
+            f"{counted(len(self.log), 'feature')} on {counted(self.source['n_rows'], 'row')} "
+            f"of {name}"
+        )
+        ask = "Ask <code>.why(name)</code> about any feature; <code>.to_frame()</code> lists them."
+        return card(title, *self.log.card_parts(), listed(self.notes), ask)
+
     def __repr__(self) -> str:
         about = f" on {self.source['name']}" if self.source.get("name") else ""
         counts = ", ".join(f"{n:,} {word}" for word, n in self.log.counts().items() if n)
@@ -115,6 +149,10 @@ class Run:
         facts = self.source.get("encoded", {}).get(str(feature))
         added = "" if facts is None else encoded_words(facts, self.source["missing"])
         return f"{sentence}; {added}" if added else sentence
+
+
+def _because(reason: Any) -> str:
+    return f", because {reason}" if reason else ""
 
 
 def encoded_how(source: dict[str, Any]) -> dict[str, str]:

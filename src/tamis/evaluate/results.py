@@ -15,7 +15,6 @@ import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,8 @@ import pyarrow.parquet as pq
 
 from tamis.core.errors import OutputError, ParameterError, SourceError, need
 from tamis.core.files import atomic_file, make_folder
-from tamis.core.sentences import suggestion
+from tamis.core.notebook import card, html_table
+from tamis.core.sentences import counted, suggestion
 from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
 from tamis.evaluate.stability import Stability, stability
@@ -196,16 +196,21 @@ class Results:
         return critical_differences(self, classifier or self.classifiers[0])
 
     def _repr_html_(self) -> str:
-        """Return mean accuracy with one row per data set, for a notebook."""
-        judge = self.classifiers[0]
-        heads = "".join(f"<th>{escape(name)}</th>" for name in ("", *self.methods))
-        rows = [
-            f"<tr><td>{escape(name)}</td>"
-            + "".join(f"<td>{'–' if math.isnan(v) else f'{v:.3f}'}</td>" for v in values)
-            + "</tr>"
-            for name, values in zip(self.data, self.grid("accuracy", judge), strict=True)
+        """Return a card for a notebook: mean accuracy with each classifier, and features kept."""
+
+        def grid(title: str, metric: str, form: str, judge: str | None = None) -> str:
+            means = self.grid(metric, judge).tolist()
+            cells = [
+                [name, *(None if math.isnan(v) else v for v in row)]
+                for name, row in zip(self.data, means, strict=True)
+            ]
+            return html_table([title, *self.methods], cells, form, best=judge is not None)
+
+        title = f"{counted(len(self.methods), 'method')} on {counted(len(self.data), 'data set')}"
+        tables = [
+            grid(f"mean accuracy, {judge}", "accuracy", ".3f", judge) for judge in self.classifiers
         ]
-        return f"<b>Mean accuracy with {escape(judge)}</b><table>{heads}{''.join(rows)}</table>"
+        return card(title, *tables, grid("features kept", "kept", ",.1f"))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write everything to a folder; a file is replaced when the new one is complete."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,6 @@ ROOM = 250_000
 #: Rows of the tables of kept and of dropped features.
 MOST_KEPT = 1_000
 MOST_DROPPED = 200
-#: Facts about the data that have a place of their own on the page, or none.
-PLACED = {
-    "format", "axis", "n_rows", "n_columns", "stored", "layout", "target", "fingerprint", "details",
-    "missing", "encoded", "name",
-}  # fmt: skip
 
 
 def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
@@ -56,7 +50,7 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
                 ("seconds", show(sum(run.seconds.values()))[0]),
                 ("most memory", f"{run.peak_megabytes:,.0f} MB"),
             ],
-            _remarks(run),
+            run.notes,
         ),
         _kept(run, features),
         _dropped(log, features),
@@ -69,26 +63,6 @@ def page_of_run(run: Run, folder: str = "", name: str = "") -> Page:
     ]
     command = run.command or "(made in Python; see the parameters above)"
     return Page.of(f"tamis: {name}", summary, sections, command, run.versions)
-
-
-def _remarks(run: Run) -> list[str]:
-    """Return how the data was taken: the target, the measure, and any note about the data."""
-    target = f"The target holds {run.source['target']}."
-    remarks = [target]
-    if run.measure:
-        why = f", because {run.measure_reason}" if run.measure_reason else ""
-        remarks.append(f"The measure is {run.measure}{why}.")
-    known = run.source
-    for key, value in known.items():
-        if key in PLACED or key.endswith("_reason") or value in (None, "", [], {}):
-            continue
-        if key in ("note", "notes"):
-            remarks += [value] if isinstance(value, str) else [str(note) for note in value]
-            continue
-        why = f", because {known[f'{key}_reason']}" if known.get(f"{key}_reason") else ""
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        remarks.append(f"{key.replace('_', ' ')}: {text}{why}")
-    return remarks
 
 
 class _Features:

@@ -24,6 +24,8 @@ import numpy.typing as npt
 from tamis.core.errors import InputError, SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
+from tamis.core.notebook import card, html_table, listed
+from tamis.core.sentences import counted
 from tamis.engine.selecting import versions
 from tamis.methods.online.learner import OnlineLearner
 from tamis.methods.online.scorer import Columns, LinearScorer
@@ -31,6 +33,9 @@ from tamis.methods.online.weights import Floats, Ints, ListedWeights
 
 FORMAT_VERSION = 1
 MODEL = MARKERS["model"]
+
+#: Features, and classes with their weights, that a notebook shows.
+LISTED, MOST_CLASSES = 10, 4
 
 _ARRAYS = ("features", "weights", "confidence")
 
@@ -84,6 +89,27 @@ class SavedModel(LinearScorer):
         if names := list(getattr(X, "columns", ())):
             self.columns.check_names(names, "X")
         return table
+
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook: how training went, and the features it is surest of."""
+        work, record = self.record["work"], self.record
+        title = (
+            f"{record['method']} kept {len(self.kept_):,} of "
+            f"{counted(record['n_features_in'], 'feature')} after {counted(work['rows'], 'row')}"
+        )
+        error = work["mistakes"] / max(work["rows"], 1)
+        facts = [f"{error:.2%} of the rows were predicted wrongly before they were learned."]
+        if isinstance(record.get("test"), dict) and "accuracy" in record["test"]:
+            facts.append(f"Accuracy on test rows: {record['test']['accuracy']:.2%}.")
+        weights = self.weights_.reshape(len(self.kept_), -1)
+        order = np.argsort(-self.confidence_, kind="stable")[:LISTED].tolist()
+        of_class = [f"weight for {c}" for c in self.classes_.tolist()][:MOST_CLASSES]
+        heads = ["surest of", "confidence", *(of_class if weights.shape[1] > 1 else ["weight"])]
+        cells = [
+            [self.names_[i], float(self.confidence_[i]), *weights[i, :MOST_CLASSES].tolist()]
+            for i in order
+        ]
+        return card(title, listed(facts), html_table(heads, cells))
 
     def __repr__(self) -> str:
         return f"<SavedModel of {self.record['method']}, {len(self.kept_):,} features kept>"

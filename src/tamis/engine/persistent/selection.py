@@ -18,6 +18,8 @@ from tamis.core.errors import InputError, OutputError, SourceError, TamisError
 from tamis.core.files import atomic_folder, reason, recover_missing
 from tamis.core.masking import masked
 from tamis.core.names import Names
+from tamis.core.notebook import card, html_table
+from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.encoded import UNCHANGED
@@ -41,6 +43,9 @@ from tamis.sources.base import Progress, silent
 
 #: Raised where a folder cannot be written.
 UNWRITTEN = (OSError, pa.ArrowException, sqlite3.Error)
+
+#: Entries of the history that a notebook shows.
+SHOWN = 5
 
 #: Called with a message for the user.
 Say = Callable[[str], object]
@@ -284,6 +289,20 @@ class Selection:
             commits from the end, or "last" for the last commit that decided anything.
         """
         return self._now().decisions(since)
+
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook: where the selection stands, and the last things it did."""
+        state = self._now()
+        counts = state.log.counts()
+        title = f"{self.folder}: {counts['kept']:,} of {counted(len(state.log), 'feature')} kept"
+        last = [
+            [line["time"][:16].replace("T", " "), line["action"],
+             line.get("source") or line.get("feature") or "", line.get("taken")]
+            for line in state.history[-SHOWN:]
+        ]  # fmt: skip
+        heads = ["when (UTC)", "what", "of", "columns taken"]
+        ask = "Ask <code>.why(name)</code> about any feature; <code>.feed(columns)</code> goes on."
+        return card(title, *state.log.card_parts(), html_table(heads, last), ask)
 
     def __repr__(self) -> str:
         counts = self._now().log.counts()
