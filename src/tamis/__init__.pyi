@@ -51,6 +51,7 @@ from tamis.estimators.streaming import Grafting as Grafting
 from tamis.estimators.streaming import GroupSAOLA as GroupSAOLA
 from tamis.estimators.streaming import OFSDensity as OFSDensity
 from tamis.kernels.threads import threads as threads
+from tamis.measures.any_shape import AnyShape as AnyShape
 from tamis.measures.fisher_z import FisherZ as FisherZ
 from tamis.measures.g_squared import GSquared as GSquared
 from tamis.measures.mutual_information import MutualInformation as MutualInformation

@@ -266,6 +266,7 @@ MEASURES = {
     "symmetric_uncertainty": "tamis.measures.mutual_information:SymmetricUncertainty",
     "g_squared": "tamis.measures.g_squared:GSquared",
     "fisher_z": "tamis.measures.fisher_z:FisherZ",
+    "any_shape": "tamis.measures.any_shape:AnyShape",
 }
 ENCODERS = {
     "mdlp": "tamis.encode.mdlp:MDLPEncoder",

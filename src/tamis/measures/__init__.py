@@ -1,5 +1,6 @@
 """Measures: a block of columns in, numbers out (see docs/add-a-measure.md)."""
 
+from tamis.measures.any_shape import AnyShape
 from tamis.measures.fisher_z import FisherZ
 from tamis.measures.g_squared import GSquared
 from tamis.measures.measure import Measure, Panel, Strength
@@ -7,6 +8,7 @@ from tamis.measures.mutual_information import MutualInformation, SymmetricUncert
 from tamis.measures.pair_measure import PairMeasure
 
 __all__ = [
+    "AnyShape",
     "FisherZ",
     "GSquared",
     "Measure",

@@ -195,7 +195,7 @@ class Measure(ABC):
     ----------
     name : str
         Its name as a parameter: ``SAOLA(measure="mutual_information")``.
-    kind : {"discrete", "continuous"}
+    kind : {"discrete", "continuous", "any"}
         The kind of values it is meant for.
     symbol : str
         Notation of a strength, with ``{a}`` and ``{b}`` for the two sides.

@@ -186,7 +186,11 @@ class ColumnSelector:
         if not_finite >= 0:
             column = block.column_of_entry(not_finite)
             sentence = _of_gap(block, int(not_finite), self.name_of(block, column))
-        elif block.is_text is not None and block.is_text.any() and self.kind != "discrete":
+        elif (
+            block.is_text is not None
+            and block.is_text.any()
+            and self.kind not in ("discrete", "any")
+        ):
             column = block.first + int(np.argmax(block.is_text))
             sentence = (
                 f"column {self.name_of(block, column)} holds words, which have no order, and "

@@ -1,0 +1,288 @@
+"""Columns as ranks and as a few bins, and how both depend on the target.
+
+A shaped column lists, for every row off its background, a bin and a score. Scores are doubled
+mid-ranks, centred, so they are whole numbers and their sums are exact; a column that is mostly zero
+lists only its nonzeros, with the score of zero subtracted (`base`). Everything below is a function
+of counts and of such sums, so it does not depend on the layout of a column.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import inline, jit
+from tamis.kernels.levels import gather_nonzeros
+from tamis.kernels.sorting import argsort
+
+#: Unordered categories: the most frequent ones are bins, and the others share the last bin.
+MOST_BINS = 20
+
+
+@jit
+def shape_column(
+    rows, values, first, last, n, unordered, bins, sizes, codes, scores, out_rows, out_codes,
+    out_scores, counts,
+):  # fmt: skip
+    """Rank and bin one column, whose nonzeros are entries first..last-1.
+
+    `sizes`, `codes` and `scores` are scratch for n + 1 groups of equal values; the listing goes to
+    `out_rows`, `out_codes` and `out_scores`, rows per bin to `counts`. Returns the length of the
+    listing, the number of bins, the bin of the rows that are not listed (-1: all are), the base,
+    the sum of squares of the scores, that of their fourth powers, and whether a bin is a value.
+    """
+    filled = last - first
+    order = argsort(values[first:last])
+    groups, zero, at = 0, -1, 0
+    while at < filled or (zero < 0 and filled < n):
+        value = values[first + order[at]] if at < filled else np.inf
+        if zero < 0 and filled < n and value > 0.0:
+            zero = groups
+            sizes[groups] = n - filled
+        else:
+            begin = at
+            while at < filled and values[first + order[at]] == value:
+                at += 1
+            sizes[groups] = at - begin
+        groups += 1
+    n_bins = (
+        _cut_categories(sizes, groups, codes) if unordered else _cut(sizes, groups, n, bins, codes)
+    )
+    counts[:n_bins] = 0
+    below, squares, fourths = 0, 0.0, 0.0
+    for g in range(groups):
+        scores[g] = 0.0 if unordered else float(2 * below + sizes[g] - n)
+        below += sizes[g]
+        counts[codes[g]] += sizes[g]
+        squared = scores[g] * scores[g]
+        squares += sizes[g] * squared
+        fourths += sizes[g] * squared * squared
+    full = 2 * filled > n
+    base = 0.0 if full or zero < 0 else scores[zero]
+    background = -1 if full or zero < 0 else codes[zero]
+    if full:
+        if zero >= 0:
+            out_codes[:n], out_scores[:n] = codes[zero], scores[zero]
+        for row in range(n):
+            out_rows[row] = row
+    else:
+        out_rows[:filled] = rows[first:last]
+    at = 0
+    for g in range(groups):
+        if g == zero:
+            continue
+        for _ in range(sizes[g]):
+            entry = order[at]
+            place = rows[first + entry] if full else entry
+            out_codes[place], out_scores[place] = codes[g], scores[g] - base
+            at += 1
+    return (n if full else filled), n_bins, background, base, squares, fourths, n_bins == groups
+
+
+@jit
+def _cut(sizes, groups, n, bins, codes):
+    """Put groups of equal numbers into bins of about n / bins rows; return how many there are.
+
+    A value with so many rows is a bin of its own, and the rows between two such values are cut
+    evenly. Fewer than a quarter of a bin join the value before them (or after, at the start),
+    unless there is nothing else to tell apart.
+    """
+    if groups <= bins:
+        for g in range(groups):
+            codes[g] = g
+        return groups
+    small_too = True
+    begin = 0
+    while begin < groups:  # is there a segment of a quarter of a bin, or are there two values?
+        end, rows = _segment(sizes, groups, n, bins, begin)
+        if end > begin and 4 * rows * bins >= n:
+            small_too = False
+        begin = max(end, begin + 1)
+    heavy = 0
+    for g in range(groups):
+        heavy += sizes[g] * bins >= n
+    small_too &= heavy < 2
+    found, begin = 0, 0
+    while begin < groups:
+        end, rows = _segment(sizes, groups, n, bins, begin)
+        if end == begin:  # a value with many rows
+            codes[begin] = found
+            found += 1
+            begin += 1
+            continue
+        if 4 * rows * bins < n and not small_too:
+            codes[begin:end] = max(0, found - 1)
+            begin = end
+            continue
+        parts = max(1, (2 * rows * bins + n) // (2 * n))
+        seen, part = 0, 1
+        for g in range(begin, end):
+            codes[g] = found
+            seen += sizes[g]
+            if g < end - 1 and seen * parts >= rows * part:
+                found += 1
+                while part < parts and seen * parts >= rows * part:
+                    part += 1
+        found += 1
+        begin = end
+    return found
+
+
+@inline
+def _segment(sizes, groups, n, bins, begin):
+    """Return the end of the values with few rows from `begin` on, and their rows."""
+    end, rows = begin, 0
+    while end < groups and sizes[end] * bins < n:
+        rows += sizes[end]
+        end += 1
+    return end, rows
+
+
+@jit
+def _cut_categories(sizes, groups, codes):
+    """Give each category a bin; of more than `MOST_BINS` the rarest share the last one."""
+    if groups <= MOST_BINS:
+        for g in range(groups):
+            codes[g] = g
+        return groups
+    codes[:groups] = MOST_BINS - 1
+    for bin in range(MOST_BINS - 1):
+        best = -1
+        for g in range(groups):
+            if codes[g] == MOST_BINS - 1 and (best < 0 or sizes[g] > sizes[best]):
+                best = g
+        codes[best] = bin
+    return MOST_BINS
+
+
+@jit
+def shape_columns(
+    indptr, rows, values, n, unordered, bins, lo, hi, out_pointers, out_rows, out_codes,
+    out_scores, level_counts, n_bins, backgrounds, bases, squares, exact,
+):  # fmt: skip
+    """Shape columns lo..hi-1; column j is listed from out_pointers[j] on."""
+    sizes, codes, scores = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n + 1)
+    for j in range(lo, hi):
+        at = out_pointers[j]
+        _, n_bins[j], backgrounds[j], bases[j], squares[j], _, exact[j] = shape_column(
+            rows, values, indptr[j], indptr[j + 1], n, unordered[j], bins, sizes, codes, scores,
+            out_rows[at:], out_codes[at:], out_scores[at:], level_counts[j],
+        )  # fmt: skip
+
+
+@jit
+def target_table(rows, codes, scores, n_bins, background, base, groups, weights, group_counts,
+                 table, sums):  # fmt: skip
+    """Count the rows of a shaped column by bin and class, and sum its scores by class.
+
+    `groups` are classes, or bins of a numeric target; with `weights`, its centred scores, there is
+    one sum, of the products. `table` has a row per bin.
+    """
+    n_groups, weighted = len(group_counts), len(weights) > 0
+    table[:n_bins] = 0
+    if background >= 0:
+        for c in range(n_groups):
+            table[background, c] = group_counts[c]
+    sums[:] = 0.0
+    for t in range(len(rows)):
+        c = groups[rows[t]]
+        table[codes[t], c] += 1
+        if background >= 0:
+            table[background, c] -= 1
+        if weighted:
+            sums[0] += scores[t] * weights[rows[t]]
+        else:
+            sums[c] += scores[t]
+    if not weighted:
+        for c in range(n_groups):
+            sums[c] += base * group_counts[c]
+
+
+@jit
+def relevance(
+    flat, indptr, rows, values, unordered, bins, groups, weights, group_counts, norms,
+    entropies, lo, hi, explained, fourths, n_bins, inverses, statistic, information, exact_p,
+):  # fmt: skip
+    """Compare columns lo..hi-1 of a block with the target.
+
+    Writes the share of the variance of the ranks that the target explains and the sum of fourth
+    powers of the standardised ranks; the number of bins, the sum of 1 / rows over them, Pearson's
+    chi-square / n and n times the information in units of the table `entropies`; and, for two bins
+    and two classes, the p-value of Fisher's exact test (else -1).
+    """
+    n, n_groups, dense = len(groups), len(group_counts), len(indptr) == 0
+    own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense)
+    sizes, codes, scores = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n + 1)
+    listed, binned, scored = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
+    counts, table = np.empty(MOST_BINS, np.int64), np.empty((MOST_BINS, n_groups), np.int64)
+    sums = np.empty(len(norms))
+    log_factorials = np.zeros(n + 1)
+    for k in range(2, n + 1):
+        log_factorials[k] = log_factorials[k - 1] + np.log(k)
+    for j in range(lo, hi):
+        if dense:
+            first, last = 0, gather_nonzeros(flat[j * n : (j + 1) * n], own_rows, own_values)
+            from_rows, from_values = own_rows, own_values
+        else:
+            first, last = indptr[j], indptr[j + 1]
+            from_rows, from_values = rows, values
+        length, width, background, base, squares, fourth, _ = shape_column(
+            from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
+            listed, binned, scored, counts,
+        )  # fmt: skip
+        target_table(
+            listed[:length], binned, scored, width, background, base, groups, weights,
+            group_counts, table, sums,
+        )  # fmt: skip
+        n_bins[j], exact_p[j] = width, -1.0
+        explained[j], fourths[j] = 0.0, 0.0
+        if squares > 0.0:
+            share = 0.0
+            for c in range(len(norms)):
+                share += sums[c] * sums[c] / norms[c] if norms[c] > 0.0 else 0.0
+            explained[j], fourths[j] = min(1.0, share / squares), fourth / (squares * squares)
+        total, inverse, chi = entropies[n], 0.0, 0.0
+        for c in range(n_groups):
+            total -= entropies[group_counts[c]]
+        for b in range(width):
+            total -= entropies[counts[b]]
+            inverse += 1.0 / counts[b]
+            for c in range(n_groups):
+                count = table[b, c]
+                total += entropies[count]
+                chi += count * count / (float(counts[b]) * group_counts[c])
+        inverses[j], statistic[j] = inverse, max(0.0, chi - 1.0)
+        information[j] = max(0, total)
+        if width == 2 and n_groups == 2:
+            exact_p[j] = fisher(table[1, 1], counts[1], group_counts[1], n, log_factorials)
+
+
+@jit
+def fisher(both, ones, positives, n, log_factorials):
+    """Return the p-value of Fisher's exact test: all tables that are no more probable.
+
+    `both` rows have the value and the class, `ones` the value, `positives` the class.
+    """
+    low, high = max(0, ones + positives - n), min(ones, positives)
+    lf = log_factorials
+    constant = lf[ones] + lf[n - ones] + lf[positives] + lf[n - positives] - lf[n]
+    own = constant - _log_table(both, ones, positives, n, lf)
+    near = own + 1e-7
+    total = 0.0
+    # The tables rise to one mode and fall after it, so both tails are runs from the ends.
+    for step in (1, -1):
+        k = low if step == 1 else high
+        while low <= k <= high:
+            term = constant - _log_table(k, ones, positives, n, lf)
+            if term > near:
+                break
+            total += np.exp(term)
+            k += step
+        if k < low or k > high:  # every table is as extreme
+            return 1.0
+    return min(1.0, total)
+
+
+@inline
+def _log_table(both, ones, positives, n, lf):
+    """Return the logarithm of the product of the factorials of a table's four cells."""
+    return lf[both] + lf[ones - both] + lf[positives - both] + lf[n - ones - positives + both]

@@ -1,0 +1,404 @@
+"""Dependence of any shape: ranks for what rises or falls, a few bins for everything else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincc, betaincinv
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.params import Number, check
+from tamis.core.target import Target
+from tamis.kernels.shape_pairs import pair_shapes, target_part
+from tamis.kernels.shapes import MOST_BINS, relevance, shape_columns, target_table
+from tamis.kernels.threads import over_columns
+from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, ready_target
+from tamis.measures.panels import RowListPanel, compressed, table_of
+
+#: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
+BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
+
+#: A strength below this counts as this where a p-value is written as a cutoff.
+LEAST = 1e-6
+
+
+@dataclass(frozen=True)
+class AnyShape(Measure):
+    """Dependence of any shape, gated by a valid p-value; for numbers, categories and words.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Level of the test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 200)
+    >>> u_shaped = np.abs(x) > 0.5
+    >>> AnyShape().relevance(x, u_shaped).dependent
+    array([ True])
+    """
+
+    alpha: float = 0.01
+
+    name: ClassVar[str] = "any_shape"
+    kind: ClassVar[str] = "any"
+    symbol: ClassVar[str] = "R({a}, {b})"
+    resolution: ClassVar[float] = 1e-12
+
+    def __post_init__(self) -> None:
+        check("AnyShape", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
+
+    def gate(self) -> str:
+        """Describe the cutoff in a few words, for explanations."""
+        return f"the {100 * self.alpha:g}% level of its tests"
+
+    def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
+        """Return the relevance R of every column; it is above its cutoff when p < alpha."""
+        block = ColumnBlock.of(columns)
+        tested = self.tested(block, ready_target(target, block.n_rows))
+        result = Strength.room(block.width) if out is None else out.part(block.width)
+        passes = tested.p < self.alpha
+        value = np.where(passes, np.maximum(tested.value, LEAST), tested.value)
+        cutoff = np.maximum(value, LEAST) * (tested.p / self.alpha)
+        result.value[:] = value
+        result.cutoff[:] = np.where(
+            passes, np.minimum(cutoff, np.nextafter(value, 0.0)), np.maximum(cutoff, value)
+        )
+        result.cutoff[tested.constant] = np.nan
+        return result
+
+    def p_values(self, columns: Any, target: Any) -> Floats:
+        """Return the p-value of every column; 1 for a constant one."""
+        block = ColumnBlock.of(columns)
+        return self.tested(block, ready_target(target, block.n_rows)).p
+
+    def tested(self, block: ColumnBlock, target: Target) -> Tested:
+        """Test every column of a block."""
+        form, width = _form_of(target), block.width
+        shares, statistic, p = np.empty((2, width)), np.empty(width), np.empty(width)
+        n_bins, information = np.empty(width, np.int64), np.empty(width, np.int64)
+        inverses = np.empty(width)
+        table, unit = table_of(target.n_rows)
+        over_columns(
+            lambda lo, hi: relevance(
+                *block.arrays, unordered(block), bins_for(target.n_rows), *form.arrays, table, lo,
+                hi, shares[0], shares[1], n_bins, inverses, statistic, information, p,
+            ),
+            block.spans,
+        )  # fmt: skip
+        return Tested.of(
+            form, shares[0], shares[1], n_bins, inverses, statistic,
+            information / unit * math.log(2.0), p,
+        )  # fmt: skip
+
+    def panel(self, target: Target) -> ShapePanel:
+        """Return an empty panel of kept columns."""
+        return ShapePanel(target, self)
+
+
+def bins_for(n_rows: int) -> int:
+    """Return the number of bins of a column of numbers."""
+    return BINS if n_rows >= FEW_ROWS else FEW_BINS
+
+
+def unordered(block: ColumnBlock) -> npt.NDArray[np.bool_]:
+    """Return which columns of a block are categories without an order."""
+    if block.kind == "discrete":
+        return np.ones(block.width, np.bool_)
+    return np.zeros(block.width, np.bool_) if block.is_text is None else block.is_text
+
+
+@dataclass(frozen=True, eq=False)
+class TargetForm:
+    """The target as classes or bins (`groups`) and as directions to correlate with.
+
+    `weights` are the ranks of a numeric target, else empty. `fourths` is the sum of the squared
+    diagonal of the projection on the directions, `bin_fourths` of that on the groups.
+    """
+
+    groups: npt.NDArray[np.uint16]
+    weights: Floats
+    counts: Ints
+    norms: Floats
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What kernels take."""
+        return self.groups, self.weights, self.counts, self.norms
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.groups)
+
+    @property
+    def freedom(self) -> int:
+        """Number of directions of the target that ranks are compared with."""
+        return 1 if len(self.weights) else len(self.counts) - 1
+
+    @property
+    def fourths(self) -> float:
+        """Sum of the squared diagonal of the projection on those directions."""
+        if len(self.weights):
+            return float(np.sum((self.weights**2 / self.norms[0]) ** 2))
+        return float(diagonal(np.sum(1.0 / self.counts), len(self.counts), self.n_rows))
+
+
+@lru_cache(maxsize=8)
+def _form_of(target: Target) -> TargetForm:
+    """Return the target in the form that kernels take, cached."""
+    if target.codes is not None:
+        return TargetForm(target.codes, np.empty(0), target.counts, target.counts.astype(float))
+    n = target.n_rows
+    y = shape(ColumnBlock.of(target.values), np.arange(1))[0]
+    groups, weights = np.full(n, max(0, y.backgrounds), np.uint16), np.full(n, y.bases)
+    groups[y.rows], weights[y.rows] = y.codes, y.scores + y.bases
+    counts = y.level_counts[: y.n_bins].copy()
+    return TargetForm(groups, weights, counts, np.array([float(np.sum(weights**2))]))
+
+
+# --- p-values ------------------------------------------------------------------------------------
+
+
+def diagonal(inverses: Any, groups: Any, n: int) -> Any:
+    """Return the sum of the squared diagonal of the projection on centred group indicators."""
+    return inverses - (2 * groups - 1) / n
+
+
+def permutation_p(share: Any, rank: Any, fourths: Any, other_rank: Any, other: Any, n: int) -> Any:
+    """Return p-values of the trace of the product of two projections, one with its rows permuted.
+
+    The trace is a share of explained variance, or chi-square / n. Its mean and variance over all
+    permutations follow from the ranks and the sums of squared diagonals alone; the p-value is that
+    of the beta distribution with the same range, mean and variance.
+    """
+    if n < 4:
+        return np.ones(np.shape(share))
+    v = rank * (n - 1 - rank) / (n - 1)
+    w = np.maximum(0.0, n * fourths - rank**2) / (n - 2)
+    other_v = other_rank * (n - 1 - other_rank) / (n - 1)
+    other_w = np.maximum(0.0, n * other - other_rank**2) / (n - 2)
+    mean = rank * other_rank / (n - 1)
+    variance = 2 / (n * (n - 3)) * (v - w) * (other_v - other_w) + w * other_w / (n - 1)
+    top = np.minimum(rank, other_rank)
+    with np.errstate(all="ignore"):
+        mean, variance = mean / top, variance / top**2
+        size = mean * (1 - mean) / variance - 1
+        p = betaincc(mean * size, (1 - mean) * size, np.clip(share / top, 0.0, 1.0))
+    return np.where((top > 0) & (size > 0), p, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """What the tests say about columns: relevance, p-value, which part found it, constants."""
+
+    value: Floats
+    p: Floats
+    by_bins: npt.NDArray[np.bool_]
+    constant: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, form: TargetForm, explained: Floats, fourths: Floats, n_bins: Ints, inverses: Floats,
+        statistic: Floats, nats: Floats, exact_p: Floats,
+    ) -> Tested:  # fmt: skip
+        """Combine the two tests."""
+        n, groups = form.n_rows, len(form.counts)
+        constant = n_bins < 2
+        by_ranks = permutation_p(explained, 1, fourths, form.freedom, form.fourths, n)
+        of_groups = diagonal(np.sum(1.0 / form.counts), groups, n)
+        by_bins = permutation_p(
+            statistic, n_bins - 1, diagonal(inverses, n_bins, n), groups - 1, of_groups, n
+        )
+        by_bins = np.where(exact_p >= 0, exact_p, by_bins)
+        # Two bins say what the ranks say, and words have no ranks: one test, nothing to correct.
+        single = (n_bins == 2) | (fourths == 0)
+        p = np.where(single, by_bins, np.minimum(1.0, 2 * np.minimum(by_ranks, by_bins)))
+        p[constant] = 1.0
+        df = (n_bins - 1) * (groups - 1)
+        rest = n - 1 - form.freedom
+        adjusted = 1 - (1 - explained) * (n - 1) / rest if rest > 0 else np.zeros(len(p))
+        linear = np.where(fourths > 0, np.maximum(0.0, adjusted), 0.0)
+        shaped = -np.expm1(-2 * np.maximum(0.0, nats - df / 2) / n)
+        value = np.sqrt(np.maximum(linear, shaped))
+        value[constant] = 0.0
+        return cls(value, p, single | (by_bins <= by_ranks), constant)
+
+
+# --- pairs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedColumns(Prepared):
+    """Columns as bins and centred doubled mid-ranks of the rows off their background."""
+
+    arrays: ClassVar[Mapping[str, str | None]] = {
+        "rows": "indptr", "codes": "indptr", "scores": "indptr", "level_counts": None,
+        "n_bins": None, "backgrounds": None, "bases": None, "squares": None, "exact": None,
+    }  # fmt: skip
+
+    indptr: Ints
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    scores: Floats
+    level_counts: Ints
+    n_bins: Ints
+    backgrounds: Ints
+    bases: Floats
+    squares: Floats
+    exact: npt.NDArray[np.bool_]
+
+    @property
+    def form(self) -> tuple[npt.NDArray[Any], ...]:
+        """What kernels take."""
+        return (
+            self.indptr, self.rows, self.codes, self.scores, self.level_counts, self.n_bins,
+            self.backgrounds, self.bases, self.squares, self.exact,
+        )  # fmt: skip
+
+
+def shape(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
+    """Shape the picked columns of a block."""
+    v, n = compressed(block, picks), block.n_rows
+    width, lengths = len(v), np.diff(v.indptr)
+    indptr = np.concatenate([[0], np.cumsum(np.where(2 * lengths > n, n, lengths))])
+    rows, codes = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.int32)
+    shaped = ShapedColumns(
+        indptr, rows, codes, np.empty(indptr[-1]), np.zeros((width, MOST_BINS), np.int64),
+        np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width), np.empty(width),
+        np.empty(width, np.bool_),
+    )  # fmt: skip
+    has_no_order = unordered(block)[picks]
+    over_columns(
+        lambda lo, hi: shape_columns(
+            v.indptr, v.indices, v.data, n, has_no_order, bins_for(n), lo, hi, *shaped.form
+        ),
+        indptr,
+    )
+    return shaped
+
+
+class ShapePanel(RowListPanel):
+    """Kept columns; a cell is a bin of one of them, and the number of an entry is its score."""
+
+    slot_types: ClassVar[Mapping[str, Any]] = {
+        "background": np.int64, "base": np.float64, "squares": np.float64, "exact": np.bool_,
+    }  # fmt: skip
+    cell_types: ClassVar[Mapping[str, Any]] = {"counts": np.int64, "slot": np.int64}
+    with_numbers: ClassVar[bool] = True
+
+    measure: AnyShape
+
+    def __init__(self, target: Target, measure: AnyShape) -> None:
+        super().__init__(target.n_rows, measure)
+        self._form = _form_of(target)
+        self._slots["parts"] = np.zeros((0, len(self._form.norms)))
+        self._cells["classes"] = np.zeros((0, len(self._form.counts)), np.int64)
+        self._compared: Any = None  # the column of the last `beyond`, and its dependences
+
+    prepare = staticmethod(shape)
+
+    def between(self, column: Any) -> Floats:
+        """Return the dependence of a prepared column on every kept column, oldest first."""
+        if self._compared is not None and self._compared[0] is column:
+            values: Floats = self._compared[1]
+            return values
+        return super().between(column)
+
+    def between_many(self, columns: ShapedColumns, lo: int, hi: int) -> Floats:
+        """Return the dependence of prepared columns lo..hi-1 on every kept column."""
+        return self._compare(columns, np.arange(lo, hi), given=False)[0]
+
+    def beyond(self, column: Any) -> tuple[Floats, Floats]:
+        """Return what a prepared column and each kept one say beyond each other.
+
+        First c(column given kept), the squared relevance that is left of the column once that kept
+        column is known, then c(kept given column); oldest kept column first. `between` of the same
+        column then costs nothing.
+        """
+        values, ahead, behind = self._compare(column.columns, np.array([column.i]), given=True)
+        self._compared = column, values[0]
+        return ahead[0], behind[0]
+
+    def _compare(
+        self, columns: ShapedColumns, which: npt.NDArray[np.intp], *, given: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the dependence on kept columns and, if `given`, what each adds to the other."""
+        table, unit = table_of(self.n_rows)
+        out = np.zeros((3 if given else 1, len(which), len(self._alive)))
+        dependence, ahead, behind = out if given else (out[0],) * 3
+        s, c = self._slots, self._cells
+        kept = (
+            self._heads, self._nodes, self._numbers, self._alive, self._slot_cells, c["slot"],
+            c["counts"], c["classes"], s["background"], s["base"], s["squares"], s["exact"],
+            s["parts"],
+        )  # fmt: skip
+        over_columns(
+            lambda lo, hi: pair_shapes(
+                *columns.form, which, lo, hi, *kept, *self._form.arrays, table,
+                unit / math.log(2.0), given, dependence, ahead, behind,
+            ),
+            np.concatenate([[0], np.cumsum(len(self) + np.diff(columns.indptr)[which])]),
+        )  # fmt: skip
+        self.pairs += len(which) * len(self._live)
+        live = out.take(self._live, axis=2)
+        return (live[0], live[1], live[2]) if given else (live[0],) * 3
+
+    def against(self, columns: ShapedColumns, one: int, picks: Ints) -> Floats:
+        """Return the dependence of prepared column `one` on those at `picks`, kept or not."""
+        alone = type(self)(Target.of(np.zeros(self.n_rows, int)), self.measure)
+        alone.add(columns[one])
+        self.pairs += len(picks)
+        return alone._compare(columns, picks, given=False)[0][:, 0]
+
+    def cutoffs(self, column: Any) -> Floats:
+        """Return the cutoff of each dependence: that of a correlation at half the level."""
+        n = self.n_rows
+        share = 1.0 if n < 4 else 1.0 - float(_least_rest(self.measure.alpha / 2, n))
+        return np.full(len(self), math.sqrt(share))
+
+    def drop(self, positions: npt.NDArray[np.intp]) -> None:
+        """Drop the kept columns at these positions (0 is the oldest)."""
+        self._compared = None
+        super().drop(positions)
+
+    def add(self, column: Any) -> None:
+        """Keep a prepared column."""
+        self._compared = None
+        n_bins, form = int(column.n_bins), self._form
+        classes, sums = np.empty((n_bins, len(form.counts)), np.int64), np.empty(len(form.norms))
+        target_table(
+            column.rows, column.codes, column.scores, n_bins, column.backgrounds, column.bases,
+            form.groups, form.weights, form.counts, classes, sums,
+        )  # fmt: skip
+        part = np.empty((1, len(sums)))
+        target_part(sums, form.norms, column.squares, part[0])
+        cells, slots = self._cells, self._slots
+        cells["counts"] = np.append(cells["counts"], column.level_counts[:n_bins])
+        cells["slot"] = np.append(cells["slot"], np.full(n_bins, len(self._alive)))
+        cells["classes"] = np.concatenate([cells["classes"], classes])
+        slots["parts"] = np.concatenate([slots["parts"], part])
+        of_slot = {
+            "background": column.backgrounds, "base": column.bases, "squares": column.squares,
+            "exact": column.exact,
+        }  # fmt: skip
+        self._hang(column.rows, column.codes, column.scores, n_bins, of_slot)
+
+    def _forget_dead(self) -> None:
+        """Remove the slots of dropped columns."""
+        super()._forget_dead()
+        self._cells["slot"] = np.repeat(np.arange(len(self._alive)), np.diff(self._slot_cells))
+
+
+@lru_cache(maxsize=16)
+def _least_rest(alpha: float, n: int) -> float:
+    """Return the share of variance that a correlation at this level leaves unexplained."""
+    return float(betaincinv((n - 2) / 2, 0.5, alpha))

@@ -1,0 +1,252 @@
+"""AnyShape against slow references, and what it finds."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+import tamis
+from tamis.core.blocks import ColumnBlock
+from tamis.core.target import Target
+from tamis.kernels.shapes import fisher
+from tamis.measures.any_shape import AnyShape, bins_for, permutation_p
+
+
+def make(seed: int, n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of every kind: numbers, counts, flags, sparse numbers, a copy, a constant."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    u = rng.standard_normal(n) * (1 + 2 * (y == 0))
+    sparse = np.where(rng.random(n) < 0.2, rng.exponential(size=n) * (1 + y), 0.0)
+    columns = [
+        rng.standard_normal(n) + y,
+        u,
+        rng.poisson(2 + y).astype(float),
+        (rng.random(n) < 0.1 + 0.2 * (y == 1)).astype(float),
+        sparse,
+        -sparse * (rng.random(n) < 0.5),
+        rng.integers(0, 3, n).astype(float),
+        np.full(n, 3.0),
+        u * u,
+        rng.standard_cauchy(n),
+    ]
+    return np.column_stack(columns), y
+
+
+# --- slow references -----------------------------------------------------------------------------
+
+
+def ranks(x: np.ndarray) -> np.ndarray:
+    return stats.rankdata(x)
+
+
+def binned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The bins of a column, as the measure cuts them."""
+    panel = AnyShape().panel(Target.of(y))
+    column = panel.prepare(ColumnBlock.of(x), np.arange(1))[0]
+    codes = np.full(len(x), column.backgrounds)
+    codes[column.rows] = column.codes
+    return codes
+
+
+def bias_free(table: np.ndarray) -> tuple[float, float]:
+    """n I in nats, and its degrees of freedom."""
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    if min(table.shape) < 2:
+        return 0.0, 0.0
+    g = stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")
+    return g.statistic / 2, (table.shape[0] - 1) * (table.shape[1] - 1)
+
+
+def strength(nats: float, df: float, n: int) -> float:
+    return 1 - np.exp(-2 * max(0.0, (nats - df / 2) / n))
+
+
+def table_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.array([[np.sum((a == i) & (b == j)) for j in np.unique(b)] for i in np.unique(a)])
+
+
+def squares_left(x: np.ndarray, *others: np.ndarray) -> float:
+    """Residual sum of squares of a least squares fit with an intercept."""
+    design = np.column_stack([np.ones(len(x)), *others])
+    fitted = design @ np.linalg.lstsq(design, x, rcond=None)[0]
+    return float(np.sum((x - fitted) ** 2))
+
+
+def relevance(x: np.ndarray, y: np.ndarray, codes: np.ndarray) -> float:
+    groups = [ranks(x)[y == c] for c in np.unique(y)]
+    n, k = len(y), len(groups)
+    f = stats.f_oneway(*groups).statistic
+    eta2 = f * (k - 1) / (f * (k - 1) + n - k)
+    linear = max(0.0, 1 - (1 - eta2) * (n - 1) / (n - k))
+    return np.sqrt(max(linear, strength(*bias_free(table_of(codes, y)), n)))
+
+
+def beyond(x: np.ndarray, z: np.ndarray, y: np.ndarray, cx: np.ndarray, cz: np.ndarray) -> float:
+    """c(x given z): squared relevance of x left once z is known."""
+    n, indicators = len(y), (y[:, None] == np.unique(y)[1:]).astype(float)
+    k = indicators.shape[1]
+    before, after = (
+        squares_left(ranks(x), ranks(z)),
+        squares_left(ranks(x), ranks(z), *indicators.T),
+    )
+    linear = 0.0
+    if before > 1e-6:
+        linear = max(0.0, 1 - after / before * (n - 2) / (n - 2 - k))
+    strata = [bias_free(table_of(cx[cz == s], y[cz == s])) for s in np.unique(cz)]
+    nats, df = np.sum(strata, axis=0)
+    return max(linear, strength(nats, df, n))
+
+
+# --- against the references ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "n_classes"), [(90, 2), (250, 2), (150, 4)])
+def test_relevance_and_pairs_equal_a_slow_reference(n: int, n_classes: int) -> None:
+    X, y = make(n, n, n_classes)
+    measure = AnyShape()
+    value = measure.relevance(X, y).value
+    codes = [binned(x, y) for x in X.T]
+    varied = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    expected = [relevance(X[:, j], y, codes[j]) for j in varied]
+    assert value[varied] == pytest.approx(expected, abs=1e-9)
+
+    panel = measure.panel(Target.of(y))
+    ready = panel.prepare(ColumnBlock.of(X), np.arange(X.shape[1]))
+    for j in varied:
+        panel.add(ready[j])
+    for j in varied:
+        pairs, (ahead, behind) = panel.between(ready[j]), panel.beyond(ready[j])
+        assert np.array_equal(pairs, panel.between(ready[j]))
+        for at, other in enumerate(varied):
+            r = np.corrcoef(ranks(X[:, j]), ranks(X[:, other]))[0, 1]
+            info = strength(*bias_free(table_of(codes[j], codes[other])), n)
+            if j == other:
+                assert pairs[at] == 1.0
+            else:
+                assert pairs[at] == pytest.approx(max(abs(r), np.sqrt(info)), abs=1e-9)
+            args = X[:, j], X[:, other], y, codes[j], codes[other]
+            assert ahead[at] == pytest.approx(beyond(*args), abs=1e-9)
+            args = X[:, other], X[:, j], y, codes[other], codes[j]
+            assert behind[at] == pytest.approx(beyond(*args), abs=1e-9)
+
+
+def test_a_numeric_target_is_its_ranks_and_its_bins() -> None:
+    X, _ = make(3, 220, 2)
+    y = X[:, 0] ** 3 + np.random.default_rng(1).standard_normal(220)
+    x, codes = X[:, 0], binned(X[:, 0], np.zeros(220))
+    r = np.corrcoef(ranks(x), ranks(y))[0, 1]
+    linear = 1 - (1 - r * r) * 219 / 218
+    info = strength(*bias_free(table_of(codes, binned(y, np.zeros(220)))), 220)
+    assert AnyShape().relevance(x, y).value[0] == pytest.approx(np.sqrt(max(linear, info)))
+
+
+# --- p-values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 1, 1, 1]),
+        ([0, 0, 0, 0, 1, 1, 2], [0, 1, 1, 2, 2, 2, 2]),
+    ],
+)
+def test_mean_and_variance_of_chi_square_are_those_of_all_permutations(
+    x: list[int], y: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, k, groups = len(x), len(set(x)), len(set(y))
+    found = []
+    for order in set(permutations(y)):
+        table = table_of(np.array(x), np.array(order))
+        found.append(stats.chi2_contingency(table, correction=False).statistic / n)
+    top, seen = min(k, groups) - 1, {}
+
+    def beta(a: float, b: float, share: float) -> float:
+        seen["mean"] = a / (a + b) * top
+        seen["variance"] = a * b / ((a + b) ** 2 * (a + b + 1)) * top**2
+        return share
+
+    monkeypatch.setattr("tamis.measures.any_shape.betaincc", beta)
+    inverse = [np.sum(1 / np.bincount(v)) - (2 * len(set(v)) - 1) / n for v in (x, y)]
+    permutation_p(0.5, k - 1, inverse[0], groups - 1, inverse[1], n)
+    assert seen["mean"] == pytest.approx(np.mean(found))
+    assert seen["variance"] == pytest.approx(np.var(found))
+
+
+def test_two_bins_and_two_classes_get_fishers_exact_test() -> None:
+    rng = np.random.default_rng(4)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 101)))])
+    for _ in range(200):
+        n = int(rng.integers(8, 100))
+        x, y = rng.random(n) < rng.random(), rng.random(n) < rng.random()
+        if 0 < x.sum() < n and 0 < y.sum() < n:
+            expected = stats.fisher_exact(table_of(x, y)).pvalue
+            got = fisher(int((x & y).sum()), int(x.sum()), int(y.sum()), n, logs)
+            assert got == pytest.approx(expected, rel=1e-9)
+            if n > 9:
+                assert AnyShape().p_values(x.astype(float), y)[0] == pytest.approx(expected)
+
+
+def test_a_column_is_relevant_exactly_when_p_is_below_alpha() -> None:
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((60, 400)), np.arange(60) % 3
+    for alpha in (0.001, 0.05, 0.5):
+        measure = AnyShape(alpha)
+        strength = measure.relevance(X, y)
+        assert np.array_equal(strength.dependent, measure.p_values(X, y) < alpha)
+
+
+# --- what it finds -------------------------------------------------------------------------------
+
+
+def test_a_u_shape_is_found_where_correlation_sees_nothing() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 300))
+    y = rng.random(200) < 0.5
+    X = np.where(y[:, None], np.sign(x) * (np.abs(x) + 0.6), x)
+    assert AnyShape().relevance(X, y).dependent.mean() > 0.85
+    assert tamis.FisherZ().relevance(X, y).dependent.mean() < 0.05
+
+
+def test_words_have_no_order_and_few_bins() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 400)
+    words = np.where(y == 1, rng.choice([1, 3], 400), rng.choice([0, 2, 4], 400)).astype(float)
+    many = np.arange(400.0) % 150
+    block = ColumnBlock(
+        0, 400, np.asfortranarray(np.column_stack([words, many])), is_text=np.array([True, True])
+    )
+    measure = AnyShape()
+    strength = measure.relevance(block, y)
+    assert strength.dependent.tolist() == [True, False]
+    panel = measure.panel(Target.of(y))
+    columns = panel.prepare(block, np.arange(2))
+    assert columns.n_bins.tolist() == [5, 20]
+    panel.add(columns[0])
+    relabelled = ColumnBlock(0, 400, (4 - words).reshape(-1, 1), is_text=np.array([True]))
+    assert panel.between(panel.prepare(relabelled, np.arange(1))[0]).tolist() == [1.0]
+
+
+def test_bins_of_sparse_columns_separate_zero() -> None:
+    rng = np.random.default_rng(2)
+    x = np.where(rng.random(600) < 0.05, rng.exponential(size=600), 0.0)
+    codes = binned(x, np.zeros(600))
+    assert np.array_equal(codes == 1, x > 0)
+    half = np.where(rng.random(600) < 0.5, rng.exponential(size=600), 0.0)
+    codes = binned(half, np.zeros(600))
+    assert np.bincount(codes).min() > 60
+    assert len(np.unique(codes)) == 4
+    assert np.array_equal(codes == 0, half == 0)
+    dense = AnyShape().relevance(sp.csc_matrix(x[:, None]), np.arange(600) % 2)
+    assert dense.value[0] == AnyShape().relevance(x, np.arange(600) % 2).value[0]
+
+
+def test_numbers_get_bins_of_equal_frequency() -> None:
+    x = np.random.default_rng(3).permutation(300).astype(float)
+    assert bins_for(300) == 6
+    assert np.bincount(binned(x, np.zeros(300))).tolist() == [50] * 6
+    assert np.bincount(binned(x[:150], np.zeros(150))).tolist() == [50] * 3
