@@ -55,7 +55,7 @@ class Costs:
 def measured(store: ColumnStore, workers: int) -> Costs:
     """Select with SAOLA like a driver with `workers` workers, all simulated in this thread."""
     found = Costs(store.n_columns, store.info().details["bytes"])
-    selector, target = tamis.SAOLA().to_selector(), Target.of(store.target())
+    selector, target = tamis.SAOLA()._to_selector(), Target.of(store.target())
     state = new_state(selector, target, None)
     state.know_rows(store)
     selector.start(target, name_prefix=store.name_prefix, name_base=store.name_base)

@@ -13,6 +13,7 @@ from typing import Any
 
 import tamis
 from tamis import _registry as registry
+from tamis.engine.common_parameters import CommonParameters
 
 PAGE = Path(__file__).with_name("reference.md")
 OPENING = """# Reference
@@ -20,6 +21,10 @@ OPENING = """# Reference
 Every public name of `tamis`. `make reference` writes this page from the docstrings; in Python,
 `help(tamis.SAOLA)` shows the same text with examples. Which method to use:
 [choose a method](choose-a-method.md).
+"""
+COMMON = """## Methods for columns
+
+The methods for feature streams and the batch methods have these parameters besides their own:
 """
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 SHOWN = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "References")
@@ -85,16 +90,31 @@ def described(name: str) -> Iterator[str]:
         if title in SHOWN:
             yield f"**{title}**\n"
             plain = title in ("Notes", "References")
-            yield (body.strip() if plain else "\n".join(entries(body))).replace("``", "`") + "\n"
+            items = "\n".join(entry for entry in entries(body) if not is_common(name, entry))
+            yield (body.strip() if plain else items).replace("``", "`") + "\n"
     if name in ("DecisionLog", "Run", "Selection"):
         yield "**Methods and properties**\n"
         yield "\n".join(methods(thing)) + "\n"
+
+
+def is_common(name: str, entry: str) -> bool:
+    """Return whether an entry describes a parameter that every method for columns has."""
+    of_columns = name in {method.class_name for method in registry.METHODS.values()}
+    return of_columns and entry.split("`")[1] in CommonParameters.parameter_names
+
+
+def common() -> str:
+    """Return what is said once about the parameters that every method for columns has."""
+    body = SECTION.split(inspect.getdoc(CommonParameters) or "")[2]
+    return "\n".join([COMMON, *entries(body), ""])
 
 
 def page() -> str:
     """Return the whole page."""
     lines = [OPENING]
     for title, names in groups().items():
+        if title == "Feature streams":
+            lines.append(common())
         lines.append(f"## {title}\n")
         for name in names:
             lines += described(name)

@@ -307,11 +307,11 @@ def test_source(maker: str, check: Callable[[Any], None], tmp_path: Path) -> Non
 
 
 def test_every_public_selector_has_a_name_on_the_command_line() -> None:
-    assert set(BY_METHOD.values()) == {cls.rule for cls in public(ColumnEstimator)}
+    assert set(BY_METHOD.values()) == {cls._rule for cls in public(ColumnEstimator)}
     assert all(name == rule.name for name, rule in BY_METHOD.items())
     for cls in public(ColumnEstimator):
-        assert estimator_of(cls.rule) is cls
-        assert cls.__name__ == cls.rule.public_name
+        assert estimator_of(cls._rule) is cls
+        assert cls.__name__ == cls._rule.public_name
 
 
 # --- scikit-learn's own contract -----------------------------------------------------------------

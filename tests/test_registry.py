@@ -32,7 +32,7 @@ def test_a_method_matches_its_entry(name):
     assert getattr(kind, "name", name) == name
     public = getattr(tamis, entry.class_name)
     assert public is load(entry.estimator)
-    assert (public.learner_class if entry.role == "online" else public.rule) is kind
+    assert (public.learner_class if entry.role == "online" else public._rule) is kind
     assert kind.public_name == entry.class_name
 
 

@@ -83,7 +83,7 @@ EXACT = [
 
 
 @pytest.mark.filterwarnings("ignore::tamis.core.errors.DataWarning")
-@pytest.mark.parametrize("selector", EXACT, ids=lambda selector: selector.rule.name)
+@pytest.mark.parametrize("selector", EXACT, ids=lambda selector: selector._rule.name)
 def test_random_cuts_of_random_streams_with_ties_change_nothing(
     selector, client, monkeypatch, tmp_path
 ):
@@ -224,7 +224,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
     assert {task.width for task in cut} == {narrow}
     assert cut[2].last - cut[2].first == BLOCKS * narrow
     assert max(task.last - task.first for task in cut) == BLOCKS * narrow
-    selector = tamis.SAOLA().to_selector().start(wide.target())
+    selector = tamis.SAOLA()._to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
     scorer = Scorer(selector, Target.of(wide.target()))
     assert len(cut[2].score(scorer, wide)) == BLOCKS
@@ -235,7 +235,7 @@ def test_a_task_holds_several_narrow_blocks_and_decides_the_same(wide, client, m
 
 
 def test_data_sent_to_workers_is_compact(wide):
-    selector = tamis.SAOLA().to_selector().start(wide.target())
+    selector = tamis.SAOLA()._to_selector().start(wide.target())
     selector.prepare(wide.columns(), wide.n_columns)
     selector.log_.append_bulk(np.zeros(1), 0.0, next(iter(selector.log_.reasons)))
     before = len(packed(selector, wide))

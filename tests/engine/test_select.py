@@ -61,7 +61,7 @@ def test_the_table_produces_every_verdict(table):
 @pytest.mark.parametrize("width", [1, 7, 64, N_COLUMNS, 10 * N_COLUMNS])
 def test_the_log_is_the_same_for_every_width_and_thread_count(table, measure, n_jobs, width):
     X, y = table
-    plain = SAOLA(measure).to_selector().run(MemorySource(X), y, width=N_COLUMNS)
+    plain = SAOLA(measure)._to_selector().run(MemorySource(X), y, width=N_COLUMNS)
     run = select(sp.csc_matrix(X), SAOLA(measure), y, width=width, n_jobs=n_jobs)
     assert events_of(run.log) == events_of(plain.log_)
     assert [run.why(k) for k in range(N_COLUMNS)] == [plain.log_.why(k) for k in range(N_COLUMNS)]
@@ -270,7 +270,7 @@ def test_an_exception_leaves_no_thread(table, kind, where, monkeypatch):
 
 
 def test_a_selector_keeps_its_parameters():
-    chosen = tamis.SAOLA(bound="max").to_selector()
+    chosen = tamis.SAOLA(bound="max")._to_selector()
     assert isinstance(chosen, FeatureStreamSelector)
     assert chosen.rule.bound == "max"
 

@@ -36,13 +36,13 @@ def test_every_step_has_the_numbers_of_the_program(path: Path) -> None:
     live = AlphaInvesting(variant="program").start(y).feed(X[:, 0])
     share, left, tail = np.empty(1), np.empty(1), np.empty(1)
     for feature, bet, p, sse, wealth in trace["rows"]:
-        column = live.selector_.score(ColumnBlock.of(X[:, feature : feature + 1], feature))
-        live.selector_.rule.model.shares(column, 0, 1, share, left)
+        column = live._selector.score(ColumnBlock.of(X[:, feature : feature + 1], feature))
+        live._selector.rule.model.shares(column, 0, 1, share, left)
         # No step is degenerate: without an intercept even the affine copies bring something new.
         assert left[0] > 1e-10
         assert live.wealth_ == pytest.approx(wealth, rel=1e-10)
         assert live.wealth_ / (2 * (feature + 1)) == pytest.approx(bet, rel=1e-10)
-        before = np.sum(live.selector_.rule.model.residuals**2)
+        before = np.sum(live._selector.rule.model.residuals**2)
         assert before * (1 - share[0]) == pytest.approx(sse, rel=1e-10)
         # The printed p-value is 0 where it is smaller than what the trace was printed with.
         exponential_tail(share, len(y) / 2, tail)

@@ -168,7 +168,7 @@ def test_a_level_applies_to_the_measure_that_is_picked(kind, levels):
     plain = kind(measure="auto").fit(X, CLASSES.codes)
     assert type(found.measure_) is type(plain.measure_)
     assert found.measure_ == replace(plain.measure_, alpha=0.2)
-    assert found.measure_reason_ == plain.measure_reason_
+    assert found.choices_ == plain.choices_
     given = kind(measure=found.measure_).fit(X, CLASSES.codes)
     assert found.kept_.tolist() == given.kept_.tolist()
     assert clone(found).alpha == 0.2

@@ -147,10 +147,10 @@ def test_without_degrees_of_freedom_nothing_more_is_kept() -> None:
     y = rng.normal(size=6)
     X = rng.normal(size=(6, 40)) + y[:, None]
     live = AlphaInvesting(1.0, 1.0).start(y)
-    live.selector_.rule.model.add(X[:, 0] - X[:, 0].mean())
+    live._selector.rule.model.add(X[:, 0] - X[:, 0].mean())
     for j in range(1, 4):
-        live.selector_.rule.model.add(X[:, j] - X[:, j].mean())
-    assert live.selector_.rule.model.degrees == 0
+        live._selector.rule.model.add(X[:, j] - X[:, j].mean())
+    assert live._selector.rule.model.degrees == 0
     live.feed(X[:, 4:])
     assert live.kept_.tolist() == []
     assert live.wealth_ == 1.0

@@ -6,15 +6,22 @@ import inspect
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectorMixin
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 import tamis
-from tamis.core.errors import ParameterError
+from tamis.core.errors import DataWarning, InputError, ParameterError
+from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.known_selectors import as_selector
 from tamis.estimators import ColumnEstimator, estimator_of
 from tamis.methods import BY_METHOD
@@ -26,11 +33,11 @@ ESTIMATORS = [getattr(tamis, rule.public_name) for rule in BY_METHOD.values()]
 SHOWN = {
     "fit", "fit_transform", "transform", "inverse_transform", "get_support",
     "get_feature_names_out", "get_params", "set_params", "set_output", "get_metadata_routing",
-    "why", "plot", "kept_", "log_", "work_", "n_features_in_", "rule", "selector_", "to_selector",
+    "why", "plot", "kept_", "log_", "work_", "choices_", "n_features_in_",
 }  # fmt: skip
 #: What those for feature streams, those with a measure and batch methods add.
 STREAM = {"start", "feed", "finish"}
-MEASURED = {"measure_", "measure_reason_"}
+MEASURED = {"measure_"}
 BATCH = {"ranking_", "rank", "select"}
 #: What a few methods found out besides.
 OWN = {
@@ -59,17 +66,21 @@ def test_a_fitted_estimator_shows_these_names_and_no_others(kind) -> None:
     expected |= MEASURED if hasattr(fitted, "measure_") else set()
     assert shown == expected
     of_sklearn = {name for base in (BaseEstimator, SelectorMixin) for name in dir(base)}
-    assert len(shown - of_sklearn) <= 20
+    assert len(shown - of_sklearn) <= 14
     for name in shown:
         assert getattr(fitted, name) is not None
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 def test_parameters_and_documentation_are_those_of_the_rule(kind) -> None:
-    assert inspect.signature(kind) == inspect.signature(kind.rule)
-    assert kind.__doc__ == kind.rule.__doc__
-    assert kind().get_params() == kind.rule().get_params()
-    assert type(as_selector(kind()).rule) is kind.rule
+    rule, common = kind._rule, CommonParameters()
+    parameters = [*inspect.signature(rule).parameters.values()]
+    parameters += inspect.signature(CommonParameters).parameters.values()
+    assert list(inspect.signature(kind).parameters.values()) == parameters
+    assert kind().get_params() == rule().get_params() | common.get_params()
+    assert set(rule.parameter_names).isdisjoint(common.parameter_names)
+    assert kind.__doc__.partition("\n\n")[0] == rule.__doc__.partition("\n\n")[0]
+    assert type(as_selector(kind()).rule) is rule
     parameters = list(inspect.signature(kind).parameters)
     assert "measure" not in parameters[1:]
     described = kind.__doc__.partition("Parameters\n")[2].partition("Attributes\n")[0]
@@ -94,6 +105,100 @@ def test_why_explains_a_feature() -> None:
     assert fitted.why("x3").startswith("x3 is kept: ")
 
 
+def test_common_parameters_work_as_scikit_learn_expects() -> None:
+    sel = tamis.SAOLA(bound="max", task="regression", encode="mdlp", missing="category")
+    assert repr(clone(sel)) == repr(sel)
+    assert repr(sel) == ("SAOLA(bound='max', encode='mdlp', missing='category', task='regression')")
+    assert sel.set_params(task="auto").task == "auto"
+    with pytest.raises(TypeError):
+        tamis.SAOLA("auto", "max", "older", None, "regression")  # by keyword only
+    X, y = data()
+    search = GridSearchCV(
+        make_pipeline(tamis.SAOLA(missing="category"), DecisionTreeClassifier(random_state=0)),
+        {"saola__encode": ["mdlp", "equal-width"]}, cv=2,
+    ).fit(X, y)  # fmt: skip
+    assert search.best_params_["saola__encode"] in ("mdlp", "equal-width")
+
+
+def test_fit_and_select_read_the_data_the_same_way() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 200)
+    X = rng.normal(size=(200, 12))
+    X[:, 4] += y
+    X[:, 9] += y**2
+    X[rng.random(X.shape) < 0.05] = np.nan
+    how = {"encode": "mdlp", "missing": "category"}
+    run = tamis.select(X, "saola", y, **how)
+    fitted = tamis.SAOLA(**how).fit(X, y)
+    assert run.kept_names == fitted.get_feature_names_out().tolist() == ["x4", "x9"]
+    assert tamis.select(X, tamis.SAOLA(**how), y).kept_names == run.kept_names
+    assert fitted.choices_["measure"].endswith("turned into categories by MDLP()")
+    live = tamis.SAOLA(**how).start(y).feed(X[:, :5]).feed(X[:, 5:])
+    assert live.kept_.tolist() == fitted.kept_.tolist()
+    assert [live.why(f) for f in range(12)] == [fitted.why(f) for f in range(12)]
+    with pytest.raises(
+        ParameterError, match=r"^encode='kmeans' contradicts encode='mdlp' of SAOLA; give one of"
+    ):
+        tamis.select(X, tamis.SAOLA(**how), y, encode="kmeans")
+    assert tamis.select(X, tamis.SAOLA(**how), y, encode=tamis.encode.MDLP()).kept_names
+    with pytest.raises(ParameterError, match="task='rank' is not one of 'auto', 'classification'"):
+        tamis.SAOLA(task="rank").fit(X, y)
+    with pytest.raises(ParameterError, match=r"keep=\['x1'\] is not supported yet"):
+        tamis.SAOLA(keep=["x1"]).fit(X, y)
+
+
+def test_the_task_decides_what_the_target_is() -> None:
+    rng = np.random.default_rng(0)
+    price = rng.integers(100, 400, 150)
+    X = np.column_stack([price * 3.7 + rng.normal(size=150), rng.normal(size=150)])
+    sel = tamis.SAOLA(task="regression").fit(X, price)
+    assert sel.kept_.tolist() == [0]
+    assert sel.choices_["task"].startswith("regression, because ")
+    assert "target" in sel.why(0)
+    assert tamis.select(X, "saola", price, task="regression").kept_names == ["x0"]
+    as_classes = tamis.SAOLA(task="classification").fit(X, np.round(price / 100) + 0.5)
+    assert as_classes.choices_["task"].startswith("classification, because ")
+    with pytest.raises(InputError, match=r"^task='regression' needs numbers, and y holds someth"):
+        tamis.SAOLA(task="regression").fit(X, ["a", "b"] * 75)
+
+
+def test_a_copy_of_the_target_is_reported_by_every_way_in() -> None:
+    X, y = data()
+    X[:, 3] = numbers = np.where(y == 0, 0.5, 2.5)
+    words = np.array(["no", "yes"])[y]
+    same = r"the column 'x3' equals the target in every row; if it is the target, select again"
+    for how in ({}, {"encode": "mdlp"}):
+        for table, target in ((X, numbers), (sp.csc_matrix(data()[0]), words), (data()[0], y)):
+            if how and target is numbers:
+                continue  # a target of numbers, and an encoder that needs classes
+            with pytest.warns(DataWarning, match=same):
+                tamis.SAOLA(**how).fit(table, target)
+            with pytest.warns(DataWarning, match=same):
+                tamis.select(table, "saola", target, **how)
+            with pytest.warns(DataWarning, match=same):
+                tamis.SAOLA("mutual_information" if target is not numbers else "fisher_z").start(
+                    target
+                ).feed(table)
+    frame = pd.DataFrame(data()[0], columns=list("abcdef"))
+    with pytest.warns(DataWarning, match="the column 'd' equals the target"):
+        tamis.FCBF().fit(frame, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tamis.SAOLA().fit(np.delete(data()[0], 3, axis=1), y)
+
+
+def test_a_rule_may_not_repeat_a_common_parameter() -> None:
+    with pytest.raises(TypeError, match="OwnTask has a parameter 'task', which every estimator"):
+        estimator_of(OwnTask)
+
+
+class OwnTask(SAOLARule):
+    """A rule with a parameter that estimators have."""
+
+    name = "own-task"
+    task: str = "auto"
+
+
 class Mine(SAOLARule):
     """A custom rule."""
 
@@ -110,7 +215,7 @@ def test_a_custom_rule_gets_an_estimator() -> None:
     again = pickle.loads(pickle.dumps(fitted))
     assert again.bound == "max"
     assert again.kept_.tolist() == fitted.kept_.tolist()
-    for method in (Mine(bound="max"), fitted, fitted.selector_):
+    for method in (Mine(bound="max"), fitted, fitted._selector):
         run = tamis.select(X, method, y)
         assert run.method == "mine"
         assert run.log.replay() == fitted.kept_.tolist()

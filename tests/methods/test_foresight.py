@@ -77,7 +77,7 @@ def test_an_older_kept_set_foresees_the_same_log(
 ) -> None:
     rng = np.random.default_rng(seed)
     X, y = stream(rng, measure.kind == "discrete")
-    selector = SAOLA(measure, bound=bound, ties=ties).to_selector()
+    selector = SAOLA(measure, bound=bound, ties=ties)._to_selector()
     expected = SAOLA(measure, bound=bound, ties=ties).fit(X, y)
     inner = np.unique(rng.integers(1, X.shape[1], rng.integers(0, 30)))
     table = sp.csc_matrix(X) if sparse else X
@@ -96,7 +96,7 @@ def test_drops_are_decided_again_when_their_cause_was_evicted(later) -> None:
     # The copies are given out when only `weak` is kept; `better` evicts it before their turn.
     X = np.column_stack([weak, better, *[weak] * later]).astype(float)
     blocks = list(MemorySource(X, y).columns(1))
-    selector = SAOLA(MutualInformation(alpha=0.01)).to_selector().start(y)
+    selector = SAOLA(MutualInformation(alpha=0.01))._to_selector().start(y)
     selector.update(selector.score(blocks[0]))
     known = pickle.loads(pickle.dumps(selector.snapshot()))
     selector.update(selector.score(blocks[1]))
@@ -111,7 +111,7 @@ def test_drops_are_decided_again_when_their_cause_was_evicted(later) -> None:
 
 def test_drops_that_still_hold_are_not_computed_again() -> None:
     X, y = stream(np.random.default_rng(3), True)
-    selector = SAOLA(MutualInformation(alpha=0.01)).fit(X, y).selector_
+    selector = SAOLA(MutualInformation(alpha=0.01)).fit(X, y)._selector
     pairs = selector.work_["pair_values"]
     known = pickle.loads(pickle.dumps(selector.snapshot()))
     copies = ColumnBlock.of(np.repeat(X[:, selector.kept_], 5, axis=1), first=X.shape[1])
@@ -178,6 +178,6 @@ def test_news_is_sent_when_a_quarter_is_new_or_after_a_while() -> None:
 def test_methods_that_foresee_nothing_send_nothing() -> None:
     X, y = stream(np.random.default_rng(1), True)
     for selector in (SAOLA(variant="program"), tamis.SFSFI(), tamis.FastOSFS()):
-        assert selector.fit(X, y).selector_.snapshot() is None
-    assert SAOLA().start(y).selector_.snapshot() is None
-    assert len(SAOLA().fit(X, y).selector_.snapshot()) > 0
+        assert selector.fit(X, y)._selector.snapshot() is None
+    assert SAOLA().start(y)._selector.snapshot() is None
+    assert len(SAOLA().fit(X, y)._selector.snapshot()) > 0

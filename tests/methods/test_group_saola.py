@@ -18,6 +18,7 @@ import tamis
 from tamis import SAOLA, FisherZ, GroupSAOLA, MutualInformation, SymmetricUncertainty
 from tamis.checks.data import assert_same_log
 from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import DataWarning
 from tamis.sources.arrays.in_memory import MemorySource
 
 
@@ -145,7 +146,7 @@ def test_the_log_is_the_same_however_groups_are_fed(seed, variant, continuous) -
         assert_same_log_but_names(found, expected, make.__name__)
     for ahead in (1, 3):
         one_by_one = clone(selector).start(y)
-        one_by_one.selector_.look_ahead = ahead
+        one_by_one._selector.look_ahead = ahead
         one_by_one.feed(X, groups=groups).finish()
         assert_same_log(one_by_one.log_, expected.log_, "look-ahead")
     for _ in range(3):
@@ -259,7 +260,8 @@ def test_dropped_features_drop_no_others_except_in_the_program_variant() -> None
 def test_a_label_that_occurs_again_is_a_new_group() -> None:
     y = np.repeat([0, 1], 50)
     weak = np.where(np.arange(100) % 10 < 2, 1 - y, y)
-    sel = GroupSAOLA().fit(np.column_stack([y, weak, weak]), y, groups=["a", "b", "a"])
+    with pytest.warns(DataWarning, match="columns of the group 'a' are not next to each other"):
+        sel = GroupSAOLA().fit(np.column_stack([y, weak, weak]), y, groups=["a", "b", "a"])
     assert sel.groups_.keys() == {"a"}
     assert sel.groups_["a"].tolist() == [0]
     assert "its group, but is redundant with an earlier group" in sel.log_.why("x2")
@@ -268,7 +270,7 @@ def test_a_label_that_occurs_again_is_a_new_group() -> None:
 def test_blocks_are_freed_with_their_columns() -> None:
     X, y, _ = grouped_case()
     live = GroupSAOLA(MutualInformation(alpha=0.01)).start(y).feed(X, groups=1)
-    held = [arrival.column for arrival in live.selector_._held.values()]
+    held = [arrival.column for arrival in live._selector._held.values()]
     assert held
     assert all(len(column.columns) == 1 and column.columns.rows.base is None for column in held)
 

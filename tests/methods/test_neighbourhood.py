@@ -296,10 +296,10 @@ def test_a_value_just_below_the_gate_is_shown_with_all_digits() -> None:
     alone = neighbourhood.Dependency(shares, float(neighbourhood.mean_share(shares)))
     assert np.float32(alone.value) == 1.0
     live = OFSA3M().start(np.arange(n) % 2)
-    live.selector_._kept.gate = [neighbourhood.Dependency(full, 1.0)]
-    live.selector_._kept.mean = 1.0
+    live._selector._kept.gate = [neighbourhood.Dependency(full, 1.0)]
+    live._selector._kept.mean = 1.0
     live.log_.append_bulk(np.ones(2), 1.0, "irrelevant")
-    live.selector_._meet(neighbourhood.LineColumn(1, np.zeros(n), 1.0, alone))
+    live._selector._meet(neighbourhood.LineColumn(1, np.zeros(n), 1.0, alone))
     assert live.log_.why("x1") == (
         "x1 was dropped as irrelevant: dep(x1)=0.99999997 is below 1, the mean of the kept features"
     )
@@ -312,7 +312,7 @@ def test_the_numbers_in_the_log_are_those_of_the_sets(selector, seed) -> None:
     on = rng.random((24, 40)) < 0.25 + 0.4 * y[:, None] * rng.random(40)
     X = on * rng.integers(1, 3, 40).astype(float)
     selector.fit(X, y)
-    rule = selector.rule.neighbours["paper"]
+    rule = selector._rule.neighbours["paper"]
 
     def of(features: set[int]) -> float:
         return dependency(X[:, sorted(features)], y, rule) if features else 0.0

@@ -144,13 +144,13 @@ def test_auto_reports_what_it_picked_and_why() -> None:
     y = rng.integers(0, 2, 100)
     discrete = SAOLA().fit(rng.integers(0, 3, (100, 5)), y)
     assert discrete.measure_ == MutualInformation(alpha=0.01)
-    assert "whole number" in discrete.measure_reason_
+    assert "whole number" in discrete.choices_["measure"]
     continuous = SAOLA().fit(rng.normal(size=(100, 5)), y)
     assert continuous.measure_ == FisherZ(alpha=0.01)
-    assert "column 'x0' holds numbers that are not whole" in continuous.measure_reason_
+    assert "column 'x0' holds numbers that are not whole" in continuous.choices_["measure"]
     regression = SAOLA().fit(rng.integers(0, 3, (100, 5)), rng.normal(size=100))
     assert regression.measure_ == FisherZ(alpha=0.01)
-    assert "target is a number" in regression.measure_reason_
+    assert "target is a number" in regression.choices_["measure"]
 
 
 def test_auto_refuses_a_later_column_it_did_not_pick_for() -> None:

@@ -19,7 +19,7 @@ def log_is_the_same_for_every_block_width(selector: ColumnEstimator, case: Case)
     """The size of a block affects speed, never the result."""
     expected = fitted(selector, case)
     for width in (1, 7, 64, case.X.shape[1]):
-        found = selector.to_selector().run(MemorySource(case.X), case.y, width=width)
+        found = selector._to_selector().run(MemorySource(case.X), case.y, width=width)
         assert_same_log(found.log_, expected.log_, f"{case}, blocks of {width}")
 
 
@@ -37,7 +37,7 @@ def log_is_the_same_when_nothing_is_foreseen(selector: ColumnEstimator, case: Ca
     """Deciding in bulk gives the same result as applying the rule to one column at a time."""
     expected = fitted(selector, case)
     for ahead in (1, 2, 5):
-        one_by_one = selector.to_selector()
+        one_by_one = selector._to_selector()
         setattr(one_by_one, "look_ahead", ahead)  # noqa: B010 - only some have it
         one_by_one.run(MemorySource(case.X), case.y)
         assert_same_log(one_by_one.log_, expected.log_, f"{case}, looking {ahead} ahead")
@@ -75,7 +75,7 @@ def memory_does_not_grow_with_irrelevant_features(selector: ColumnEstimator) -> 
     """Irrelevant columns cost only a few bytes each in the log, however many there are."""
     n, width = 100, 20_000
     y = np.arange(n) % 2
-    live = selector.to_selector()
+    live = selector._to_selector()
     # Each column is on in the same number of rows of both classes.
     indices = np.tile(np.array([0, 1, 2, 3], dtype=np.int32), width)
     indptr = np.arange(width + 1, dtype=np.int64) * 4

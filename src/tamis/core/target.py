@@ -11,6 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.errors import InputError
+from tamis.core.params import OneOf, check
+
+#: What a target may hold: classes or numbers, or whichever its values look like.
+TASKS = OneOf(("auto", "classification", "regression"))
 
 #: Class codes are 16-bit, so that the codes of many rows fit in the processor's cache.
 MOST_CLASSES = 65_535
@@ -37,12 +41,23 @@ class Target:
     is_classes: bool
     #: Number of classes; 0 for regression.
     n_classes: int
+    #: Why the values are taken for classes or for numbers.
+    reason: str = "it was given"
 
     @classmethod
-    def of(cls, y: Any) -> Target:
-        """Encode a vector of labels or numbers."""
+    def of(cls, y: Any, task: str = "auto") -> Target:
+        """Encode a vector of labels or numbers.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,) or Target
+            The labels or numbers.
+        task : {"auto", "classification", "regression"}, default="auto"
+            Whether they are classes or numbers; "auto" decides by their type.
+        """
+        check("target", "task", task, TASKS)
         if isinstance(y, Target):
-            return y
+            return y if task in ("auto", y.task) else cls.of(y.labels, task)
         array = np.asarray(y)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array.ravel()
@@ -53,9 +68,12 @@ class Target:
         # NumPy turns a missing value in a list of strings into the string "nan": check first.
         is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
         refuse_missing(np.asarray(y, dtype=object) if is_text else array)
-        # Floats with a fractional part are numbers; whole numbers and strings are classes.
-        if array.dtype.kind == "f" and np.any(array != np.floor(array)):
-            return cls(len(array), None, None, array.astype(np.float64), False, 0)
+        if task == "auto":
+            # Floats with a fractional part are numbers; whole numbers and strings are classes.
+            fractions = array.dtype.kind == "f" and np.any(array != np.floor(array))
+            task = "regression" if fractions else "classification"
+        if task == "regression":
+            return cls(len(array), None, None, _numbers(array), False, 0)
         try:
             classes, codes = np.unique(array, return_inverse=True)
         except TypeError as error:
@@ -72,6 +90,18 @@ class Target:
         numbers = classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1)
         short = codes.astype(np.uint16)
         return cls(len(array), short, classes, numbers[codes], True, len(classes))
+
+    @property
+    def task(self) -> str:
+        """Return "classification" or "regression"."""
+        return "classification" if self.is_classes else "regression"
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """The target as it was given: classes by name, or numbers."""
+        if self.codes is None or self.classes is None:
+            return self.values
+        return np.asarray(self.classes[self.codes])
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -115,6 +145,19 @@ class Target:
         else:
             digest.update(np.ascontiguousarray(self.values).tobytes())
         return digest.hexdigest()[:16]
+
+
+def _numbers(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the target of a regression, or raise a one-sentence error for text."""
+    try:
+        if array.dtype.kind in "USmM":
+            raise ValueError(f"{array[0]} is {array.dtype.type.__name__}")
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"task='regression' needs numbers, and y holds something else ({error}); leave out "
+            "task (--task), or give a target of numbers"
+        ) from error
 
 
 def refuse_missing(array: npt.NDArray[Any]) -> None:

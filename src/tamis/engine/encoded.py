@@ -20,7 +20,7 @@ from tamis.core.target import Target
 from tamis.encode import BY_NAME, Encoder, Missing, resolve
 from tamis.encode.encoder import Cuts, NameOf
 from tamis.encode.plain import PlainEncoder
-from tamis.engine.seen_columns import Hashes, hashes_of
+from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of
 from tamis.measures.auto import at_level
 from tamis.measures.auto import resolve as resolve_measure
 from tamis.measures.measure import Measure
@@ -36,11 +36,12 @@ Facts = dict[str, dict[str, Any]]
 class EncodedBlock(ColumnBlock):
     """Encoded columns, with what was done to each, and hashes of the original values.
 
-    Columns without names have no hashes.
+    Columns without names have no hashes. `leak` is the number of a column that equals the target.
     """
 
     cuts: Cuts | None = None
     hashes: Hashes | None = None
+    leak: int | None = None
 
 
 class Encoding:
@@ -109,7 +110,8 @@ class Encoding:
         hashes = None if block.names is None else hashes_of(block)
         encoded = self.encoder.apply(block, cuts)
         parts = {f.name: getattr(encoded, f.name) for f in fields(ColumnBlock) if f.init}
-        return EncodedBlock(**parts, cuts=cuts, hashes=hashes)
+        leak = equal_to_target(block, target)
+        return EncodedBlock(**parts, cuts=cuts, hashes=hashes, leak=leak)
 
     def record(
         self, gaps: int = 0, columns: int = 0, encoded: Facts | None = None
@@ -158,6 +160,11 @@ def encoding_of(encode: Any, missing: Missing | str) -> Encoding | None:
     found = Encoding(encode, missing)
     unchanged = not found.cuts and found.missing.policy == "error" and found.missing.values != 0
     return None if unchanged else found
+
+
+def prepared(selector: ColumnSelector, target: Target, encoding: Encoding | None) -> str:
+    """Prepare a selector for an encoding, if there is one; see `Encoding.prepare`."""
+    return "" if encoding is None else encoding.prepare(selector, target)
 
 
 #: What a run records if columns pass unchanged.

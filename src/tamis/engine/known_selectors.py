@@ -27,8 +27,10 @@ def as_selector(method: Any) -> ColumnSelector:
         method = _known(method)()
     if isinstance(method, ColumnSelector):
         return method.fresh()
-    if hasattr(method, "to_selector") and not isinstance(method, type):
-        selector: ColumnSelector = method.to_selector()  # of a rule or an estimator
+    if isinstance(method, Rule):
+        return method.to_selector()
+    if hasattr(method, "_to_selector") and not isinstance(method, type):
+        selector: ColumnSelector = method._to_selector()  # of an estimator
         return selector
     raise ParameterError(
         f"{method!r} is not a method; give its name, such as 'saola', or an object such as "
@@ -38,7 +40,7 @@ def as_selector(method: Any) -> ColumnSelector:
 
 def rule_of(kind: Any) -> Any:
     """Return the rule of an estimator class; any other class is returned unchanged."""
-    rule = getattr(kind, "rule", None)
+    rule = getattr(kind, "_rule", None)
     return rule if isinstance(rule, type) and issubclass(rule, Rule) else kind
 
 

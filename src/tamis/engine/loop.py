@@ -8,6 +8,7 @@ block. So neither the number of workers nor the block width can change a decisio
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -19,14 +20,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tamis.core.blocks import ColumnBlock
+from tamis.core.errors import warn
 from tamis.core.names import Names
 from tamis.core.target import Target
 from tamis.encode.encoder import Cuts
 from tamis.engine.encoded import EncodedBlock
-from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of, target_hashes
+from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of
 from tamis.kernels.threads import thread_count
 from tamis.methods.selector import ColumnSelector
-from tamis.sources.base import ColumnSource, Progress
+from tamis.sources.base import ColumnSource, Progress, silent
 
 if TYPE_CHECKING:
     from tamis.engine.persistent.selection_state import SelectionState
@@ -46,8 +48,8 @@ class ScoredColumns:
     """Columns `first` to `first + width - 1` after scoring, with what a state stores about them.
 
     `end` is where they end in the source. The block itself is None if it stays with the worker
-    that read it, or if nothing is stored. `leak` is the name of a column that equals the target;
-    `cuts` says how columns were encoded.
+    that read it, or if nothing is stored. `leak` is the number of a column that equals the
+    target; `cuts` says how columns were encoded.
     """
 
     first: int
@@ -56,13 +58,13 @@ class ScoredColumns:
     scores: Any
     block: ColumnBlock | None = None
     hashes: Hashes | None = None
-    leak: str | None = None
+    leak: int | None = None
     cuts: Cuts | None = None
 
 
 @dataclass
 class Taken:
-    """What the loop noticed: a column that equals the target, and missing values."""
+    """What the loop noticed: the name of a column that equals the target, and missing values."""
 
     leak: str | None = None
     gaps: int = 0
@@ -95,18 +97,13 @@ class Scorer:
 
     def __call__(self, block: ColumnBlock, kept: Any = None) -> ScoredColumns:
         """Score a block; `kept` is what a worker knows about the kept features."""
-        hashes, cuts, leak = None, None, None
-        if isinstance(block, EncodedBlock):
-            hashes, cuts = block.hashes, block.cuts  # of the values before they were encoded
-        elif self.remember and block.names is not None:
-            hashes = hashes_of(block)
-        if block.names is not None:
-            if cuts is not None and hashes is not None:
-                same = np.flatnonzero(np.isin(hashes, target_hashes(self.target)))
-                column = int(same[0]) if len(same) else None
-            else:
-                column = equal_to_target(block, self.target)
-            leak = None if column is None else block.names[column]
+        hashes, cuts = None, None
+        if isinstance(block, EncodedBlock):  # which knows the values before they were encoded
+            hashes, cuts, leak = block.hashes, block.cuts, block.leak
+        else:
+            leak = equal_to_target(block, self.target)
+            if self.remember and block.names is not None:
+                hashes = hashes_of(block)
         return ScoredColumns(
             block.first, block.first + block.width, block.names,
             self.selector.score(block) if kept is None
@@ -176,7 +173,8 @@ def advance(
         with contextlib.closing(scored):
             for columns in scored:
                 selector.update(columns.scores)
-                taken.leak = taken.leak or columns.leak
+                if columns.leak is not None and taken.leak is None:
+                    taken.leak = selector.names[columns.leak]
                 if columns.cuts is not None:
                     taken.gaps += int(columns.cuts.missing.sum())
                     taken.gap_columns += int(np.count_nonzero(columns.cuts.missing))
@@ -193,6 +191,48 @@ def advance(
         if whole:
             del selector.on_settled
     return taken
+
+
+def take_all(
+    selector: ColumnSelector,
+    columns: ColumnSource,
+    target: Target,
+    reason: str = "",
+    *,
+    state: SelectionState | None = None,
+    execute: Executor | None = None,
+    width: int | None = None,
+    progress: Progress = silent,
+) -> Taken:
+    """Start a selector and take every column of a source: what a run and a fit have in common.
+
+    `reason` says why the encoding gave the selector its measure, if it did. The other parameters
+    are those of `advance` and of `tamis.select`.
+    """
+    selector.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
+    selector.prepare(columns.columns(), columns.n_columns)
+    # Workers do not send columns that they read themselves; the few kept ones are read here.
+    at_hand = execute is None or not columns.portable
+    scorer = Scorer(selector, target, state is not None, state is not None and at_hand)
+    taken = advance(
+        selector,
+        ahead(scorer, columns.columns(width, progress=progress)) if execute is None
+        else execute(scorer, columns, width, progress, 0),
+        state, total=columns.n_columns, whole=True, progress=progress,
+    )  # fmt: skip
+    if reason:
+        selector.measure_reason = reason
+    if taken.leak is not None:
+        warn_of_leak(taken.leak)
+    return taken
+
+
+def warn_of_leak(name: str) -> None:
+    """Warn about a column that equals the target."""
+    warn(
+        f"the column {name!r} equals the target in every row; if it is the target, select again "
+        f"without it (--ignore {shlex.quote(name)})"
+    )
 
 
 def ahead(function: Callable[[A], B], items: Iterable[A]) -> Generator[B]:

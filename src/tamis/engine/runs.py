@@ -86,6 +86,16 @@ class Run:
     state: Any = field(default=None, compare=False)
 
     @property
+    def choices(self) -> dict[str, str]:
+        """What was chosen for the task and the measure, and why: one sentence for each."""
+        found = {"task": (self.source.get("task", ""), self.source.get("task_reason", ""))}
+        found["measure"] = (self.measure, self.measure_reason)
+        return {
+            name: f"{choice}, because {why}" if why else choice
+            for name, (choice, why) in found.items() if choice
+        }  # fmt: skip
+
+    @property
     def kept_names(self) -> list[str]:
         """Names of the kept features, in order of arrival."""
         return [self.log.names[feature] for feature in self.log.replay()]

@@ -37,10 +37,12 @@ def target_hashes(target: Target) -> Hashes:
 
 
 def equal_to_target(block: ColumnBlock, target: Target) -> int | None:
-    """Return the first column of a block that equals the target in every row, or None.
+    """Return the arrival number of a column that equals the target in every row, or None.
 
     A few rows rule out nearly all columns, so this is very cheap.
     """
+    if block.n_rows != target.n_rows:
+        return None  # which the selector reports
     codes = target.values if target.codes is None else target.codes.astype(np.float64)
     for wanted in (target.values, codes):
         for column in _candidates(block, wanted):
@@ -50,7 +52,7 @@ def equal_to_target(block: ColumnBlock, target: Target) -> int | None:
             else:
                 dense = block.values[:, column]
             if np.array_equal(dense, wanted):
-                return int(column)
+                return block.first + int(column)
     return None
 
 

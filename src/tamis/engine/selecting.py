@@ -16,11 +16,12 @@ from tamis.core.params import Number, check
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
-from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of
+from tamis.engine.common_parameters import CommonParameters
+from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of, prepared
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import SETTLED, Scorer, advance, ahead
-from tamis.engine.persistent.selection_state import as_keys, new_state, warn_of_leak
+from tamis.engine.loop import SETTLED, take_all
+from tamis.engine.persistent.selection_state import as_keys, new_state
 from tamis.engine.runs import Run
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
@@ -45,8 +46,10 @@ def select(
     selector: Any = "saola",
     y: Any = None,
     *,
+    task: str = "auto",
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
+    keep: Any = None,
     groups: Any = None,
     keep_state: bool = False,
     width: int | None = None,
@@ -64,9 +67,13 @@ def select(
         The features, in any form that ``tamis.open`` reads.
     selector : str, rule or estimator, default="saola"
         The name of a method on the command line, its rule, or its estimator, such as ``SAOLA()``
-        (a copy is fitted).
+        (a copy is fitted). An estimator that has a `task`, `encode`, `missing` or `keep` of its
+        own brings it along.
     y : array-like, optional
         The target, if the data does not include one.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What the target holds: classes, or numbers. "auto" decides by its type, by how many
+        different values it has and how often they repeat.
     encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
         Turn columns of numbers into categories, each independently. Columns of text and of few
         whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
@@ -74,6 +81,8 @@ def select(
         How missing values are handled: raise an error, treat them as a category of their own, or
         leave them out of each comparison (pairwise deletion): correlations are then those of the
         complete pairs, with their own degrees of freedom.
+    keep : sequence of names or numbers of columns, optional
+        Features that must stay; the others are judged beside them.
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.
@@ -108,14 +117,15 @@ def select(
     check("select", "width", width, (Number(1, integer=True), None))
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
-    source = open_source(data)
-    target = _target(source, y)
     chosen: Any = as_selector(selector)
+    given = CommonParameters(task=task, encode=encode, missing=missing, keep=keep)
+    common = CommonParameters.of(selector, given)
+    source = open_source(data)
+    target = _target(source, y, common.task)
     if groups is not None:
         refuse_groups(chosen)
-    plain = encode is None and missing == "error"
-    encoding = None if plain else encoding_of(encode, missing)
-    reason = "" if encoding is None else encoding.prepare(chosen, target)
+    encoding = encoding_of(common.encode, common.missing)
+    reason = prepared(chosen, target, encoding)
     state = None
     if keep_state:
         with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
@@ -142,24 +152,12 @@ def select(
         if encoding is not None:
             columns = EncodedSource(columns, encoding, target)
         execute = None if cluster is None else stack.enter_context(executor(cluster))
-        chosen.start(target, name_prefix=columns.name_prefix, name_base=columns.name_base)
-        chosen.prepare(columns.columns(), columns.n_columns)
-        # Workers do not send columns that they read themselves; the few kept ones are read here.
-        at_hand = execute is None or not columns.portable
-        scorer = Scorer(chosen, target, state is not None, state is not None and at_hand)
-        taken = advance(
-            chosen,
-            ahead(scorer, columns.columns(width, progress=progress)) if execute is None
-            else execute(scorer, columns, width, progress, 0),
-            state, total=columns.n_columns, whole=True,
+        taken = take_all(
+            chosen, columns, target, reason, state=state, execute=execute, width=width,
             progress=progress if watch is None else watched(progress, lambda: watch(so_far)),
         )  # fmt: skip
-        if reason:
-            chosen.measure_reason_ = reason
         if state is not None and execute is not None:
             state.fetch(columns)
-        if taken.leak is not None:
-            warn_of_leak(taken.leak)
         noted = None if state is None else state.encoded
         encoded: dict[str, Any] = (
             columns.record(chosen.kept_, taken.gaps, taken.gap_columns, noted)
@@ -174,13 +172,13 @@ def select(
     return run
 
 
-def _target(source: Source, y: Any) -> Target:
+def _target(source: Source, y: Any, task: str) -> Target:
     if y is None:
         refuse_without_target(source)
         y = source.target()
     if y is None:
         raise InputError("the data has no target; give one with y=")
-    target = Target.of(y)
+    target = Target.of(y, task)
     target.refuse_constant()
     return target
 
@@ -205,16 +203,15 @@ def describe_run(
     command: str = "",
 ) -> Run:
     """Return the run of a selector, for the record."""
-    labels = target.values  # as they were given: classes by name, or numbers
-    if target.codes is not None and target.classes is not None:
-        labels = target.classes[target.codes]
     return Run(
         log=log,
         method=chosen.method,
         parameters={k: repr(v) for k, v in chosen.rule.get_params().items()},
         measure=repr(chosen.measure_) if hasattr(chosen, "measure_") else "",
-        measure_reason=getattr(chosen, "measure_reason_", ""),
-        source=source | {"target": describe_target(labels)},
+        measure_reason=getattr(chosen, "measure_reason", ""),
+        source=source
+        | {"target": describe_target(target.labels, target.task)}
+        | {"task": target.task, "task_reason": target.reason},
         work=chosen.work_,
         seconds=seconds or {},
         peak_megabytes=peak_megabytes(),

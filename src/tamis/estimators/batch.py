@@ -20,56 +20,56 @@ from tamis.methods.batch.spsf_lar import SPSFLARRule
 
 
 class AllFeatures(BatchEstimator):
-    rule = AllFeaturesRule
+    _rule = AllFeaturesRule
 
 
 class CFS(BatchEstimator):
-    rule = CFSRule
+    _rule = CFSRule
 
 
 class Consistency(BatchEstimator):
-    rule = ConsistencyRule
+    _rule = ConsistencyRule
 
 
 class FCBF(BatchEstimator):
-    rule = FCBFRule
+    _rule = FCBFRule
 
 
 class FGM(BatchEstimator):
-    rule = FGMRule
+    _rule = FGMRule
 
 
 class GDM(BatchEstimator):
-    rule = GDMRule
+    _rule = GDMRule
 
 
 class HITONPC(BatchEstimator):
-    rule = HITONPCRule
+    _rule = HITONPCRule
 
 
 class L1SVM(BatchEstimator):
-    rule = L1SVMRule
+    _rule = L1SVMRule
 
 
 class LARS(BatchEstimator):
-    rule = LARSRule
+    _rule = LARSRule
 
 
 class MRMR(BatchEstimator):
-    rule = MRMRRule
+    _rule = MRMRRule
 
 
 class NaiveBoosting(BatchEstimator):
-    rule = NaiveBoostingRule
+    _rule = NaiveBoostingRule
 
 
 class RandomFeatures(BatchEstimator):
-    rule = RandomFeaturesRule
+    _rule = RandomFeaturesRule
 
 
 class ReliefF(BatchEstimator):
-    rule = ReliefFRule
+    _rule = ReliefFRule
 
 
 class SPSFLAR(BatchEstimator):
-    rule = SPSFLARRule
+    _rule = SPSFLARRule

@@ -1,12 +1,14 @@
 """scikit-learn's interface to the methods on columns.
 
-An estimator has the parameters, ranges and documentation of a rule. Fitting makes a selector that
-runs the rule (`to_selector`); what can be read afterwards (`kept_`, `log_`, ...) is the selector's.
+An estimator has the parameters, ranges and documentation of a rule, and the parameters that all
+methods share (`CommonParameters`). Fitting makes a selector that runs the rule, in the loop of
+`tamis.select`; what can be read afterwards (`kept_`, `log_`, ...) is the selector's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,6 +25,12 @@ from tamis.core.blocks import ColumnBlock, group_labels, refuse_broken, with_gro
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.names import Names
+from tamis.core.params import inherit_docs
+from tamis.core.target import Target
+from tamis.engine.common_parameters import CommonParameters
+from tamis.engine.encoded import EncodedSource, Encoding, encoding_of, prepared
+from tamis.engine.groups import grouped
+from tamis.engine.loop import Scorer, advance, take_all, warn_of_leak
 from tamis.methods.rule import Rule
 from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
 from tamis.sources.arrays.in_memory import (
@@ -32,6 +40,7 @@ from tamis.sources.arrays.in_memory import (
     one_column,
     without_row_labels,
 )
+from tamis.sources.base import silent
 
 
 class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -79,35 +88,45 @@ class SelectingEstimator(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class ColumnEstimator(SelectingEstimator):
-    """Base of the estimators; a subclass names its `rule`, which gives it its parameters."""
+    """Base of the estimators; a subclass names its `_rule`, which gives it its parameters."""
 
     #: The rule of the method.
-    rule: ClassVar[type[Rule]]
+    _rule: ClassVar[type[Rule]]
 
-    #: The selector that runs the rule; there once the estimator was started or fitted.
-    selector_: ColumnSelector
+    #: The selector that runs the rule, and how its columns are encoded; there once the estimator
+    #: was started or fitted.
+    _selector: ColumnSelector
+    _encoding: Encoding | None
 
     if TYPE_CHECKING:
         kept_: npt.NDArray[np.int64]
         log_: DecisionLog
+        choices_: dict[str, str]
         work_: dict[str, int]
 
         def __init__(self, *args: Any, **params: Any) -> None: ...
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "rule" in vars(cls):
-            cls.__init__ = cls.rule.__init__  # type: ignore[method-assign]
-            cls.__doc__ = cls.rule.__doc__
+        if "_rule" in vars(cls):
+            cls.__init__ = _constructor(cls._rule)  # type: ignore[method-assign]
+            _, *names = inspect.signature(cls.__init__).parameters
+            cls.__doc__ = inherit_docs(cls._rule.__doc__ or "", [CommonParameters], names)
         elif of_rule := {"decide", "foresee", "method", "ranges"} & set(vars(cls)):
             raise TypeError(
                 f"{cls.__name__}.{min(of_rule)} belongs to a rule: derive a class from "
-                f"{cls.rule.__name__}, and make its estimator with tamis.estimators.estimator_of"
+                f"{cls._rule.__name__}, and make its estimator with tamis.estimators.estimator_of"
             )
 
-    def to_selector(self) -> ColumnSelector:
+    def _to_selector(self) -> ColumnSelector:
         """Return a new selector that runs the rule with these parameters."""
-        return self.rule(**self.get_params(deep=False)).to_selector()
+        names = self._rule.parameter_names
+        return self._rule(**{name: getattr(self, name) for name in names}).to_selector()
+
+    def _common_parameters(self) -> CommonParameters:
+        """Return the parameters that the rule does not have."""
+        names = CommonParameters.parameter_names
+        return CommonParameters(**{name: getattr(self, name) for name in names})
 
     def fit(self, X: Any, y: Any) -> Self:
         """Select features from a whole table, its columns taken in order.
@@ -137,15 +156,26 @@ class ColumnEstimator(SelectingEstimator):
                 ensure_all_finite=False, ensure_min_samples=2, y_numeric=False, multi_output=True,
             )  # fmt: skip
             source = MemorySource(X, column_or_1d(y, warn=True))
-        self.__dict__.pop("selector_", None)
-        labels = None if groups is None else group_labels(groups, int(source.n_columns or 0))
-        self.selector_ = self.to_selector().run(source, source.target(), labels=labels)
+        self.__dict__.pop("_selector", None)
+        selector, target, reason = self._begin(source.target())
+        columns = grouped(source, groups)
+        if self._encoding is not None:
+            columns = EncodedSource(columns, self._encoding, target)
+        take_all(selector, columns, target, reason)
+        self._selector = selector
         return self
+
+    def _begin(self, y: Any) -> tuple[Any, Target, str]:
+        """Return a new selector, its target, and why the encoding chose its measure, if it did."""
+        common = CommonParameters.of(self)
+        selector, target = self._to_selector(), Target.of(y, common.task)
+        self._encoding = encoding_of(common.encode, common.missing)
+        return selector, target, prepared(selector, target, self._encoding)
 
     # --- what can be read ------------------------------------------------------------------
 
     def _fitted(self) -> tuple[Any, ...]:
-        selector = vars(self).get("selector_")
+        selector = vars(self).get("_selector")
         return () if selector is None else (selector, selector.rule)
 
     def why(self, feature: int | str) -> str:
@@ -192,7 +222,7 @@ class ColumnEstimator(SelectingEstimator):
 class StreamEstimator(ColumnEstimator):
     """Base of the estimators for feature streams, which columns can be fed to."""
 
-    selector_: FeatureStreamSelector
+    _selector: FeatureStreamSelector
     _begin_with: ClassVar[str] = "fit(X, y), or start(y) and feed(columns)"
 
     def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
@@ -206,9 +236,12 @@ class StreamEstimator(ColumnEstimator):
             Features that come without a name are called prefix + (arrival number + base).
         """
         self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.pop("selector_", None)
-        selector = self.to_selector().start(y, name_prefix=name_prefix, name_base=name_base)
-        self.selector_, self.n_features_in_ = selector, 0  # type: ignore[assignment]
+        self.__dict__.pop("_selector", None)
+        selector, target, reason = self._begin(y)
+        selector.start(target, name_prefix=name_prefix, name_base=name_base)
+        if reason:
+            selector.measure_reason = reason
+        self._selector, self.n_features_in_ = selector, 0
         return self
 
     def feed(self, columns: Any, names: Sequence[str] | None = None) -> Self:
@@ -224,30 +257,35 @@ class StreamEstimator(ColumnEstimator):
         return self._feed(columns, names)
 
     def _feed(self, columns: Any, names: Sequence[str] | None, groups: Any = None) -> Self:
-        selector = vars(self).get("selector_")
+        selector = vars(self).get("_selector")
         if selector is None:
             raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
-        first, labels = selector.n_features_in_, None
+        first, labels, scorer = selector.n_features_in_, None, Scorer(selector, selector._target)
         if groups is not None:
             labels = group_labels(groups, sum(b.width for b in blocks_of(columns, names, first)))
 
         def blocks() -> Iterator[ColumnBlock]:
-            found = blocks_of(columns, names, first)
-            return found if labels is None else (with_group(b, labels, first) for b in found)
+            for block in blocks_of(columns, names, first):
+                if labels is not None:
+                    block = with_group(block, labels, first)
+                if self._encoding is not None:
+                    block = self._encoding.encode(block, scorer.target, selector.name_of)
+                yield block
 
         selector.prepare(blocks())
         # All of it is checked before any of it is taken.
         for block in blocks():
             selector.refuse_bad_values(block)
-        for block in blocks():
-            selector.update(selector.score(block))
+        taken = advance(selector, (scorer(block) for block in blocks()), progress=silent)
+        if taken.leak is not None:
+            warn_of_leak(taken.leak)
         self.n_features_in_ = selector.n_features_in_
         return self
 
     def finish(self) -> Self:
         """Settle what waits for the last column; more columns can still be fed afterwards."""
         check_is_fitted(self)
-        self.selector_.finish()
+        self._selector.finish()
         return self
 
 
@@ -292,7 +330,7 @@ class BatchEstimator(ColumnEstimator):
         The kept features in the order of the method, best first.
     """
 
-    selector_: BatchSelector
+    _selector: BatchSelector
 
     if TYPE_CHECKING:
         ranking_: npt.NDArray[np.int64]
@@ -304,6 +342,28 @@ class BatchEstimator(ColumnEstimator):
     def rank(self, X: Any, y: Any) -> npt.NDArray[np.int64]:
         """Fit, and return the kept features best first."""
         return self.fit(X, y).ranking_
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def _constructor(rule: type[Rule]) -> Callable[..., None]:
+    """Return a constructor with the parameters of a rule, and those that all methods share."""
+    own, shared = inspect.signature(rule.__init__), inspect.signature(CommonParameters).parameters
+    if taken := sorted(set(own.parameters) & set(shared)):
+        raise TypeError(
+            f"{rule.__name__} has a parameter {taken[0]!r}, which every estimator has; rename it"
+        )
+
+    def construct(self: Any, *args: Any, **params: Any) -> None:
+        common = {name: params.pop(name, shared[name].default) for name in shared}
+        rule.__init__(self, *args, **params)
+        vars(self).update(common)
+
+    every = [*own.parameters.values(), *shared.values()]
+    construct.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
+    construct.__name__ = "__init__"
+    return construct
 
 
 # --- blocks --------------------------------------------------------------------------------------
@@ -345,19 +405,19 @@ def estimator_of(rule: type[Rule]) -> type[ColumnEstimator]:
         raise ParameterError(f"{rule!r} is not a rule; give a subclass of tamis.methods.Rule")
     kinds = [ColumnEstimator]
     for known in kinds:
-        if vars(known).get("rule") is rule:
+        if vars(known).get("_rule") is rule:
             return known
         kinds += known.__subclasses__()
     base: type[ColumnEstimator] = BatchEstimator
     if issubclass(rule.machinery, FeatureStreamSelector):
         base = GroupEstimator if rule.takes_groups else StreamEstimator
-    body = {"rule": rule, "__module__": rule.__module__, "__reduce__": _reduce}
+    body = {"_rule": rule, "__module__": rule.__module__, "__reduce__": _reduce}
     return type(rule.public_name, (base,), body)
 
 
 def _reduce(estimator: ColumnEstimator) -> tuple[Any, ...]:
     """Pickle by the rule: a class made here cannot be imported by its own name."""
-    return _unfitted, (estimator.rule,), estimator.__getstate__()
+    return _unfitted, (estimator._rule,), estimator.__getstate__()
 
 
 def _unfitted(rule: type[Rule]) -> ColumnEstimator:

@@ -15,36 +15,36 @@ from tamis.methods.streaming.sfs_fi import SFSFIRule
 
 
 class AlphaInvesting(StreamEstimator):
-    rule = AlphaInvestingRule
+    _rule = AlphaInvestingRule
 
 
 class FastOSFS(StreamEstimator):
-    rule = FastOSFSRule
+    _rule = FastOSFSRule
 
 
 class Grafting(StreamEstimator):
-    rule = GraftingRule
+    _rule = GraftingRule
 
 
 class GroupSAOLA(GroupEstimator):
-    rule = GroupSAOLARule
+    _rule = GroupSAOLARule
 
 
 class OFSA3M(StreamEstimator):
-    rule = OFSA3MRule
+    _rule = OFSA3MRule
 
 
 class OFSDensity(StreamEstimator):
-    rule = OFSDensityRule
+    _rule = OFSDensityRule
 
 
 class OSFS(StreamEstimator):
-    rule = OSFSRule
+    _rule = OSFSRule
 
 
 class SAOLA(StreamEstimator):
-    rule = SAOLARule
+    _rule = SAOLARule
 
 
 class SFSFI(StreamEstimator):
-    rule = SFSFIRule
+    _rule = SFSFIRule

@@ -283,14 +283,14 @@ def _kept_over(selector: Any, X: Any, y: Ints, shares: list[float]) -> list[Ints
     stops = [max(1, math.ceil(share * p - 1e-9)) for share in shares]
     seen: dict[int, Ints] = {}
 
-    source, live = MemorySource(X, y), selector.to_selector().start(y)
+    source, live = MemorySource(X, y), selector._to_selector().start(y)
     live.prepare(source.columns(), source.n_columns)
     for lo, hi in pairwise([0, *sorted({*stops, p})]):
         for block in source.columns(None, lo, hi):
             live.update(live.score(block))
         seen[hi] = live.kept_
     live.finish()
-    selector.selector_ = live
+    selector._selector = live
     return [np.sort(seen[stop]) for stop in stops]
 
 

@@ -155,15 +155,15 @@ class MeasuringRule(Rule):
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         How strongly a feature depends on the target, and on another feature. "auto" depends on
         the data: whole numbers with few levels and a class target get a measure of categories,
-        everything else a measure of numbers; `measure_` and `measure_reason_` say which one was
-        picked and why.
+        everything else a measure of numbers; `measure_` is the one that was picked, and
+        `choices_` says why.
     alpha : float, optional
         Significance level of a measure given by name or picked by "auto"; default: its own.
 
     Attributes
     ----------
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
+    measure_ : Measure
+        The measure in use.
     """
 
     #: What ``measure="auto"`` picks between.
@@ -302,8 +302,8 @@ class Measuring(ColumnSelector):
 
     Attributes
     ----------
-    measure_, measure_reason_ : Measure, str
-        The measure in use and why.
+    measure_ : Measure
+        The measure in use.
     """
 
     common_reasons: ClassVar[Mapping[str, Reason]] = COMMON_REASONS
@@ -321,7 +321,7 @@ class Measuring(ColumnSelector):
     def _begin(self) -> None:
         self._relevant = 0
         self._kept = NOTHING
-        for stale in ("measure_", "measure_reason_"):
+        for stale in ("measure_", "measure_reason"):
             vars(self).pop(stale, None)
         measure = resolve(self.rule.measure, self.rule.alpha)
         self._picked_by_auto = measure is None
@@ -342,7 +342,7 @@ class Measuring(ColumnSelector):
     def _use(self, measure: Measure, why: str) -> None:
         measure.check_target(self._target)
         self._kept = self.rule.kept(measure, self._target)
-        self.measure_, self.measure_reason_ = self._kept.measure, why
+        self.measure_, self.measure_reason = self._kept.measure, why
         self.kind = self.measure_.kind
         self.log_.template_fields |= self.rule.template_fields(self.measure_, self._target)
 
@@ -404,7 +404,7 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
 
     saved_per_feature: ClassVar[Mapping[str, str]] = {"relevance": "_kept.relevance"}
     saved: ClassVar[Mapping[str, str]] = {
-        "why": "measure_reason_",
+        "why": "measure_reason",
         "relevant": "_relevant",
         "pairs": "_kept.panel.pairs",
     }

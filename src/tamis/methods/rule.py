@@ -50,6 +50,8 @@ class Rule(DeclaredParameters):
         Kept features, in order of arrival.
     log_ : DecisionLog
         What happened to every feature, and why.
+    choices_ : dict
+        What was chosen for "auto", such as the task and the measure, and why.
     work_ : dict
         Counted work: what was computed, whatever the machine.
     """

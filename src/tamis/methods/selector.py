@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, with_group
+from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.errors import InputError, NotStartedError, SourceError
 from tamis.core.names import NameBook
@@ -53,9 +53,9 @@ class ColumnSelector:
     n_features_in_: int
     names: NameBook
 
-    #: The measure in use and why, where the method has one.
+    #: The measure in use, where the method has one, and why.
     measure_: Any
-    measure_reason_: str
+    measure_reason: str
 
     #: Called with the number of features settled so far; a loop that reports progress sets it.
     on_settled: Callable[[int], None] | None = None
@@ -134,6 +134,14 @@ class ColumnSelector:
         """Kept features by number, in order of arrival."""
 
     @property
+    def choices_(self) -> dict[str, str]:
+        """What was chosen for the task and the measure, and why: one sentence for each."""
+        found = {"task": f"{self._target.task}, because {self._target.reason}"}
+        if hasattr(self, "measure_"):
+            found["measure"] = f"{self.measure_!r}, because {self.measure_reason}"
+        return found
+
+    @property
     def work_(self) -> dict[str, int]:
         """Counted work: what was computed, whatever the machine."""
         return {
@@ -142,19 +150,12 @@ class ColumnSelector:
             for name, path in owner.counted.items()
         }
 
-    def run(
-        self, source: ColumnSource, y: Any, width: int | None = None, labels: Any = None
-    ) -> Self:
-        """Select from a whole source, block after block: the loop that any other must equal.
-
-        `labels` are those of groups of columns (`group_labels`).
-        """
+    def run(self, source: ColumnSource, y: Any, width: int | None = None) -> Self:
+        """Select from a whole source, block after block: the loop that any other must equal."""
         self.start(y, name_prefix=source.name_prefix, name_base=source.name_base)
         self.prepare(source.columns(), source.n_columns)
         self.log_.expected = source.n_columns or 0
         for block in source.columns(width):
-            if labels is not None:
-                block = with_group(block, labels, 0)
             self.update(self.score(block))
         self.finish()
         return self

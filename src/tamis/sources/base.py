@@ -530,8 +530,8 @@ def as_path(path: str | os.PathLike[str]) -> str:
     return os.path.expanduser(os.fspath(path))
 
 
-def describe_target(y: npt.NDArray[Any] | None) -> str:
-    """Describe a target in a few words.
+def describe_target(y: npt.NDArray[Any] | None, task: str = "auto") -> str:
+    """Describe a target in a few words, as classes or as numbers.
 
     >>> describe_target(np.array([1, 1, -1]))
     '2 classes: -1 (1), 1 (2)'
@@ -539,7 +539,8 @@ def describe_target(y: npt.NDArray[Any] | None) -> str:
     if y is None:
         return "none"
     classes, counts = np.unique(y, return_counts=True)
-    if y.dtype.kind == "f" and np.any(classes != np.floor(classes)):
+    fractions = y.dtype.kind == "f" and np.any(classes != np.floor(classes))
+    if task == "regression" or (task == "auto" and fractions):
         return f"numbers from {classes[0]:g} to {classes[-1]:g}"
     each = "{:g} ({})" if y.dtype.kind in "iuf" else "{} ({})"
     show = ", ".join(map(each.format, classes[:6].tolist(), counts[:6].tolist()))

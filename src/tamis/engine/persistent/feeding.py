@@ -159,7 +159,7 @@ class Feeding:
         labels = source.target()
         if labels is not None:
             labels = labels if self.indices is None else labels[self.indices]
-            if Target.of(labels).fingerprint != ours.fingerprint:
+            if Target.of(labels, ours.task).fingerprint != ours.fingerprint:
                 raise InputError(
                     f"{self.name} brings a target that is not the one of the selection: other "
                     "rows, or the same in another order; feed columns of the same rows, in the "

@@ -21,13 +21,14 @@ from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
+from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import UNCHANGED, EncodedSource
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
-from tamis.engine.loop import Scorer, advance, ahead
+from tamis.engine.loop import Scorer, advance, ahead, warn_of_leak
 from tamis.engine.persistent.saved_selection import cannot_be_fed, is_persistent, read_saved
 from tamis.engine.persistent.selection import Selection
-from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state, warn_of_leak
+from tamis.engine.persistent.selection_state import Given, can_be_saved, started_state
 from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
 from tamis.engine.seen_columns import target_hashes
@@ -49,6 +50,7 @@ def begin(
     selector: Any,
     reading: dict[str, Any] | None = None,
     *,
+    task: str = "auto",
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
     groups: GroupTable | None = None,
@@ -70,7 +72,7 @@ def begin(
         A method for feature streams (a copy is used).
     reading : dict, optional
         How the source was opened.
-    encode, missing
+    task, encode, missing
         As for `tamis.select`.
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
@@ -87,9 +89,11 @@ def begin(
             f"{cannot_be_fed(chosen.method)}; it runs without --checkpoint, but starts over "
             "if it is stopped"
         )
-    target = Target.of(source.target())
+    given = CommonParameters(task=task, encode=encode, missing=missing)
+    common = CommonParameters.of(selector, given)
+    target = Target.of(source.target(), common.task)
     target.refuse_constant()
-    state = started_state(chosen, target, encode, missing, source.name_prefix, source.name_base)
+    state = started_state(chosen, target, common, source.name_prefix, source.name_base)
     state.know_rows(source)
     if rows is not None:
         state.know_rows(rows)

@@ -22,6 +22,7 @@ from tamis.core.notebook import card, html_table
 from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
+from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import UNCHANGED
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.persistent.feeding import Fed, Feeding
@@ -103,6 +104,7 @@ class Selection:
         selector: Any = "saola",
         key: Any = None,
         *,
+        task: str = "auto",
         encode: Encoder | str | None = None,
         missing: Missing | str = "error",
         key_name: str | None = None,
@@ -123,9 +125,9 @@ class Selection:
             ``SAOLA()`` (a copy is used).
         key : array-like, optional
             A key for each row. Rows of fed data are then reordered by their keys.
-        encode, missing
-            How columns that are fed become categories, and what missing values in them mean, as for
-            `tamis.select`.
+        task, encode, missing
+            Whether the target holds classes or numbers, how columns that are fed become categories,
+            and what missing values in them mean, as for `tamis.select`.
         key_name : str, optional
             The column that holds the keys in fed data; default: the name of `key`, or "key".
         name_prefix, name_base : str, int
@@ -134,8 +136,10 @@ class Selection:
             Replace an existing run.
         """
         chosen: Any = as_selector(selector)
-        target = Target.of(np.asarray(y) if is_series(y) else y)
-        state = started_state(chosen, target, encode, missing, name_prefix, name_base)
+        given = CommonParameters(task=task, encode=encode, missing=missing)
+        common = CommonParameters.of(selector, given)
+        target = Target.of(np.asarray(y) if is_series(y) else y, common.task)
+        state = started_state(chosen, target, common, name_prefix, name_base)
         if key is not None:
             state.key = key_name or str(getattr(key, "name", None) or "key")
             state.keys = as_keys(key, target.n_rows, "key")

@@ -10,8 +10,7 @@ of the last commit; after a crash in between, the next process that opens the fo
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -23,11 +22,12 @@ import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.decisions import Decision, DecisionLog, Mark, Reason, Verdict
-from tamis.core.errors import InputError, ParameterError, SourceError, warn
+from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.files import atomic_file
 from tamis.core.masking import masked
 from tamis.core.target import Target
-from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of
+from tamis.engine.common_parameters import CommonParameters
+from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of, prepared
 from tamis.engine.known_selectors import as_selector, saved_form, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
@@ -220,7 +220,7 @@ class SelectionState(SavedSelection):
             facts["source"] = facts["source"] | self.encoded.record(selector.kept_)
         if hasattr(selector, "measure_"):
             facts["measure"] = repr(selector.measure_)
-            facts["measure_reason"] = selector.measure_reason_
+            facts["measure_reason"] = selector.measure_reason
         head = {**self.head, **describe_log(log), **size, "run": facts}
         with writing(self.folder, new=number == 1) as opened:
             if number == 1:
@@ -307,7 +307,7 @@ class SelectionState(SavedSelection):
             stored, pieces = read_log(folder, opened)
             head, log, encoded = stored.head, stored.log, None
             ((_, rows, _),) = read(opened, "rows")
-            target = Target.of(rows["labels"])
+            target = _restored_target(rows["labels"], head["run"]["source"])
             if target.fingerprint != head["target"]:
                 raise SourceError("the target is not the one that the selection was made with")
             if rows["keys"] is not None and rows["keys"].shape != (target.n_rows,):
@@ -335,7 +335,7 @@ class SelectionState(SavedSelection):
             if head["features"] == 0:
                 selector.start(target, name_prefix=log.names.prefix, name_base=log.names.base)
                 if hasattr(selector, "measure_"):
-                    selector.measure_reason_ = head["run"]["measure_reason"]
+                    selector.measure_reason = head["run"]["measure_reason"]
             else:
                 ((_, saved, _),) = read(opened, "selector")
                 kept = saved["features"].tolist()
@@ -421,13 +421,12 @@ def new_state(selector: Any, target: Target, encoding: Encoding | None) -> Selec
             "it and later columns could not be encoded by it; use one such as 'mdlp', or "
             "select from all columns at once"
         )
-    labels = target.values
-    if target.codes is not None and target.classes is not None:
-        classes = target.classes
-        if classes.dtype == object:
-            classes = np.array(classes.tolist())
-        labels = classes[target.codes]
-        if labels.dtype == object or Target.of(labels).fingerprint != target.fingerprint:
+    labels = target.labels
+    if target.is_classes:
+        if labels.dtype == object:
+            labels = np.array(labels.tolist())
+        again = None if labels.dtype == object else Target.of(labels, target.task)
+        if again is None or again.fingerprint != target.fingerprint:
             raise InputError(
                 "the classes of the target are neither all numbers nor all text, so they cannot be "
                 "written to a file; make text of them"
@@ -436,23 +435,24 @@ def new_state(selector: Any, target: Target, encoding: Encoding | None) -> Selec
     return SelectionState(selector=selector, target=target, labels=labels, encoded=encoded)
 
 
+def _restored_target(labels: npt.NDArray[Any], source: Mapping[str, Any]) -> Target:
+    """Return the target of a run, for the task that it was selected for."""
+    task = source.get("task")
+    if task is None:  # of earlier versions, for which whole numbers were classes
+        fractions = labels.dtype.kind == "f" and np.any(labels != np.floor(labels))
+        task = "regression" if fractions else "classification"
+    return replace(Target.of(labels, task), reason=str(source.get("task_reason", "")))
+
+
 def started_state(
-    selector: Any, target: Target, encode: Any, missing: Any, name_prefix: str, name_base: int
+    selector: Any, target: Target, common: CommonParameters, name_prefix: str, name_base: int
 ) -> SelectionState:
     """Return the empty state of a selector that has started its stream."""
-    encoding = encoding_of(encode, missing)
+    encoding = encoding_of(common.encode, common.missing)
     state = new_state(selector, target, encoding)
-    reason = "" if encoding is None else encoding.prepare(selector, target)
+    reason = prepared(selector, target, encoding)
     selector.start(target, name_prefix=name_prefix, name_base=name_base)
     if reason:
-        selector.measure_reason_ = reason
+        selector.measure_reason = reason
     state.log = selector.log_
     return state
-
-
-def warn_of_leak(name: str) -> None:
-    """Warn about a column that equals the target."""
-    warn(
-        f"the column {name!r} equals the target in every row; if it is the target, select again "
-        f"without it (--ignore {shlex.quote(name)})"
-    )

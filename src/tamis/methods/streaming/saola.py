@@ -50,7 +50,7 @@ class SAOLARule(MeasuredRule):
     measure : {"auto", "mutual_information", "symmetric_uncertainty", "fisher_z"} or Measure
         The measure used for I. "auto" depends on the data: whole numbers with few levels and a
         class target get ``MutualInformation(alpha=0.01)``, everything else
-        ``FisherZ(alpha=0.01)``; `measure_` and `measure_reason_` say what was picked and why.
+        ``FisherZ(alpha=0.01)``; `measure_` is what was picked, and `choices_` says why.
     bound : {"min", "max"}, default="min"
         delta above; "max" is the paper's SAOLA-max, which keeps more.
     ties : {"kept", "neither"}, default="kept"

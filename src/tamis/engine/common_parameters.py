@@ -1,0 +1,80 @@
+"""Parameters that every method for columns takes besides those of its rule.
+
+They say how the data is read, not how a method decides, so rules do not have them. `tamis.select`
+takes them as arguments, and an estimator in its constructor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any
+
+from tamis.core.errors import ParameterError
+from tamis.core.params import DeclaredParameters, param
+from tamis.core.target import TASKS
+from tamis.encode import Encoder, Missing, resolve
+
+
+class CommonParameters(DeclaredParameters):
+    """How the target, the columns and their missing values are read, for any method.
+
+    Parameters
+    ----------
+    task : {"auto", "classification", "regression"}, default="auto"
+        What the target holds: classes, or numbers. "auto" decides by its type, by how many
+        different values it has and how often they repeat.
+    encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
+        Turn columns of numbers into categories, each independently. Columns of text and of few
+        whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
+    missing : {"error", "category", "delete"} or Missing, default="error"
+        How missing values are handled: raise an error, treat them as a category of their own, or
+        leave them out of each comparison (pairwise deletion): correlations are then those of the
+        complete pairs, with their own degrees of freedom.
+    keep : sequence of names or numbers of columns, optional
+        Features that must stay; the others are judged beside them.
+    """
+
+    _: KW_ONLY
+    task: str = param("auto", TASKS)
+    encode: Encoder | str | None = None
+    missing: Missing | str = "error"
+    keep: Any = None
+
+    def check_params(self) -> None:
+        """Raise a one-sentence error for the first parameter outside its range."""
+        super().check_params()
+        resolve(self.encode)
+        Missing.of(self.missing)
+        if self.keep is not None:
+            raise ParameterError(f"keep={self.keep!r} is not supported yet; leave it out")
+
+    @classmethod
+    def of(cls, method: Any, given: CommonParameters | None = None) -> CommonParameters:
+        """Return what an estimator says, or `given`; refuse two that contradict each other.
+
+        Anything else than an estimator, such as a rule or a name, says nothing.
+        """
+        stated = getattr(method, "_common_parameters", None)
+        own = cls() if stated is None else stated()
+        given = cls() if given is None else given
+        found = {}
+        for name, default in cls().get_params().items():
+            asked, says = getattr(given, name), getattr(own, name)
+            found[name] = says if _same(name, asked, default) else asked
+            if not any(_same(name, says, other) for other in (default, found[name])):
+                raise ParameterError(
+                    f"{name}={asked!r} contradicts {name}={says!r} of {type(method).__name__}; "
+                    "give one of them"
+                )
+        common = cls(**found)
+        common.check_params()
+        return common
+
+
+def _same(name: str, one: Any, other: Any) -> bool:
+    """Return whether two values of a parameter mean the same, such as "mdlp" and MDLP()."""
+    if name == "encode":
+        one, other = resolve(one), resolve(other)
+    elif name == "missing":
+        one, other = Missing.of(one), Missing.of(other)
+    return repr(one) == repr(other)
