@@ -21,7 +21,7 @@ def _started(selector: StreamEstimator, case: Case) -> StreamEstimator:
     """A copy of a selector that waits for columns; "auto" has already seen those of the case."""
     live: StreamEstimator = clone(selector)
     live.start(case.y)
-    live.selector_.prepare([ColumnBlock.of(case.X)])
+    live._selector.prepare([ColumnBlock.of(case.X)])
     return live
 
 
