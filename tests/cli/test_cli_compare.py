@@ -142,3 +142,16 @@ def test_info_describes_a_comparison(tamis, svm):
     facts = json.loads(tamis("info", "results", "--json").out)
     assert (facts["methods"], facts["classifiers"], facts["folds"]) == ("saola, all", "knn", "1x2")
     assert "methods       saola, all" in tamis("info", "results").out
+
+
+def test_too_few_folds_are_reported(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", np.c_[np.arange(40) % 2, rng.normal(size=(40, 2))])
+    np.save(tmp_path / "y.npy", np.arange(40) % 2)
+    options = ("--classifiers", "nb", "--paired", "wilcoxon", "--n-jobs", "1", "--out", "r")
+    data = ("compare", "--data", tmp_path / "a.npy", "--methods", "all,random:n_features=1")
+    done = tamis(*data, "--cv", "5", *options)
+    assert done.code == 0, done
+    assert "5 folds are too few for the wilcoxon test" in done.err
+    assert re.search(r"random:n_features=1 0/1/0 \(p = 0\.0\d+\)", done.out), done.out
+    assert "too few" not in tamis(*data, "--cv", "6", *options).err

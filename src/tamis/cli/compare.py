@@ -206,7 +206,12 @@ def _grid(results: Results, metric: str, judge: str | None, form: str) -> list[s
 
 
 def _ranks(results: Results, judge: str) -> list[str]:
-    from tamis.evaluate.summary import rank_summary, win_tie_loss
+    from tamis.evaluate.summary import (
+        paired_p_values,
+        rank_summary,
+        too_few_data_sets,
+        win_tie_loss,
+    )
 
     lines = []
     if (found := rank_summary(results, judge)) is not None:
@@ -217,7 +222,14 @@ def _ranks(results: Results, judge: str) -> list[str]:
             f"average ranks (1 = best): {ranks}; critical difference "
             f"{found['critical_difference']:.4g}; Friedman p = {found['friedman']['p']:.3g}"
         )
+        if note := too_few_data_sets(results):
+            lines.append(note)
     if won := win_tie_loss(results, judge):
-        counts = ", ".join(f"{m} {'/'.join(map(str, c))}" for m, c in won.items())
+        p = paired_p_values(results, judge) if len(results.data) == 1 else {}
+        counts = ", ".join(
+            f"{m} {'/'.join(map(str, c))}"
+            + (f" (p = {p[m][0]:.2g})" if p.get(m, [None])[0] else "")
+            for m, c in won.items()
+        )
         lines.append(f"wins/ties/losses of {results.control}: {counts}")
     return lines

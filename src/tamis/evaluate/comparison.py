@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.errors import ParameterError
+from tamis.core.errors import ParameterError, warn
 from tamis.core.files import make_folder, scratch_folder
 from tamis.core.masking import masked
 from tamis.core.params import Number, OneOf, check
@@ -26,7 +26,7 @@ from tamis.evaluate.cells import Caps, Cell, CellCache, judge_key, missing
 from tamis.evaluate.classifiers import check_classifiers
 from tamis.evaluate.compared_methods import parse_methods, words
 from tamis.evaluate.datasets import DataSet, read_datasets
-from tamis.evaluate.paired import PAIRED_TESTS, PairedTest
+from tamis.evaluate.paired import LEAST_FOLDS, PAIRED_TESTS, PairedTest
 from tamis.evaluate.pool import ENDED, Task, run_here, run_on_cluster
 from tamis.evaluate.protocol import Fold, Split, fold_seed, make_folds, parse_cv
 from tamis.evaluate.result_tables import Line, interim_lines, results_of
@@ -154,6 +154,12 @@ def compare(
         official = one.official if split == "official" else None
         folds = make_folds(one.codes, scheme, random_state, official, name=one.name)
         params["data"].append(_about(one, folds))
+        if 1 < len(folds) < (least := LEAST_FOLDS[paired]) and len(chosen) > 1:
+            warn(
+                f"{one.name}: {len(folds)} folds are too few for the {paired} test to find any "
+                f"difference significant, so every comparison will be a tie; use at least {least}, "
+                "as in cv='5x10' (--cv 5x10)"
+            )
         # By fold, so that all methods advance together.
         states += [
             CellState(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
@@ -17,7 +17,7 @@ from tamis.core.sentences import counted
 from tamis.evaluate import ranks
 from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
-from tamis.evaluate.paired import bayesian_signed_rank, compare_pair
+from tamis.evaluate.paired import PairedTest, bayesian_signed_rank, compare_pair, paired_p
 from tamis.evaluate.results import COSTS, Results
 
 Floats = npt.NDArray[np.float64]
@@ -39,6 +39,7 @@ def summarise(results: Results) -> dict[str, Any]:
                 **{m: grid(m, judge) for m in (*METRICS, "predict_microseconds_a_row")},
                 "ranks": rank_summary(results, judge),
                 "win_tie_loss": win_tie_loss(results, judge),
+                "paired_p": paired_p_values(results, judge),
             }
             for judge in results.classifiers
         },
@@ -92,6 +93,17 @@ def rank_summary(results: Results, judge: str, metric: str = "accuracy") -> dict
     }  # fmt: skip
 
 
+def too_few_data_sets(results: Results) -> str:
+    """Return a sentence if no difference of ranks could be significant, however large; else ""."""
+    n, k = len(results.data), len(results.methods)
+    if n < 2 or k < 2 or ranks.critical_difference(k, n) < k - 1:
+        return ""
+    return (
+        f"{counted(n, 'data set')} and {counted(k, 'method')} are too few for a test of ranks to "
+        "find any difference significant; the wins, ties and losses are tests on each data set"
+    )
+
+
 def win_tie_loss(results: Results, judge: str, metric: str = "accuracy") -> dict[str, list[int]]:
     """Count the data sets that the control won, tied and lost against every other method.
 
@@ -106,18 +118,54 @@ def win_tie_loss(results: Results, judge: str, metric: str = "accuracy") -> dict
     return found
 
 
-def _outcome(results: Results, data: str, method: str, judge: str, metric: str) -> str:
+def paired_p_values(
+    results: Results, judge: str, metric: str = "accuracy"
+) -> dict[str, list[float | None]]:
+    """Return the p-value of the paired test on each data set, of the control against each method.
+
+    None where one of the two has no result.
+    """
+    others = [method for method in results.methods if method != results.control]
+    return {
+        method: [
+            None if (pair := _pair(results, data, method, judge, metric)) is None
+            else _finite(paired_p(pair.ours, pair.theirs, test=pair.test, share=pair.share))
+            for data in results.data
+        ]
+        for method in others
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Results of the control and of another method on one data set, and how they are compared."""
+
+    ours: Floats
+    theirs: Floats
+    test: PairedTest
+    share: float
+
+
+def _pair(results: Results, data: str, method: str, judge: str, metric: str) -> _Pair | None:
+    """Return what is compared on one data set, or None if one of the two has no result."""
     ours = results.fold_values(metric, data, results.control, judge)
     theirs = results.fold_values(metric, data, method, judge)
-    failed = bool(np.isnan(ours).any()), bool(np.isnan(theirs).any())
-    if any(failed):
-        return "tie" if all(failed) else "loss" if failed[0] else "win"
+    if np.isnan(ours).any() or np.isnan(theirs).any():
+        return None
     if len(ours) == 1:
         rows = [_right(results, data, who, judge) for who in (results.control, method)]
-        return compare_pair(*rows, test="t")
+        return _Pair(rows[0], rows[1], "t", 0.0)
     about = next(one for one in results.params["data"] if one["name"] == data)
-    share = about["test_rows"] / about["train_rows"]
-    return compare_pair(ours, theirs, test=results.params["paired"], share=share)
+    return _Pair(ours, theirs, results.params["paired"], about["test_rows"] / about["train_rows"])
+
+
+def _outcome(results: Results, data: str, method: str, judge: str, metric: str) -> str:
+    pair = _pair(results, data, method, judge, metric)
+    if pair is None:
+        values = [results.fold_values(metric, data, m, judge) for m in (results.control, method)]
+        failed = [bool(np.isnan(one).any()) for one in values]
+        return "tie" if all(failed) else "loss" if failed[0] else "win"
+    return compare_pair(pair.ours, pair.theirs, test=pair.test, share=pair.share)
 
 
 def _right(results: Results, data: str, method: str, judge: str) -> Floats:
@@ -233,6 +281,8 @@ def _tests(results: Results, judge: str) -> str:
         f"Nemenyi's critical difference at 5%: {found['critical_difference']:.4g}.\n"
     )
     lines.append(_against(found, control))
+    if note := too_few_data_sets(results):
+        lines.append(f"{note}.\n")
     if found["unfinished"]:
         lines.append("A method without a result on a data set ranks last there.\n")
     return "\n".join(lines)
