@@ -43,7 +43,7 @@ def test_a_comparison_is_printed_and_written(tamis, files) -> None:
         r"critical difference 2\.344; Friedman p = .*", lines[4],
     )  # fmt: skip
     assert re.fullmatch(
-        r"wins/ties/losses of all: saola \d/\d/\d, random:n_features=3 \d/\d/\d", lines[5]
+        r"wins/ties/losses of all: saola \d/\d/\d, random:n_features=3 \d/\d/\d", lines[6]
     )
     assert lines[-1] == (
         "18 of 18 cells computed; wrote results/summary.md; for an HTML page run: "

@@ -67,6 +67,7 @@ def _of_run(data: str) -> dict[str, Any]:
         "source": run.source.get("name", run.source["format"]),
         "rows": run.source["n_rows"],
         "features": len(run.log),
+        **({"stopped": run.log.stopped.removeprefix("stopped ")} if run.log.stopped else {}),
         **run.log.counts(),
         **{f"{k} counted": v for k, v in run.work.items()},
         **{f"seconds {k}": round(v, 3) for k, v in run.seconds.items()},

@@ -86,6 +86,13 @@ def _method_name(value: str) -> str:
     "--missing-value", type=float, metavar="NUMBER",
     help="A number that also means missing, e.g. -9, or 0 if zeros are not measurements.",
 )  # fmt: skip
+@click.option(
+    "--stop", multiple=True, metavar="NAME=VALUE",
+    help="End the selection before the last column: features=20 (so many are kept), idle=10000 "
+    "(none of the last so many was kept) or accuracy=0.95 (a decision tree predicts the class so "
+    "well from the kept ones, in five folds). The other columns are not examined. "
+    "May be repeated: the first that holds.",
+)  # fmt: skip
 @groups_option
 @source_options
 @click.option(
@@ -236,6 +243,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
         found.params["measure"] = MutualInformation(**found.level)
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
+    about["stop"] = list(options.stop) or None
     return found.kind(**found.params).to_selector(), about
 
 
@@ -259,6 +267,8 @@ def summary(run: Run, out: str) -> list[str]:
             f"missing: {counted(missing['gaps'], 'value')} in "
             f"{counted(missing['columns'], 'column')}, {became[missing['policy']]}"
         )
+    if run.log.stopped:
+        lines.append(f"the selection {run.log.stopped}")
     wrote, ask = Path(out), f"ask about any feature with: tamis why {shlex.quote(out)} FEATURE"
     if counts["kept"]:
         lines.append(f"wrote {wrote / 'selected.csv'}; {ask}")

@@ -93,6 +93,8 @@ class DecisionLog:
         self._events = Growable(EVENT)
         self._because = Growable(np.int64)
         self._evidence: dict[str, Growable] = {}
+        #: The reasons that decisions replaced since `checkpoint`, by feature; None before it.
+        self._replaced: dict[int, int] | None = None
 
     # --- writing ---------------------------------------------------------------------------
 
@@ -156,6 +158,8 @@ class DecisionLog:
             events["because_end"] += 1 + np.arange(len(features))
             self._because.extend(because)
         self._events.extend(events)
+        for feature in features.tolist() if self._replaced is not None else ():
+            self._note_replaced(feature)
         self._reason.view[features] = self._codes[reason]
 
     def append(self, decision: Decision, *, at: int | None = None) -> bool:
@@ -173,8 +177,35 @@ class DecisionLog:
             settled = decision.feature if at is None else at
             end = len(self._because.view)
             self._events.append((settled, d.feature, code, d.relevance, d.value, d.level, end))
+            self._note_replaced(d.feature)
             self._reason.view[d.feature] = code
         return self.reasons[decision.reason].verdict == Verdict.KEPT
+
+    def checkpoint(self) -> Mark:
+        """Return the current end of the log, to which `roll_back` can return; there is one."""
+        self._replaced = {}
+        return self.mark
+
+    def roll_back(self, mark: Mark) -> None:
+        """Forget everything since `checkpoint` returned this mark."""
+        for feature, code in (self._replaced or {}).items():
+            if feature < mark.features:
+                self._reason.view[feature] = code
+        for one in (self._reason, self._relevance):
+            one.truncate(mark.features)
+        for piecewise in (self._levels, self._values):
+            piecewise.truncate(mark.features)
+        self._events.truncate(mark.events)
+        self._because.truncate(mark.because)
+        for key, numbers in self._evidence.items():
+            numbers.truncate(mark.evidence.get(key, 0))
+        self.names.truncate(mark.features)
+        self._replaced = None
+
+    def _note_replaced(self, feature: int) -> None:
+        """Note the reason that a decision is about to replace, for `roll_back`."""
+        if self._replaced is not None:
+            self._replaced.setdefault(feature, int(self._reason.view[feature]))
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -199,9 +230,19 @@ class DecisionLog:
         return verdicts
 
     def counts(self) -> dict[str, int]:
-        """Return the number of features per verdict."""
+        """Return the number of features per verdict; "unexamined" only if there are any."""
         found = np.bincount(self.reason_verdicts[self._reason.view], minlength=len(Verdict))
-        return {v.name.lower(): int(found[v]) for v in Verdict}
+        return {
+            v.name.lower(): int(found[v]) for v in Verdict if v != Verdict.UNEXAMINED or found[v]
+        }
+
+    @property
+    def stopped(self) -> str:
+        """Where and why a stopping rule ended the selection, as part of a sentence, or ""."""
+        words = self.template_fields
+        if "stopped_at" not in words:
+            return ""
+        return f"stopped at {words['stopped_at']}, because {words['stopped_because']}"
 
     def replay(self) -> list[int]:
         """Replay the events and return the features kept at the end, in order of arrival."""

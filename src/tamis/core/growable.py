@@ -48,6 +48,10 @@ class Growable:
         self.view = self._array[: at + 1]
         self._array[at] = value
 
+    def truncate(self, length: int) -> None:
+        """Forget all but the first `length` values."""
+        self.view = self._array[:length]
+
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the filled part only; the spare capacity may be gigabytes."""
         filled = self.view.copy()
@@ -85,6 +89,16 @@ class PiecewiseFloats:
                 self._parts[-1] = (start, last, joined)
                 return
         self._parts.append((first, last, numbers))
+
+    def truncate(self, length: int) -> None:
+        """Forget all positions from `length` on."""
+        while self._parts and self._parts[-1][0] >= length:
+            self._parts.pop()
+        if self._parts and self._parts[-1][1] > length:
+            start, _, numbers = self._parts[-1]
+            if isinstance(numbers, np.ndarray):
+                numbers = numbers[: length - start]
+            self._parts[-1] = (start, length, numbers)
 
     def between(self, lo: int, hi: int) -> npt.NDArray[np.float32]:
         """Return the numbers of positions lo to hi - 1."""

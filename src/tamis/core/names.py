@@ -146,6 +146,18 @@ class NameBook:
             self.numbered = False
         self.count += width
 
+    def truncate(self, count: int) -> None:
+        """Forget the names of all but the first `count` features."""
+        while self._runs and self._runs[-1][0] >= count:
+            self._runs.pop()
+        if self._runs:
+            start, stop, before = self._runs[-1]
+            self._runs[-1] = start, min(stop, count), before
+        names = self._runs[-1][2] + self._runs[-1][1] - self._runs[-1][0] if self._runs else 0
+        self._offsets.truncate(names + 1)
+        del self._text[int(self._offsets.view[-1]) :]
+        self.numbered, self.count = not self._runs, count
+
     @property
     def named(self) -> Names:
         """The names that features arrived with; valid until more features arrive."""

@@ -91,6 +91,7 @@ def strengths(
     counts = {
         verdict.name.lower(): np.histogram(relevance[finite & (verdicts == verdict)], edges)[0]
         for verdict in Verdict
+        if verdict != Verdict.UNEXAMINED  # which have no relevance
     }
     return edges, counts
 

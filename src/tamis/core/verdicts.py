@@ -16,6 +16,7 @@ class Verdict(IntEnum):
     REDUNDANT = 1
     EVICTED = 2
     KEPT = 3
+    UNEXAMINED = 4
 
 
 @dataclass(frozen=True)

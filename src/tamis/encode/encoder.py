@@ -43,6 +43,12 @@ class Cuts:
     gaps: Floats
     missing: Ints
 
+    def part(self, count: int) -> Cuts:
+        """Return those of the first `count` columns."""
+        indptr = self.indptr[: count + 1]
+        values = self.values[: indptr[-1]]
+        return Cuts(indptr, values, self.stays[:count], self.gaps[:count], self.missing[:count])
+
     def of(self, j: int) -> Floats | None:
         """Return the cuts of column j; None if it stays unchanged."""
         if self.stays[j]:

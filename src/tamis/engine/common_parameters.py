@@ -13,6 +13,7 @@ from tamis.core.errors import ParameterError
 from tamis.core.params import DeclaredParameters, param
 from tamis.core.target import TASKS
 from tamis.encode import Encoder, Missing, resolve
+from tamis.engine.stopping import Stop
 
 
 class CommonParameters(DeclaredParameters):
@@ -32,6 +33,11 @@ class CommonParameters(DeclaredParameters):
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
         Features that must stay; the others are judged beside them.
+    stop : dict or str, optional
+        End the selection before the last column, at the first of these: ``{"features": 20}``, so
+        many are kept; ``{"idle": 10_000}``, none of the last so many was kept; ``{"accuracy":
+        0.95}``, a decision tree predicts the class so well from the kept ones, in five folds.
+        The other columns are logged as not examined. For methods for feature streams.
     """
 
     _: KW_ONLY
@@ -39,12 +45,14 @@ class CommonParameters(DeclaredParameters):
     encode: Encoder | str | None = None
     missing: Missing | str = "error"
     keep: Any = None
+    stop: Any = None
 
     def check_params(self) -> None:
         """Raise a one-sentence error for the first parameter outside its range."""
         super().check_params()
         resolve(self.encode)
         Missing.of(self.missing)
+        Stop.of(self.stop)
         if self.keep is not None:
             raise ParameterError(f"keep={self.keep!r} is not supported yet; leave it out")
 
@@ -77,4 +85,6 @@ def _same(name: str, one: Any, other: Any) -> bool:
         one, other = resolve(one), resolve(other)
     elif name == "missing":
         one, other = Missing.of(one), Missing.of(other)
+    elif name == "stop":
+        one, other = Stop.of(one), Stop.of(other)
     return repr(one) == repr(other)

@@ -26,6 +26,7 @@ from tamis.core.target import Target
 from tamis.encode.encoder import Cuts
 from tamis.engine.encoded import EncodedBlock
 from tamis.engine.seen_columns import Hashes, equal_to_target, hashes_of
+from tamis.engine.stopping import Stop, Stopper, Unstopped
 from tamis.kernels.threads import thread_count
 from tamis.methods.selector import ColumnSelector
 from tamis.sources.base import ColumnSource, Progress, silent
@@ -64,11 +65,23 @@ class ScoredColumns:
 
 @dataclass
 class Taken:
-    """What the loop noticed: the name of a column that equals the target, and missing values."""
+    """What the loop noticed: the name of a column that equals the target, and missing values.
+
+    `stopper` can take the columns that follow.
+    """
 
     leak: str | None = None
     gaps: int = 0
     gap_columns: int = 0
+    stopper: Stopper | None = None
+
+    def add(self, columns: ScoredColumns, selector: ColumnSelector) -> None:
+        """Note what is special about columns that the selector was updated with."""
+        if columns.leak is not None and self.leak is None:
+            self.leak = selector.names[columns.leak]
+        if columns.cuts is not None:
+            self.gaps += int(columns.cuts.missing.sum())
+            self.gap_columns += int(np.count_nonzero(columns.cuts.missing))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +145,7 @@ def advance(
     every: float = 0.0,
     total: int | None = None,
     whole: bool = False,
+    stopper: Unstopped | None = None,
     progress: Progress,
 ) -> Taken:
     """Update a selector with scored columns; return what was noticed.
@@ -152,10 +166,13 @@ def advance(
         Columns in the source, if known.
     whole : bool
         Whether these are all columns of a run, so that pending features are settled at the end.
+    stopper : Stopper, optional
+        Updates the selector, and may end the selection before the last column.
     progress : callable
         Called with the number of columns done.
     """
     committed, reported, taken = time.monotonic(), time.monotonic(), Taken()
+    stopper = Unstopped(selector) if stopper is None else stopper
 
     def tell(done: int) -> None:
         """Report how many features are settled, at most once per interval."""
@@ -171,20 +188,19 @@ def advance(
         selector.on_settled = tell
     try:
         with contextlib.closing(scored):
-            for columns in scored:
-                selector.update(columns.scores)
-                if columns.leak is not None and taken.leak is None:
-                    taken.leak = selector.names[columns.leak]
-                if columns.cuts is not None:
-                    taken.gaps += int(columns.cuts.missing.sum())
-                    taken.gap_columns += int(np.count_nonzero(columns.cuts.missing))
+            for scores in scored if not stopper.ended else ():
+                columns = stopper.update(scores)
+                taken.add(columns, selector)
                 if state is not None:
                     state.remember(columns)
+                if stopper.ended:
+                    break
                 tell(columns.end)
                 due = time.monotonic() - committed >= every
                 if commit is not None and due and columns.end != total:
                     commit(columns.end)
                     committed = time.monotonic()
+        stopper.pass_over_rest()
         if whole:
             selector.finish()
     finally:
@@ -202,6 +218,7 @@ def take_all(
     state: SelectionState | None = None,
     execute: Executor | None = None,
     width: int | None = None,
+    stop: Stop | None = None,
     progress: Progress = silent,
 ) -> Taken:
     """Start a selector and take every column of a source: what a run and a fit have in common.
@@ -213,13 +230,16 @@ def take_all(
     selector.prepare(columns.columns(), columns.n_columns)
     # Workers do not send columns that they read themselves; the few kept ones are read here.
     at_hand = execute is None or not columns.portable
-    scorer = Scorer(selector, target, state is not None, state is not None and at_hand)
+    need_blocks = at_hand and (state is not None or stop is not None)
+    scorer = Scorer(selector, target, state is not None, need_blocks)
+    stopper = None if stop is None else Stopper(stop, selector, target).over(columns)
     taken = advance(
         selector,
         ahead(scorer, columns.columns(width, progress=progress)) if execute is None
         else execute(scorer, columns, width, progress, 0),
-        state, total=columns.n_columns, whole=True, progress=progress,
+        state, total=columns.n_columns, whole=True, stopper=stopper, progress=progress,
     )  # fmt: skip
+    taken.stopper = stopper
     if reason:
         selector.measure_reason = reason
     if taken.leak is not None:

@@ -23,6 +23,7 @@ from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
 from tamis.engine.runs import Run
+from tamis.engine.stopping import Stop
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
@@ -51,6 +52,7 @@ def select(
     missing: Missing | str = "error",
     keep: Any = None,
     groups: Any = None,
+    stop: Any = None,
     keep_state: bool = False,
     width: int | None = None,
     n_jobs: int | None = None,
@@ -86,6 +88,11 @@ def select(
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.
+    stop : dict or str, optional
+        End the selection before the last column, at the first of these: ``{"features": 20}``, so
+        many are kept; ``{"idle": 10_000}``, none of the last so many was kept; ``{"accuracy":
+        0.95}``, a decision tree predicts the class so well from the kept ones, in five folds.
+        The other columns are logged as not examined. For methods for feature streams.
     keep_state : bool, default=False
         Store the kept columns and the names seen, so that more columns can be fed to the folder
         that `save_run` writes.
@@ -118,18 +125,19 @@ def select(
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
     chosen: Any = as_selector(selector)
-    given = CommonParameters(task=task, encode=encode, missing=missing, keep=keep)
+    given = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, given)
     source = open_source(data)
     target = _target(source, y, common.task)
     if groups is not None:
         refuse_groups(chosen)
     encoding = encoding_of(common.encode, common.missing)
+    ending = Stop.for_selector(common.stop, chosen, target)
     reason = prepared(chosen, target, encoding)
     state = None
     if keep_state:
         with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
-            state = new_state(chosen, target, encoding)
+            state = new_state(chosen, target, encoding, ending)
     if state is not None:
         state.know_rows(source)
     elif (named := source.keys()) is not None:
@@ -154,6 +162,7 @@ def select(
         execute = None if cluster is None else stack.enter_context(executor(cluster))
         taken = take_all(
             chosen, columns, target, reason, state=state, execute=execute, width=width,
+            stop=ending,
             progress=progress if watch is None else watched(progress, lambda: watch(so_far)),
         )  # fmt: skip
         if state is not None and execute is not None:
@@ -167,7 +176,8 @@ def select(
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    run = describe_run(chosen, chosen.log_, vars(info) | encoded, target, seconds, command)
+    facts = vars(info) | encoded | ({} if ending is None else {"stop": ending.settings()})
+    run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.state = state
     return run
 

@@ -31,6 +31,7 @@ from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import EncodedSource, Encoding, encoding_of, prepared
 from tamis.engine.groups import grouped
 from tamis.engine.loop import Scorer, advance, take_all, warn_of_leak
+from tamis.engine.stopping import Stop, Stopper
 from tamis.methods.rule import Rule
 from tamis.methods.selector import BatchSelector, ColumnSelector, FeatureStreamSelector
 from tamis.sources.arrays.in_memory import (
@@ -97,6 +98,8 @@ class ColumnEstimator(SelectingEstimator):
     #: was started or fitted.
     _selector: ColumnSelector
     _encoding: Encoding | None
+    _stop: Stop | None
+    _stopper: Stopper | None
 
     if TYPE_CHECKING:
         kept_: npt.NDArray[np.int64]
@@ -125,8 +128,7 @@ class ColumnEstimator(SelectingEstimator):
 
     def _common_parameters(self) -> CommonParameters:
         """Return the parameters that the rule does not have."""
-        names = CommonParameters.parameter_names
-        return CommonParameters(**{name: getattr(self, name) for name in names})
+        return CommonParameters(**{name: getattr(self, name) for name in _shared(self._rule)})
 
     def fit(self, X: Any, y: Any) -> Self:
         """Select features from a whole table, its columns taken in order.
@@ -161,8 +163,8 @@ class ColumnEstimator(SelectingEstimator):
         columns = grouped(source, groups)
         if self._encoding is not None:
             columns = EncodedSource(columns, self._encoding, target)
-        take_all(selector, columns, target, reason)
-        self._selector = selector
+        taken = take_all(selector, columns, target, reason, stop=self._stop)
+        self._selector, self._stopper = selector, taken.stopper
         return self
 
     def _begin(self, y: Any) -> tuple[Any, Target, str]:
@@ -170,6 +172,7 @@ class ColumnEstimator(SelectingEstimator):
         common = CommonParameters.of(self)
         selector, target = self._to_selector(), Target.of(y, common.task)
         self._encoding = encoding_of(common.encode, common.missing)
+        self._stop = Stop.for_selector(common.stop, selector, target)
         return selector, target, prepared(selector, target, self._encoding)
 
     # --- what can be read ------------------------------------------------------------------
@@ -242,6 +245,7 @@ class StreamEstimator(ColumnEstimator):
         if reason:
             selector.measure_reason = reason
         self._selector, self.n_features_in_ = selector, 0
+        self._stopper = None if self._stop is None else Stopper(self._stop, selector, target)
         return self
 
     def feed(self, columns: Any, names: Sequence[str] | None = None) -> Self:
@@ -260,7 +264,8 @@ class StreamEstimator(ColumnEstimator):
         selector = vars(self).get("_selector")
         if selector is None:
             raise NotFittedError(f"call {type(self).__name__}.start(y) before feed(columns)")
-        first, labels, scorer = selector.n_features_in_, None, Scorer(selector, selector._target)
+        first, labels, stopper = selector.n_features_in_, None, self._stopper
+        scorer = Scorer(selector, selector._target, send_blocks=stopper is not None)
         if groups is not None:
             labels = group_labels(groups, sum(b.width for b in blocks_of(columns, names, first)))
 
@@ -276,7 +281,10 @@ class StreamEstimator(ColumnEstimator):
         # All of it is checked before any of it is taken.
         for block in blocks():
             selector.refuse_bad_values(block)
-        taken = advance(selector, (scorer(block) for block in blocks()), progress=silent)
+        if stopper is not None:
+            stopper.rest = lambda start: _after(blocks(), start)
+        scored = (scorer(block) for block in blocks())
+        taken = advance(selector, scored, stopper=stopper, progress=silent)
         if taken.leak is not None:
             warn_of_leak(taken.leak)
         self.n_features_in_ = selector.n_features_in_
@@ -347,9 +355,16 @@ class BatchEstimator(ColumnEstimator):
 # --- parameters ----------------------------------------------------------------------------------
 
 
+def _shared(rule: type[Rule]) -> dict[str, inspect.Parameter]:
+    """Return the parameters that the estimator of a rule has besides those of the rule."""
+    every = inspect.signature(CommonParameters).parameters
+    streams = issubclass(rule.machinery, FeatureStreamSelector)
+    return {name: p for name, p in every.items() if streams or name != "stop"}
+
+
 def _constructor(rule: type[Rule]) -> Callable[..., None]:
     """Return a constructor with the parameters of a rule, and those that all methods share."""
-    own, shared = inspect.signature(rule.__init__), inspect.signature(CommonParameters).parameters
+    own, shared = inspect.signature(rule.__init__), _shared(rule)
     if taken := sorted(set(own.parameters) & set(shared)):
         raise TypeError(
             f"{rule.__name__} has a parameter {taken[0]!r}, which every estimator has; rename it"
@@ -367,6 +382,14 @@ def _constructor(rule: type[Rule]) -> Callable[..., None]:
 
 
 # --- blocks --------------------------------------------------------------------------------------
+
+
+def _after(blocks: Iterator[ColumnBlock], start: int) -> Iterator[tuple[int, Names | None]]:
+    """Yield the widths and names of columns from number `start` on."""
+    for block in blocks:
+        left = block.part(max(0, min(start - block.first, block.width)), block.width)
+        if left.width:
+            yield left.width, left.names
 
 
 def blocks_of(columns: Any, names: Sequence[str] | None, first: int) -> Iterator[ColumnBlock]:

@@ -157,8 +157,8 @@ def compare(
         if 1 < len(folds) < (least := LEAST_FOLDS[paired]) and len(chosen) > 1:
             warn(
                 f"{one.name}: {len(folds)} folds are too few for the {paired} test to find any "
-                f"difference significant, so every comparison will be a tie; use at least {least}, "
-                "as in cv='5x10' (--cv 5x10)"
+                f"difference significant; use at least {least}, or the default, cv='5x10' (--cv "
+                "5x10) with paired='corrected-t'"
             )
         # By fold, so that all methods advance together.
         states += [

@@ -24,10 +24,9 @@ PairedTest = Literal["corrected-t", "t", "wilcoxon"]
 PAIRED_TESTS: tuple[str, ...] = get_args(PairedTest)
 Outcome = Literal["win", "tie", "loss"]
 
-#: The fewest folds over which each test can reject. Wilcoxon's smallest p-value over n folds is
-#: 2 / 2^n, which is 0.0625 for 5. A t-test over 2 folds has one degree of freedom, and calls even
-#: 0.97 against 0.37 a tie.
-LEAST_FOLDS: dict[str, int] = {"corrected-t": 3, "t": 3, "wilcoxon": 6}
+#: The fewest folds over which each test can reject at 5%. Wilcoxon's smallest p-value over n folds
+#: is 2 / 2^n, which is 0.0625 for 5.
+LEAST_FOLDS: dict[str, int] = {"corrected-t": 2, "t": 2, "wilcoxon": 6}
 
 
 def paired_t(a: npt.ArrayLike, b: npt.ArrayLike, *, share: float = 0.0) -> float:

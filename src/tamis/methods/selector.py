@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.errors import InputError, NotStartedError, SourceError
-from tamis.core.names import NameBook
+from tamis.core.names import NameBook, Names
 from tamis.core.target import Target
 from tamis.kernels.scan import scan
 from tamis.measures.auto import named
@@ -124,6 +124,11 @@ class ColumnSelector:
     @abstractmethod
     def update(self, scored: Any) -> None:
         """Take a scored block; blocks must come in order."""
+
+    def pass_over(self, width: int, names: Names | None, reason: str) -> None:
+        """Log the next columns without looking at them."""
+        self.n_features_in_ += width
+        self.log_.append_bulk(np.full(width, np.nan, np.float32), np.nan, reason, names)
 
     def finish(self) -> None:
         """Settle what waits for the last column; a stream can still be fed afterwards."""

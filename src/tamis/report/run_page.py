@@ -16,7 +16,7 @@ from tamis.report.page import Bars, Column, Explorer, Facts, Flow, Lines, Page, 
 #: Colour of each verdict in all plots.
 COLOURS = {
     "kept": "green", "evicted": "purple", "redundant": "orange", "irrelevant": "grey",
-    "withdrawn": "blue",
+    "withdrawn": "blue", "unexamined": "grey",
 }  # fmt: skip
 
 #: Bytes of names and sentences in a page; `tamis why` explains the rest.

@@ -27,6 +27,7 @@ from tamis.engine.log_tables import arrow_names, numbered_names
 from tamis.engine.loop import ScoredColumns, Scorer, advance, ahead
 from tamis.engine.persistent.selection_state import REPLACED, SelectionState, as_keys
 from tamis.engine.seen_columns import Hashes, hashes_of, name_hashes, target_hashes
+from tamis.engine.stopping import Stopper
 from tamis.sources.base import ColumnSource, Progress, silent
 
 Indices = npt.NDArray[np.intp]
@@ -51,6 +52,8 @@ class Fed:
         Fed columns that are kept now, and older ones that they displaced.
     again : bool
         Whether exactly the same unnamed data had been fed before, so that nothing was taken.
+    stopped : str
+        Where and why a stopping rule ended the selection; "" if it did not.
     """
 
     source: str
@@ -60,6 +63,7 @@ class Fed:
     kept: list[str] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
     again: bool = False
+    stopped: str = ""
 
     def __str__(self) -> str:
         if self.again:
@@ -74,6 +78,8 @@ class Fed:
         if self.skipped:
             verb = "was" if self.skipped == 1 else "were"
             text += f"; {self.skipped:,} {verb} fed before and {verb} skipped"
+        if self.stopped:
+            text += f"; the selection {self.stopped}"
         return text
 
 
@@ -132,6 +138,7 @@ class Feeding:
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
         left = state.log.since(before)["event_feature"].tolist()
         self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
+        self.fed.stopped = state.log.stopped
         return self.fed
 
     # --- the rows --------------------------------------------------------------------------
@@ -274,15 +281,26 @@ class Feeding:
             self.fed.taken = state.selector.n_features_in_ - first
             state.commit(self._line(end, done=False))
 
+        def rest(start: int) -> Iterator[tuple[int, Names | None]]:
+            for block, _, _ in self._picked(take, first):
+                skip = max(0, min(start - block.first, block.width))
+                if skip < block.width:
+                    left = block.part(skip, block.width)
+                    yield left.width, left.names
+
+        stopper = None
+        if state.stop is not None:
+            stopper = Stopper(state.stop, state.selector, state.target, state.columns)
+            stopper.rest = rest
         advance(
-            state.selector, ahead(score, self._picked(take)), state, commit,
-            every=COMMIT_EVERY, total=len(take), progress=self.progress,
+            state.selector, ahead(score, self._picked(take, first)), state, commit,
+            every=COMMIT_EVERY, total=len(take), stopper=stopper, progress=self.progress,
         )  # fmt: skip
         self.fed.taken = state.selector.n_features_in_ - first
 
-    def _picked(self, take: npt.NDArray[np.bool_]) -> Iterator[Picked]:
-        """Yield the new columns of each block, with the next feature numbers."""
-        number, at = self.state.selector.n_features_in_, 0
+    def _picked(self, take: npt.NDArray[np.bool_], number: int) -> Iterator[Picked]:
+        """Yield the new columns of each block, with feature numbers from `number` on."""
+        at = 0
         looked_at = np.concatenate([np.zeros(0, np.uint64), *self.looked_at])
         for block in self._blocks(self.progress):
             begin, at = at, at + block.width

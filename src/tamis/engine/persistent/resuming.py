@@ -33,6 +33,7 @@ from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
 from tamis.engine.seen_columns import target_hashes
 from tamis.engine.selecting import Watch, describe_run, watched
+from tamis.engine.stopping import Stopper
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.sources import open_source
@@ -54,6 +55,7 @@ def begin(
     encode: Encoder | str | None = None,
     missing: Missing | str = "error",
     groups: GroupTable | None = None,
+    stop: Any = None,
     rows: ColumnSource | None = None,
     name: str = "",
     command: str = "",
@@ -72,7 +74,7 @@ def begin(
         A method for feature streams (a copy is used).
     reading : dict, optional
         How the source was opened.
-    task, encode, missing
+    task, encode, missing, stop
         As for `tamis.select`.
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
@@ -89,7 +91,7 @@ def begin(
             f"{cannot_be_fed(chosen.method)}; it runs without --checkpoint, but starts over "
             "if it is stopped"
         )
-    given = CommonParameters(task=task, encode=encode, missing=missing)
+    given = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
     common = CommonParameters.of(selector, given)
     target = Target.of(source.target(), common.task)
     target.refuse_constant()
@@ -112,7 +114,8 @@ def begin(
         grouped(source, groups)  # which says what is wrong with them
         request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
     encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
-    facts = vars(info) | encoded | {"name": name}
+    ending = {} if state.stop is None else {"stop": state.stop.settings()}
+    facts = vars(info) | encoded | {"name": name} | ending
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})
@@ -206,6 +209,8 @@ def resume(
             ahead(scorer, columns.columns(width, start, progress=progress)) if execute is None
             else execute(scorer, columns, width, progress, start),
             state, commit, every=every, total=columns.n_columns, whole=True,
+            stopper=None if state.stop is None
+            else Stopper(state.stop, chosen, state.target, state.columns).over(columns),
             progress=progress if watch is None else watched(progress, lambda: watch(state.run)),
         )  # fmt: skip
         facts, spent = state.head["run"], time.perf_counter() - begun

@@ -57,6 +57,7 @@ class SavedSelection:
             "key": self.head["key"],
             "features": len(self.log),
             **self.log.counts(),
+            "stopped": self.log.stopped,
             "commits": self.head["commit"],
             "begun": self.history[0]["time"],
             "last": self.history[-1]["time"],

@@ -107,6 +107,7 @@ class Selection:
         task: str = "auto",
         encode: Encoder | str | None = None,
         missing: Missing | str = "error",
+        stop: Any = None,
         key_name: str | None = None,
         name_prefix: str = "x",
         name_base: int = 0,
@@ -125,9 +126,10 @@ class Selection:
             ``SAOLA()`` (a copy is used).
         key : array-like, optional
             A key for each row. Rows of fed data are then reordered by their keys.
-        task, encode, missing
+        task, encode, missing, stop
             Whether the target holds classes or numbers, how columns that are fed become categories,
-            and what missing values in them mean, as for `tamis.select`.
+            what missing values in them mean, and when to stop, as for `tamis.select`. Columns that
+            are fed after the stop are not examined.
         key_name : str, optional
             The column that holds the keys in fed data; default: the name of `key`, or "key".
         name_prefix, name_base : str, int
@@ -136,7 +138,7 @@ class Selection:
             Replace an existing run.
         """
         chosen: Any = as_selector(selector)
-        given = CommonParameters(task=task, encode=encode, missing=missing)
+        given = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
         common = CommonParameters.of(selector, given)
         target = Target.of(np.asarray(y) if is_series(y) else y, common.task)
         state = started_state(chosen, target, common, name_prefix, name_base)

@@ -35,6 +35,7 @@ from tamis.engine.persistent.saved_selection import Piece, SavedSelection, canno
 from tamis.engine.persistent.state_file import Record, put, read, reading, writing
 from tamis.engine.runs import RUN_FIELDS, Run, readable_files
 from tamis.engine.seen_columns import SeenColumns, name_hashes
+from tamis.engine.stopping import Stop
 from tamis.measures.auto import known_by_name
 from tamis.measures.measure import Measure
 from tamis.methods.selector import FeatureStreamSelector
@@ -96,6 +97,7 @@ class SelectionState(SavedSelection):
     key: str | None = None
     target_name: str | None = None
     encoded: EncodedSoFar | None = None
+    stop: Stop | None = None
     seen: SeenColumns = field(default_factory=SeenColumns)
     columns: dict[int, Column] = field(default_factory=dict)
     #: Features that were withdrawn, or displaced by one that was, since the last commit.
@@ -196,6 +198,7 @@ class SelectionState(SavedSelection):
             "target": self.target.fingerprint,
             "target_name": self.target_name,
             "encoding": None if self.encoded is None else self.encoded.encoding.settings(),
+            "stop": None if self.stop is None else self.stop.settings(),
             "names": {"prefix": names.prefix, "base": names.base},
             "run": masked({key: getattr(run, key) for key in RUN_FIELDS}),
         }
@@ -326,6 +329,7 @@ class SelectionState(SavedSelection):
             state = cls(
                 selector=selector, target=target, labels=rows["labels"], keys=rows["keys"],
                 key=head["key"], target_name=head["target_name"], encoded=encoded, folder=folder,
+                stop=Stop.of(head.get("stop")),
                 head=head, history=stored.history, pieces=[p for p, _ in pieces], mark=log.mark,
             )  # fmt: skip
             for piece, seen in pieces:
@@ -411,7 +415,9 @@ def can_be_saved(selector: Any) -> bool:
     )
 
 
-def new_state(selector: Any, target: Target, encoding: Encoding | None) -> SelectionState:
+def new_state(
+    selector: Any, target: Target, encoding: Encoding | None, stop: Stop | None = None
+) -> SelectionState:
     """Return an empty state, or raise an error if it could not be saved to a file."""
     if not can_be_saved(selector):
         raise ParameterError(cannot_be_fed(selector.method))
@@ -432,7 +438,9 @@ def new_state(selector: Any, target: Target, encoding: Encoding | None) -> Selec
                 "written to a file; make text of them"
             )
     encoded = None if encoding is None else EncodedSoFar(encoding)
-    return SelectionState(selector=selector, target=target, labels=labels, encoded=encoded)
+    return SelectionState(
+        selector=selector, target=target, labels=labels, encoded=encoded, stop=stop
+    )
 
 
 def _restored_target(labels: npt.NDArray[Any], source: Mapping[str, Any]) -> Target:
@@ -449,7 +457,8 @@ def started_state(
 ) -> SelectionState:
     """Return the empty state of a selector that has started its stream."""
     encoding = encoding_of(common.encode, common.missing)
-    state = new_state(selector, target, encoding)
+    stop = Stop.for_selector(common.stop, selector, target)
+    state = new_state(selector, target, encoding, stop)
     reason = prepared(selector, target, encoding)
     selector.start(target, name_prefix=name_prefix, name_base=name_base)
     if reason:
