@@ -215,6 +215,17 @@ def test_models_and_comparisons_look_right(look, kind, request, tmp_path, width,
     assert page.locator("main section").count() >= 5
 
 
+def test_an_address_marks_the_row_of_a_feature_of_a_model(look, model, tmp_path):
+    path = write_page(page_of_folder(model), tmp_path / "page.html")
+    name = tamis.open_model(model).names_[3]
+    page = look(f"{path.as_uri()}#{name}")
+    row = page.locator("tr[aria-current]")
+    assert row.locator("th").inner_text() == name
+    assert 0 <= row.bounding_box()["y"] < 900
+    page = look(f"{path.as_uri()}#nobody")
+    assert page.locator("#summary").inner_text().startswith("nobody is not on this page.")
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_labels_in_plots_are_complete_and_do_not_overlap(look, tmp_path, width):
     names = [
@@ -227,14 +238,17 @@ def test_labels_in_plots_are_complete_and_do_not_overlap(look, tmp_path, width):
     spots = [(33, 0.919), (20, 0.88), (10, 0.698), (90, 0.916), (4.5, 0.836)]
     points = [(name, *spot, 0.2) for name, spot in zip(names, spots, strict=True)]
     nodes = [
-        ("arrived", 9, 0, "blue"),
+        ("arrived", 100, 0, "blue"),
+        ("irrelevant", 60, 1, "grey"),
+        ("redundant: tied", 31, 1, "orange"),
         ("kept at first", 9, 1, "green"),
-        ("evicted: withdrawn", 9, 2, "red"),
+        ("evicted: withdrawn", 4, 2, "red"),
+        ("kept", 5, 2, "green"),
     ]
     sections = [
         Ranks("ranks", names, [1.7, 2.7, 4.7, 2.0, 3.9], 3.5, [[0, 1, 2, 3, 4]]),
         Scatter("scatter", "features kept", "accuracy", "seconds", points, [0, 1, 4], True),
-        Flow("flow", nodes, [(0, 1, 9), (1, 2, 9)]),
+        Flow("flow", nodes, [(0, 1, 60), (0, 2, 31), (0, 3, 9), (3, 4, 4), (3, 5, 5)]),
     ]
     path = write_page(Page("t", "s", sections), tmp_path / "page.html")
     page = look(path.as_uri(), width)
@@ -250,6 +264,19 @@ def test_labels_in_plots_are_complete_and_do_not_overlap(look, tmp_path, width):
       return words.flatMap((a, i) => words.slice(i + 1).filter((b) => meet(a, b))).length;
     }"""
     assert page.evaluate(covered) == 0
+    crossed = """() => {
+      const lines = [...document.querySelectorAll("svg path, svg polyline[stroke-dasharray]")];
+      const words = [...document.querySelectorAll("svg text.over, #flow svg text")];
+      return words.filter((text) => {
+        const box = text.getBBox(), svg = text.ownerSVGElement;
+        return lines.some((line) => line.ownerSVGElement === svg
+          && Array.from({ length: 200 }, (_, k) => (k * line.getTotalLength()) / 199)
+            .map((far) => line.getPointAtLength(far))
+            .some(({ x, y }) => x > box.x + 1 && x < box.x + box.width - 1
+              && y > box.y + 3 && y < box.y + box.height - 3));
+      }).map((text) => text.textContent);
+    }"""
+    assert page.evaluate(crossed) == []
 
 
 def test_a_live_page_follows_the_run_until_its_end(look, run):

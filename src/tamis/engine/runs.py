@@ -119,7 +119,7 @@ class Run:
     @property
     def notes(self) -> list[str]:
         """How the data was taken: the target, the measure, and any note about the data."""
-        notes = [f"The target holds {self.source['target']}."]
+        notes = [f"The target holds {self.source['target'].rstrip('.')}."]
         if self.measure:
             notes.append(f"The measure is {self.measure}{_because(self.measure_reason)}.")
         for key, value in self.source.items():

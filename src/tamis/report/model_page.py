@@ -116,7 +116,10 @@ def _kept(model: Any) -> Section:
     note = "Most confident first."
     if len(weights) > MOST_KEPT:
         note += f" The first {MOST_KEPT:,} of {len(weights):,}; all are in features.npy."
-    columns = [Column("feature"), *(Column(n, "number") for n in ("confidence", *names))]
+    columns = [
+        Column("feature", "feature"), Column("confidence", "number", bar=True),
+        *(Column(name, "number") for name in names),
+    ]  # fmt: skip
     return Table("Kept features by confidence", columns, rows, note=note)
 
 

@@ -84,8 +84,10 @@ function bars(section, box) {
     () => section.labels.map((label, i) => [label, ...names.map((name) => section.series[name][i])])));
 }
 
-// Where the label of each dot goes: the position next to it that covers the fewest dots and labels.
-function besideDots(dots, widths, width, floor) {
+// Where the label of each dot goes: the position next to it that covers the fewest dots, labels and
+// points of a line.
+function besideDots(dots, widths, width, floor, line) {
+  const steps = line.slice(1).flatMap(([x1, y1], i) => Array.from({ length: 50 }, (_, k) => [line[i][0] + ((x1 - line[i][0]) * k) / 49, line[i][1] + ((y1 - line[i][1]) * k) / 49]));
   const taken = dots.map(({ x, y, r }) => ({ left: x - r, right: x + r, top: y - r, bottom: y + r }));
   return dots.map(({ x, y, r }, i) => {
     const w = widths[i], places = [];
@@ -94,7 +96,8 @@ function besideDots(dots, widths, width, floor) {
     }
     const meets = (p) => taken.filter((t, k) => k !== i && p.right >= t.left && p.left <= t.right && p.bottom >= t.top && p.top <= t.bottom).length;
     const outside = (p) => (p.left < 2 || p.right > width - 2 || p.top < 14 || p.bottom > floor ? taken.length : 0);
-    const costs = places.map((p) => meets(p) + outside(p)), place = places[costs.indexOf(Math.min(...costs))];
+    const crossed = (p) => (steps.some(([a, b]) => a >= p.left && a <= p.right && b >= p.top && b <= p.bottom) ? 0.5 : 0);
+    const costs = places.map((p) => meets(p) + outside(p) + crossed(p)), place = places[costs.indexOf(Math.min(...costs))];
     taken.push(place);
     return { x: place.left, y: place.bottom - 3 };
   });
@@ -133,7 +136,7 @@ function scatter(section, box) {
     }
     const dots = section.points.map((_, i) => ({ x: px(xs[i]), y: py(ys[i]), r: 4 + 10 * Math.sqrt(sizes[i] / most) }));
     const words = section.points.map(([name]) => fitted(name, width * 0.45));
-    const places = besideDots(dots, words.map(widthOf), width, height - bottom);
+    const places = besideDots(dots, words.map((text) => widthOf(text)), width, height - bottom, front);
     section.points.forEach(([name], i) => {
       const r = dots[i].r, chosen = best.has(i);
       picture.append(draw("circle", { cx: px(xs[i]), cy: py(ys[i]), r, fill: colour(chosen ? "green" : "blue"), "fill-opacity": 0.55, stroke: colour(chosen ? "green" : "blue") },
