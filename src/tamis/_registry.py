@@ -280,7 +280,7 @@ FORMATS = _by_name((
         "svmlight", "tamis.sources.text.svmlight_rows:SvmlightSource",
         (".svm", ".svmlight", ".libsvm"),
     ),
-    Format("csv", "tamis.sources.text.csv_table:open_csv", (".csv", ".tsv")),
+    Format("csv", "tamis.sources.text.csv_table:open_csv", (".csv", ".tsv", ".txt", ".tab")),
     Format(
         "parquet", "tamis.sources.tables.table:open_parquet", (".parquet", ".pq"),
         at_address=True,

@@ -225,11 +225,6 @@ BAD = {
         "column 'a' holds numbers and also 'n.a.'; fix it, say that this means a missing value "
         "with na= (--na), or name the column in categorical= (--categorical)",
     ),
-    "dates": (
-        b"a,day,y\n1,2024-01-01,4\n",
-        "column 'day' holds dates or times (date32[day]); leave it out with ignore= (--ignore "
-        "day), or make numbers of it first",
-    ),
     "numbers of accounts": (
         b"a,y\n90071992547409931,4\n",
         "column 'a' holds whole numbers beyond 2^53, which floats cannot represent exactly; leave "
@@ -241,11 +236,6 @@ BAD = {
     ),
     "nothing": (b"", "is empty; give a file with at least one row"),
     "only the target": (b"y\n1\n", "has no column left that could be a feature; it has 'y'"),
-    "another delimiter": (
-        b"a;b;y\n1;2;3\n",
-        "(is the delimiter ';'? say so with delimiter=) has no column 'y', which target names; it "
-        "has 'a;b;y'",
-    ),
     "half of a gzip file": (
         gzip.compress(b"a,y\n1,2\n" * 1000)[:40],
         "is a truncated or damaged gzip file near byte 40 (Compressed file ended before the "

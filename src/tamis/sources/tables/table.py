@@ -25,6 +25,7 @@ from tamis.sources.base import (
 )
 from tamis.sources.rebatch import Piece
 from tamis.sources.tables import table_columns as columns
+from tamis.sources.tables.dates import days, is_date, note_left_out
 from tamis.sources.tables.table_files import ArrowTable, ParquetTable, TableFile
 
 #: Number of default blocks of rows read at a time.
@@ -63,7 +64,9 @@ class TableSource(ColumnSource, RowSource):
         self._file, self._roles, self._y = file, roles, y
         self.target_name = roles.target
         self._row_labels = columns.row_labels(file.schema.names, file.schema.metadata)
-        self._features = roles.features(file.path, list(file.schema.names), self._row_labels)
+        self._features = self._without_dates(
+            roles.features(file.path, list(file.schema.names), self._row_labels)
+        )
         self.n_rows, self.n_columns = file.n_rows, len(self._features)
         self._names = Names.of(self._features)
         self._is_words = np.zeros(self.n_columns, dtype=np.bool_)
@@ -72,10 +75,27 @@ class TableSource(ColumnSource, RowSource):
             if pa.types.is_dictionary(kind):
                 kind, is_category = kind.value_type, True
             known = columns.kind_of(kind)
-            if known == "other" and not pa.types.is_null(kind):
+            if known == "other" and not pa.types.is_null(kind) and not is_date(kind):
                 raise SourceError(f"{self.path}: {_no_feature(name, kind)}")
             self._is_words[j] = is_category or known == "text"
         self._words: dict[str, Any] = {}
+
+    def _without_dates(self, features: list[str]) -> list[str]:
+        """Return the features that are not dates, unless dates are taken as numbers."""
+        types, roles = self._file.schema, self._roles
+        found = [n for n in features if is_date(types.field(n).type) and n not in roles.categorical]
+        if not found or roles.dates == "number":
+            return features
+        left = [name for name in features if name not in set(found)]
+        if not left:
+            raise SourceError(
+                f"{self.path} has only dates ({columns.listed(found)}) besides the target; take "
+                "them as numbers with dates='number' (--dates number)"
+            )
+        if roles.dates is None:
+            note_left_out(self.path, found)
+            roles.dates = "ignore"  # said once, not again where the source is opened again
+        return left
 
     def names(self) -> Names:
         """Return the names of the features."""
@@ -110,7 +130,7 @@ class TableSource(ColumnSource, RowSource):
                 words = columns.sorted_words(text)
                 values[:, j], is_text[j] = columns.coded(text, words), len(words) > 2
             else:
-                values[:, j] = columns.floats(column, f"{self.path}: column {name!r}")
+                values[:, j] = self._floats(column, name)
         return ColumnBlock(lo, self.n_rows, values, self._names.part(lo, hi), is_text=is_text)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -132,8 +152,14 @@ class TableSource(ColumnSource, RowSource):
             if self._is_words[j]:
                 values[:, j] = columns.coded(columns.as_words(column), self._words_of(name))
             else:
-                values[:, j] = columns.floats(column, f"{self.path}: column {name!r}")
+                values[:, j] = self._floats(column, name)
         return None, values
+
+    def _floats(self, column: Any, name: str) -> npt.NDArray[np.float64]:
+        """Return a column of numbers or dates as floats."""
+        if is_date(column.type):
+            return columns.floats(days(column))
+        return columns.floats(column, f"{self.path}: column {name!r}")
 
     def details(self) -> dict[str, Any]:
         """Return additional details for `tamis info`."""
@@ -204,9 +230,9 @@ def open_table(
         With `long`: the target by row number, or an .npy file that holds it.
     memory, work : int, str or path
         With `tokens` or `long`: approximate number of bytes to use, and a folder for larger data.
-    key, ignore, categorical
+    key, ignore, categorical, dates
         Names of columns, as in `Roles`: the one that identifies the rows; those that are not
-        features; those whose numbers are names of categories.
+        features; those whose numbers are names of categories. `dates` says what to do with dates.
     """
     file, given = kind(as_path(path)), columns.Roles(target, **roles)
     if tokens is not None and long is not None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tamis.core.errors import SourceError
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import near
+from tamis.core.params import OneOf, check
 
 Floats = npt.NDArray[np.float64]
 #: Number of names that a message lists before it says "and more".
@@ -39,6 +40,9 @@ class Roles:
         Columns that are not features.
     categorical : str or collection of str
         Columns of numbers that are names of categories.
+    dates : {"ignore", "number"}, optional
+        Leave columns of dates out, or take them as days since 1970. By default they are left out
+        with a warning.
 
     Attributes
     ----------
@@ -54,14 +58,18 @@ class Roles:
         key: str | None = None,
         ignore: str | Iterable[str] = (),
         categorical: str | Iterable[str] = (),
+        dates: Literal["ignore", "number"] | None = None,
     ) -> None:
-        self.target, self.key = target, key
+        check("open", "dates", dates, (OneOf(("ignore", "number")), None))
+        self.target, self.key, self.dates = target, key, dates
         self.ignore, self.categorical = (
             (given,) if isinstance(given, str) else tuple(given) for given in (ignore, categorical)
         )
         self.aside = {name for name in (target, key, *self.ignore) if name is not None}
         lists = {"ignore": list(self.ignore), "categorical": list(self.categorical)}
-        self.options = {k: v for k, v in ({"target": target, "key": key} | lists).items() if v}
+        given = {"target": target, "key": key} | lists
+        given |= {"dates": dates} if dates == "number" else {}
+        self.options = {k: v for k, v in given.items() if v}
 
     def passed_over(self, row_labels: Iterable[str]) -> dict[str, str]:
         """Return the entry of `tamis info` about row labels that are not used."""

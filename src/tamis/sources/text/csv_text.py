@@ -1,0 +1,239 @@
+"""The text of a file of separated values, parsed by Arrow.
+
+This module adds what Arrow lacks: checks for lines that never end, NUL bytes and an unclosed last
+quote, the line of the file on which a record begins, and runs of spaces as one delimiter.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tamis.core.errors import SourceError
+from tamis.sources.text.dialect import Dialect
+from tamis.sources.text_files import TextFile
+
+#: Bytes of text checked at a time before they reach the parser.
+_PIECE = 1 << 20
+#: Initial number of bytes that Arrow parses at a time; it reads about thirty of these ahead.
+_BLOCK = 1 << 20
+
+_COLUMNS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\S+): (.*)")
+
+
+class ReadAgainError(Exception):
+    """Reading must restart: a column is not numeric, or records are longer than expected.
+
+    The argument is the name of the column that is not numeric, or None.
+    """
+
+
+def usual_gaps(more: Sequence[str] = ()) -> list[str]:
+    """Return the texts that mean a missing value, with those that the user adds."""
+    import pyarrow.csv
+
+    return [*pyarrow.csv.ConvertOptions().null_values, "NA", "N/A", *more]
+
+
+class CsvText:
+    """A file of separated values.
+
+    Parameters
+    ----------
+    file : TextFile
+        Plain or compressed, recognised by content.
+    dialect : Dialect
+        Its delimiter and decimal mark.
+    header : bool
+        Whether the first line holds the names; otherwise columns are called x0, x1, ...
+    gaps : sequence of str
+        Texts that mean a missing value, besides an empty one, NA, NaN and null.
+    longest_line : int
+        Maximum length of a line in bytes.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns.
+    guessed : dict
+        Arrow types guessed from the first lines, by name.
+    gaps : list of str
+        All texts that mean a missing value.
+    """
+
+    def __init__(
+        self, file: TextFile, dialect: Dialect, header: bool, gaps: Sequence[str], longest_line: int
+    ) -> None:
+        self.file, self.path, self.dialect, self.header = file, file.path, dialect, header
+        self.longest_line, self.gaps = longest_line, usual_gaps(gaps)
+        self.names: list[str] = []
+        self._block = min(_BLOCK, longest_line)
+        schema: Any = None
+        while schema is None:
+            try:
+                text = _Lines(self.file, longest_line, dialect)
+                with self._one_sentence(), self._open({}, text) as reader:
+                    schema = reader.schema
+            except ReadAgainError:
+                continue
+        self.names = schema.names if header else [f"x{i}" for i in range(len(schema.names))]
+        self.guessed = dict(zip(self.names, schema.types, strict=True))
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator[Any]:
+        """Stream record batches of some columns, given with their types.
+
+        Raises
+        ------
+        ReadAgainError
+            If a column of numbers holds something else, or a record is longer than expected.
+        """
+        text, n_rows = _Lines(self.file, self.longest_line, self.dialect), 0
+        with self._one_sentence(), self._open(types, text) as reader:
+            for batch in reader:
+                if batch.num_rows:
+                    n_rows += batch.num_rows
+                    yield batch
+        if text.quotes % 2:
+            self._refuse_open_quote(n_rows + self.header)
+
+    def _open(self, types: Mapping[str, Any], text: _Lines) -> Any:
+        """Open the text with Arrow; without types, all columns are read and their types guessed."""
+        import pyarrow as pa
+        import pyarrow.csv
+
+        reading = pyarrow.csv.ReadOptions(
+            use_threads=False,  # only then does Arrow report the row of an error; it is as fast
+            block_size=self._block,
+            column_names=None if self.header else self.names,
+            autogenerate_column_names=not self.header and not self.names,
+        )
+        parsing = pyarrow.csv.ParseOptions(
+            delimiter=self.dialect.delimiter, newlines_in_values=True
+        )
+        converting = pyarrow.csv.ConvertOptions(
+            column_types=dict(types), include_columns=list(types), null_values=self.gaps,
+            strings_can_be_null=True, decimal_point=self.dialect.decimal,
+        )  # fmt: skip
+        return pyarrow.csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting)
+
+    @contextmanager
+    def _one_sentence(self) -> Iterator[None]:
+        """Turn Arrow's errors into one-sentence errors."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except pa.ArrowException as error:
+            raise SourceError(self.sentence(error)) from error
+
+    def sentence(self, error: Exception) -> str:
+        """Return a message about an error of Arrow, with the file and the line."""
+        message = " ".join(str(error).split())
+        if match := _COLUMNS.search(message):
+            row, expected, got = map(int, match.groups())
+            begins, ends = self._lines_of(row)
+            what = "value" if got == 1 else "values"
+            remedy = "fix or remove the line" if begins == ends else "close the quote opened there"
+            return (
+                f"{self.path} line {begins} has {got} {what} where the lines before have "
+                f"{expected}; {remedy}"
+            )
+        if match := _VALUE.search(message):
+            name = self.names[int(match[1])] if self.names else f"number {int(match[1]) + 1}"
+            where = f" line {self._lines_of(int(match[2]))[0]}" if match[2] else ""
+            if match[3] == "double":
+                raise ReadAgainError(name) from error
+            if match[3].startswith(("date", "time")):
+                value = match[4].removeprefix("invalid value ")
+                return (
+                    f"{self.path}{where}, column {name!r} holds dates and also {value}; leave it "
+                    "out with ignore= (--ignore), or name it in categorical= (--categorical)"
+                )
+            return f"{self.path}{where}, column {name!r}: {match[4]}; save the file as UTF-8"
+        if "straddles" in message or "straddling" in message:
+            if self._block < self.longest_line:
+                self._block = min(4 * self._block, self.longest_line)
+                raise ReadAgainError(None) from error
+            return (
+                f"{self.path} has a value of more than {self.longest_line:,} bytes over several "
+                "lines; look for a quote that is never closed"
+            )
+        if "Empty CSV" in message:
+            return f"{self.path} holds no line; give a file with a header and at least one row"
+        reason = message.rstrip(".")[:200]
+        return f"{self.path} cannot be read as separated values ({reason}); fix it"
+
+    def _lines_of(self, row: int) -> tuple[int, int]:
+        """Return the first and last line of the file for record `row`, all counted from 1."""
+        begins, line, is_open = 0, 0, False
+        for chunk in self.file.chunks(_PIECE, self.longest_line):
+            for text in bytes(chunk.data).split(b"\n")[:-1]:
+                line += 1
+                if not is_open and not text.strip(b"\r"):
+                    continue  # Arrow skips empty lines
+                if not is_open:
+                    begins, row = line, row - 1
+                is_open ^= text.count(b'"') % 2 == 1
+                if row == 0 and not is_open:
+                    return begins, line
+        return begins, line
+
+    def _refuse_open_quote(self, records: int) -> None:
+        """Raise an error if the last quote is never closed; Arrow closes it at the end of the file.
+
+        Quotes inside a value, as in 5" nails, do not open anything: then each line is a record.
+        """
+        filled = 0
+        for chunk in self.file.chunks(_PIECE, self.longest_line):
+            filled += sum(bool(line.strip(b"\r")) for line in bytes(chunk.data).split(b"\n"))
+        if records < filled:
+            begins, _ = self._lines_of(-1)
+            raise SourceError(
+                f"{self.path} line {begins}: a quote is opened and never closed; close it"
+            )
+
+
+class _Lines(io.RawIOBase):
+    """The text as a readable file; refuses endless lines and NUL bytes."""
+
+    def __init__(self, file: TextFile, longest: int, dialect: Dialect) -> None:
+        self._path, self._dialect = file.path, dialect
+        self._chunks = file.chunks(_PIECE, longest)
+        self._lines = self.quotes = 0
+        self._buffer = io.BytesIO()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        parts: list[bytes] = []
+        while size != 0:
+            if part := self._buffer.read(size):
+                parts.append(part)
+                size -= len(part)
+            elif (chunk := next(self._chunks, None)) is not None:
+                self._buffer = io.BytesIO(self._looked_at(bytes(chunk.data)))
+            else:
+                break
+        return b"".join(parts)
+
+    def close(self) -> None:
+        self._chunks.close()
+        super().close()
+
+    def _looked_at(self, data: bytes) -> bytes:
+        at = data.find(b"\0")
+        if at >= 0:
+            line = self._lines + data.count(b"\n", 0, at) + 1
+            raise SourceError(
+                f"{self._path} line {line} holds a NUL byte, so it is damaged or not plain text; "
+                "save it as UTF-8"
+            )
+        changed = self._dialect.lines(data, first=self._lines == 0)
+        self._lines += data.count(b"\n")
+        self.quotes += data.count(b'"')
+        return changed
