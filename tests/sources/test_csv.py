@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.sources.axis import to_columns
 from tamis.sources.text.csv_table import open_csv
 from waiting import PATIENCE
@@ -318,3 +318,45 @@ def test_a_first_column_without_a_name_is_row_labels(tmp_path):
     opened = tamis.open(tmp_path / "a.csv", target="y", categorical=[""])
     assert list(opened.names()) == ["", "a"]
     assert opened.load()[0].tolist() == [[0, 1.5], [1, 2], [2, 3]]
+
+
+DATES = {
+    "ISO": (["2024-02-29", "1970-01-01"], [19782.0, 0.0]),
+    "ISO with times": (["1970-01-01 12:00:00", "1970-01-02T06:00"], [0.5, 1.25]),
+    "German": (["29.02.2024", "1.1.1970 18:00"], [19782.0, 0.75]),
+    "days first": (["29/02/2024", "01/01/1970"], [19782.0, 0.0]),
+    "months first": (["02/29/2024", "01/01/1970"], [19782.0, 0.0]),
+    "names of months": (["29 Feb 2024", "1-January-1970"], [19782.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("case", DATES)
+@pytest.mark.parametrize("memory", [10**9, 100])
+def test_dates_become_days_on_request(tmp_path, case, memory):
+    written, days = DATES[case]
+    lines = [f"{value},{i},{i % 2}" for i, value in enumerate([*written, ""])]
+    (tmp_path / "a.csv").write_text("when,x,y\n" + "\n".join(lines) + "\n")
+    how = {"target": "y", "memory": memory}
+    source = open_csv(tmp_path / "a.csv", dates="number", **how)
+    np.testing.assert_allclose(source.load()[0][:, 0], [*days, np.nan], rtol=0, atol=1e-12)
+    with pytest.warns(DataWarning, match="'when' holds dates and was left out; take dates as"):
+        left = open_csv(tmp_path / "a.csv", **how)
+    assert list(left.names()) == ["x"]
+    assert left.load()[0].tolist() == [[0], [1], [2]]
+
+
+def test_what_is_no_date_in_a_column_of_dates_is_an_error(tmp_path):
+    early = "".join(f"{i % 12 + 1:02}/{i % 12 + 1:02}/2024,{i},{i % 2}\n" for i in range(3_000))
+    text = f"when,x,y\n{early}".encode()
+    assert refused(tmp_path / "a.csv", text, target="y", dates="number") == (
+        "column 'when' has dates such as '01/01/2024', in which day and month are not clear; write "
+        "them as 2024-12-31, or leave the column out with ignore= (--ignore)"
+    )
+    late = refused(tmp_path / "a.csv", text + b"never,1,1\n", target="y", dates="ignore")
+    assert late == (
+        "column 'when' holds dates and also 'never'; leave it out with ignore= (--ignore), or name "
+        "it in categorical= (--categorical)"
+    )
+    # Dates of both orders are dates, and are not read where they are left out.
+    (tmp_path / "a.csv").write_bytes(text + b"31/12/2024,1,1\n12/31/2024,1,1\n")
+    assert open_csv(tmp_path / "a.csv", "y", dates="ignore").n_rows == 3_002

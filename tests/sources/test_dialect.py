@@ -32,9 +32,10 @@ def read(path, text: str, said: str | None = None, encoding: str = "utf-8", **op
 
 def refused(path, text: str, **options) -> str:
     path.write_text(text)
-    with warnings.catch_warnings(), pytest.raises(SourceError) as caught:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tamis.open(path, target="y", **options).load()
+        with pytest.raises(SourceError) as caught:
+            tamis.open(path, target="y", **options).load()
     return str(caught.value).removeprefix(f"{path}: ")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -18,7 +17,7 @@ from pyarrow import feather
 
 import tamis
 from golden_outputs import matrix
-from tamis.core.errors import InputError, ParameterError, SourceError
+from tamis.core.errors import DataWarning, InputError, ParameterError, SourceError
 from tamis.sources.tables.table_files import MOST_COLUMNS
 
 
@@ -131,11 +130,6 @@ def test_missing_values_are_nan_in_numbers_text_and_booleans(tmp_path):
 @pytest.mark.parametrize(
     ("column", "sentence"),
     [
-        (
-            [datetime.date(2024, 1, 1)] * 2,
-            "column 'c' is of type date32[day], which is neither a number nor a category; leave it "
-            "out with ignore= (--ignore c), or make numbers of it first",
-        ),
         (
             [{"a": 1}] * 2,
             "column 'c' is of type struct<a: int64>, which is neither a number nor a category; "
@@ -396,3 +390,23 @@ def test_the_fingerprint_of_a_table_of_lines_does_not_depend_on_what_was_read_be
     before = source.fingerprint()
     assert source.target().tolist() == [1, 0]
     assert source.fingerprint() == before
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_dates_are_left_out_with_a_warning_or_numbers(tmp_path, kind):
+    when = pd.to_datetime(["1970-01-02", "1970-01-03 12:00", None, "1969-12-31"], format="ISO8601")
+    table = pd.DataFrame({"when": when, "x": [1.0, 2, 3, 4], "y": [0, 1, 0, 1]})
+    path = tmp_path / f"a.{kind}"
+    table.to_parquet(path) if kind == "parquet" else table.to_feather(path)
+    with pytest.warns(DataWarning, match="'when' holds dates and was left out"):
+        source = tamis.open(path, target="y")
+    assert list(source.names()) == ["x"]
+    assert list(tamis.open(path, target="y", dates="ignore").names()) == ["x"]
+    numbers = tamis.open(path, target="y", dates="number").load()[0][:, 0]
+    np.testing.assert_array_equal(numbers, [1, 2.5, np.nan, -1])
+    by_rows = next(tamis.open(path, target="y", dates="number").batches(4)).values[:, 0]
+    np.testing.assert_array_equal(by_rows, numbers)
+    with pytest.raises(SourceError, match=r"has only dates \('when'\) besides the target"):
+        tamis.open(path, target="y", ignore="x")
+    with pytest.raises(ParameterError, match="dates='days' is not one of 'ignore', 'number'"):
+        tamis.open(path, target="y", dates="days")

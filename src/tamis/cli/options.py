@@ -76,13 +76,22 @@ _READING = {
     "ignore": ("COLUMN", f"A column to leave out. {REPEATED}"),
     "categorical": ("COLUMN", f"A column whose numbers are category codes. {REPEATED}"),
     "na": ("TEXT", f"A string that means a missing value in a CSV file, e.g. '?'. {REPEATED}"),
-    "delimiter": ("CHARACTER", "The separator of a CSV file. Default: a comma; a tab in NAME.tsv."),
+    "delimiter": ("CHARACTER", "The separator of a CSV file. Default: found in its first lines."),
+    "decimal": ("CHARACTER", "The decimal mark of a CSV file: . or , (found in its first lines)."),
+    "dates": (
+        "ignore|number",
+        "Leave columns of dates out, or take them as days since 1970. Default: ignore, and say so.",
+    ),
     "tokens": ("COLUMN", "A column with a list of tokens per row; every token is a feature."),
     "long": (
         "ROW,FEATURE,VALUE",
         "The three columns of a table in long format: one line per nonzero value.",
     ),
-    "y": ("FILE", "An .npy file with the target."),
+    "y": (
+        "FILE",
+        "An .npy file with the target; or a table that is joined with DATA by --key, and has the "
+        "--target.",
+    ),
     "layer": ("NAME", "The layer of an AnnData file; or raw."),
     "query": ("SELECT", "An SQL query, for a database."),
 }
@@ -97,6 +106,11 @@ source_options = _as_one(
     *(
         click.Option([f"--{name}"], metavar=metavar, help=help, multiple=REPEATED in help)
         for name, (metavar, help) in _READING.items()
+    ),
+    click.Option(
+        ["--transpose"], is_flag=True, default=None,
+        help="Lines of the table are features and columns are samples, as in most tables of genes; "
+        "the first column names the features.",
     ),
     click.Option(
         ["--zero-based/--one-based"], default=None,

@@ -312,6 +312,17 @@ def refuse_broken(matrix: Any) -> None:
         )
 
 
+def with_rows(block: ColumnBlock, rows: npt.NDArray[np.intp]) -> ColumnBlock:
+    """Return a block with some of its rows, in the given order."""
+    if not isinstance(block.values, Compressed):
+        return replace(block, values=np.asfortranarray(block.values[rows]), n_rows=len(rows))
+    import scipy.sparse as sp
+
+    v, shape = block.values, (block.n_rows, block.width)
+    moved = sp.csc_matrix((v.data, v.indices, v.indptr), shape=shape)[rows]
+    return replace(block, values=compressed_columns(moved).widened(), n_rows=len(rows))
+
+
 def most_levels(n_rows: int) -> float:
     """Return the number of levels above which columns are numbers rather than categories."""
     return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)

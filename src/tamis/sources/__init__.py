@@ -19,6 +19,8 @@ from tamis.sources.base import ColumnSource, RowSource, Source, SourceInfo, as_p
 #: Formats by URL scheme.
 _SCHEMES = {"duckdb": "sql", "sqlite": "sql"} | dict.fromkeys(("redis", "rediss", "unix"), "redis")
 _PACKED = (".gz", ".bz2", ".zst")
+#: Formats of tables with named columns.
+_TABLES = ("csv", "parquet", "arrow")
 
 __all__ = [
     "FORMATS",
@@ -34,6 +36,7 @@ __all__ = [
     "SourceInfo",
     "open_rows",
     "open_source",
+    "read_like",
     "reader",
 ]
 
@@ -63,6 +66,9 @@ def open_source(
         Approximate number of bytes to use, for formats that may need a lot of memory.
     **options
         Passed on to the reader, e.g. ``zero_based=True`` for svmlight or ``y=`` for arrays.
+        ``transpose=True`` reads a table with one line per feature and one column per sample. With
+        ``y=`` a table (a path or a data frame), its column `key` is matched with the names of the
+        rows, and its column `target` is the target.
 
     Examples
     --------
@@ -76,19 +82,10 @@ def open_source(
         return data
     is_path = isinstance(data, (str, os.PathLike))
     if is_path:
-        data = os.path.expanduser(os.fspath(data))
-        if data.startswith("file://"):
-            from urllib.request import url2pathname  # slow: imports HTTP modules
-
-            data = url2pathname(urlsplit(data).path)
-        format = format_of(data) if format is None else format
-        refuse = format in FORMATS and not FORMATS[format].at_address
-        if "://" in data and refuse and data.partition("://")[0] not in _SCHEMES:
-            raise SourceError(
-                f"{data}: {format} data cannot be read from an address, only Parquet, "
-                "AnnData .h5ad files and column stores can; copy it to a local file first"
-            )
+        data, format = _place(data, format)
     opener: Callable[..., Source] = MemorySource
+    if _is_table(options.get("y")) and (format != "plink" or "key" in options):
+        return _joined(data, format, memory, options)
     if format is not None:
         opener = reader(format)
     elif gives_blocks(data):
@@ -100,12 +97,65 @@ def open_source(
         if "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values()):
             options["memory"] = memory
     try:
+        if options.pop("transpose", False):
+            return _transposed(data, format, opener, options)
         return opener(data, **options)
     except TypeError as error:
         if not is_path or "unexpected keyword" not in str(error):
             raise
         option = str(error).rsplit(" ", 1)[-1]
         raise SourceError(f"{data}: the {format} reader has no option {option}") from error
+
+
+def _place(data: str | os.PathLike[str], format: str | None) -> tuple[str, str]:
+    """Return the path or address of a file, and its format."""
+    path = os.path.expanduser(os.fspath(data))
+    if path.startswith("file://"):
+        from urllib.request import url2pathname  # slow: imports HTTP modules
+
+        path = url2pathname(urlsplit(path).path)
+    format = format_of(path) if format is None else format
+    refuse = format in FORMATS and not FORMATS[format].at_address
+    if "://" in path and refuse and path.partition("://")[0] not in _SCHEMES:
+        raise SourceError(
+            f"{path}: {format} data cannot be read from an address, only Parquet, AnnData .h5ad "
+            "files and column stores can; copy it to a local file first"
+        )
+    return path, format
+
+
+def _transposed(
+    data: Any, format: str | None, opener: Callable[..., Source], options: dict[str, Any]
+) -> Source:
+    """Open a table with one line per feature and one column per sample."""
+    if format not in _TABLES:
+        what = "data in memory" if format is None else f"{format} data"
+        raise SourceError(
+            f"transpose= (--transpose) is for CSV, Parquet and Arrow files, not for {what}"
+        )
+    from tamis.sources.tables.transposed import open_transposed
+
+    return open_transposed(opener, data, options)
+
+
+def _is_table(y: Any) -> bool:
+    """Return whether a target is a table of which one column is the target."""
+    if isinstance(y, str | os.PathLike):
+        return not os.fspath(y).endswith(".npy") and format_of(as_path(y)) in _TABLES
+    return y is not None and is_frame(y)
+
+
+def _joined(data: Any, format: str | None, memory: int | None, options: dict[str, Any]) -> Source:
+    """Open data whose target is in a table of its own."""
+    from tamis.sources.joined import joined
+
+    options = dict(options)
+    y, key, target = (options.pop(name, None) for name in ("y", "key", "target"))
+    if key is not None and (options.get("transpose") or format in _TABLES):
+        options["key"] = key  # of the data as well
+    is_path = isinstance(y, str | os.PathLike)
+    table = open_source(y, **({"dates": "ignore"} if is_path else {}))
+    return joined(open_source(data, format, memory=memory, **options), table, key, target)
 
 
 def open_rows(
@@ -173,6 +223,20 @@ def _refuse_options(options: dict[str, Any], what: str) -> None:
             f"{', '.join(options)}: {what} cannot be read in another way; give such options with "
             "a path"
         )
+
+
+def read_like(data: Any, decimal: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options for a CSV file, with the decimal mark of an earlier one unless one is given.
+
+    The mark of the earlier file is not the usual one; for other data nothing changes.
+    """
+    paths = data if isinstance(data, list | tuple) else [data]
+    if decimal in (None, ".") or "decimal" in options or not paths:
+        return options
+    if not all(isinstance(path, str | os.PathLike) and path != "-" for path in paths):
+        return options
+    formats = {options.get("format") or format_of(as_path(path)) for path in paths}
+    return {"decimal": decimal, **options} if formats == {"csv"} else options
 
 
 def format_of(path: str) -> str:

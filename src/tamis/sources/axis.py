@@ -269,6 +269,8 @@ class _Rows(Wrapper, RowSource):
 def _description(source: Source) -> dict[str, Any]:
     """Return what a store records about its source, besides the data."""
     made_from = {"format": source.format, "fingerprint": source.fingerprint()} | _origin(source)
+    if "decimal" in (identity := source.identity() if isinstance(source, RowSource) else {}):
+        made_from["decimal"] = identity["decimal"]
     names = {"name_prefix": source.name_prefix, "name_base": source.name_base or 0}
     return {"source": made_from, **names}
 

@@ -148,6 +148,23 @@ class Source(ABC):
         """Return the name and values of the key column, if there is one."""
         return None
 
+    def row_names(self) -> npt.NDArray[Any] | None:
+        """Return the names of the rows, by which a table can be joined; the keys, if any."""
+        named = self.keys()
+        return None if named is None else named[1]
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """Names of the columns that `column` returns, features or not, if they have names."""
+        return None
+
+    def column(self, name: str) -> npt.NDArray[Any] | None:
+        """Return the values of one column, numbers or text, or None if it does not exist.
+
+        It need not be a feature: a covariate, a weight, the target.
+        """
+        return None
+
     @abstractmethod
     def fingerprint(self) -> str:
         """Return a short hash of the data and of how it is read."""
@@ -428,6 +445,9 @@ class Wrapper(Source):
     missing_target: Any = _of_other("missing_target")
     names: Any = _of_other("names")
     keys: Any = _of_other("keys")
+    row_names: Any = _of_other("row_names")
+    column_names: Any = _of_other("column_names")
+    column: Any = _of_other("column")
     details: Any = _of_other("details")
     fingerprint: Any = _of_other("fingerprint")
 

@@ -13,7 +13,7 @@ from tamis.core.blocks import RowBlock
 from tamis.engine.learning.training import usable_rows
 from tamis.methods.online import row_input
 from tamis.methods.online.scorer import LinearScorer, best_class
-from tamis.sources import open_rows
+from tamis.sources import open_rows, read_like
 from tamis.sources.base import BadLines, Progress, silent
 
 
@@ -68,7 +68,8 @@ def predict_stream(
     Svmlight indices count from the same base as those of the training data, unless `zero_based`
     is given among the options of reading.
     """
-    for source in open_rows(data, **reading):
+    trained_on = getattr(model, "record", {}).get("source") or [{}]
+    for source in open_rows(data, **read_like(data, trained_on[0].get("decimal"), reading)):
         if source.name_base is None and model.columns.prefix == "":
             source.name_base = model.columns.base
         names = source.names()

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
-from tamis.core.blocks import ColumnBlock, Compressed, compressed_columns
+from tamis.core.blocks import ColumnBlock, with_rows
 from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.core.sentences import counted
@@ -176,7 +176,7 @@ class Feeding:
     def _blocks(self, progress: Progress = silent) -> Iterator[ColumnBlock]:
         """Yield the blocks of the source with our rows."""
         for block in self.source.columns(self.width, progress=progress):
-            yield block if self.indices is None else rearranged(block, self.indices)
+            yield block if self.indices is None else with_rows(block, self.indices)
 
     def _ready(self, block: ColumnBlock) -> ColumnBlock:
         """Return the block as the selector sees it."""
@@ -362,14 +362,3 @@ def aligned(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], where: str) -> Ind
     order = np.argsort(theirs, kind="stable")
     indices: Indices = order[np.searchsorted(theirs[order], ours)]
     return indices
-
-
-def rearranged(block: ColumnBlock, indices: Indices) -> ColumnBlock:
-    """Return a block with its rows in our order."""
-    if not isinstance(block.values, Compressed):
-        return replace(block, values=np.asfortranarray(block.values[indices]), n_rows=len(indices))
-    import scipy.sparse as sp
-
-    v, shape = block.values, (block.n_rows, block.width)
-    moved = sp.csc_matrix((v.data, v.indices, v.indptr), shape=shape)[indices]
-    return replace(block, values=compressed_columns(moved).widened(), n_rows=len(indices))

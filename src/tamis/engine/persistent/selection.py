@@ -37,7 +37,7 @@ from tamis.engine.persistent.selection_state import (
 from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
 from tamis.engine.runs import Run
 from tamis.engine.selecting import describe_run
-from tamis.sources import Source, open_source
+from tamis.sources import Source, open_source, read_like
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Progress, silent
@@ -222,6 +222,8 @@ class Selection:
             How a file is read: ``format=``, ``ignore=`` and so on, as in ``tamis.open``.
         """
         facts = dict(facts or {}) if keys is None else {**(facts or {}), "keys": keys}
+        before = self._state.head["run"]["source"].get("details") or {}
+        reading = read_like(columns, before.get("decimal"), reading)
         source, name = source_of(columns, names, self._state.key, facts, reading)
         with self._writing(wait, say) as state, temporary_columns(source, progress) as by_columns:
             if by_columns is not source:

@@ -109,6 +109,18 @@ class MemorySource(ColumnSource):
         """Return the given target."""
         return self._y
 
+    @property
+    def column_names(self) -> list[str] | None:
+        """Names of the columns of a data frame."""
+        return None if self._frame is None else [str(name) for name in self._frame.columns]
+
+    def column(self, name: str) -> npt.NDArray[Any] | None:
+        """Return the values of one column of a data frame, or None if it does not exist."""
+        if self._frame is None or name not in self._frame.columns:
+            return None
+        found: npt.NDArray[Any] = self._frame.get_column(name).to_numpy()
+        return found
+
     def whole(self) -> ColumnBlock:
         """Return everything as one block."""
         return self.read(0, self.n_columns)

@@ -99,6 +99,23 @@ class AnnDataSource(Source):
         """Return the names of the columns."""
         return self._names
 
+    def row_names(self) -> npt.NDArray[Any]:
+        """Return the names of the cells."""
+        with file.opened(self.path) as root:
+            return np.array(list(file.index_names(root["obs"])))
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns of `obs`."""
+        with file.opened(self.path) as root:
+            return file.column_names(root["obs"])
+
+    def column(self, name: str) -> npt.NDArray[Any] | None:
+        """Return a column of `obs`, or None if it does not exist."""
+        with file.opened(self.path) as root:
+            there = name in file.column_names(root["obs"])
+            return file.column(self.path, root, "obs", name) if there else None
+
     def details(self) -> dict[str, Any]:
         """Return additional details for `tamis info`."""
         return {"kept_by": self._matrix.layout, "matrix": self._matrix.where}

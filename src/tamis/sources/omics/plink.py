@@ -99,6 +99,10 @@ class PlinkSource(ColumnSource, RowSource):
             self._y = None if y is None else one_for_each_row(y, self.path, self.n_rows)
         return self._y
 
+    def row_names(self) -> npt.NDArray[Any]:
+        """Return the ids of the individuals."""
+        return np.array([name.partition("\t")[2] for name in self._individuals.tolist()])
+
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Return SNPs lo to hi - 1."""
         with self._opened(self.n_rows, self.n_columns) as bed:

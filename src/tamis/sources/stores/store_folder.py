@@ -87,7 +87,8 @@ class StoreFolder(Source):
         """Return additional details for `tamis info`."""
         details = {key: self.meta[key] for key in _DETAILS if key in self.KEYS}
         details["bytes"] = sum(record["bytes"] for record in self.meta["files"].values())
-        return details
+        made_from = self.meta["source"] or {}
+        return details | {k: made_from[k] for k in ("decimal",) if k in made_from}
 
     def fingerprint(self) -> str:
         """Return a short hash of the content of every file."""

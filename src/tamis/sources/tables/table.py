@@ -118,6 +118,17 @@ class TableSource(ColumnSource, RowSource):
         key = self._roles.key
         return None if key is None else (key, columns.key_values(self._file.read([key]).column(0)))
 
+    @property
+    def column_names(self) -> list[str]:
+        """Names of all columns."""
+        return list(self._file.schema.names)
+
+    def column(self, name: str) -> npt.NDArray[Any] | None:
+        """Return the values of one column, numbers or text, or None if it does not exist."""
+        if name not in self._file.schema.names:
+            return None
+        return columns.target_values(self._file.read([name]).column(0))
+
     def read(self, lo: int, hi: int) -> ColumnBlock:
         """Read only columns lo to hi - 1."""
         table = self._file.read(self._features[lo:hi])

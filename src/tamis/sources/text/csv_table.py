@@ -181,6 +181,24 @@ class CsvRows(RowSource):
         words = [key_values(batch.column(key)) for batch in batches]
         return key, np.concatenate([np.zeros(0, "U1"), *words])
 
+    @property
+    def column_names(self) -> list[str]:
+        """Names of all columns."""
+        return self._text.names
+
+    def column(self, name: str) -> npt.NDArray[Any] | None:
+        """Return the values of one column, numbers or text, or None if it does not exist."""
+        if name not in self._text.names:
+            return None
+        import pyarrow as pa
+
+        while True:
+            try:
+                batches = list(self._text.batches({name: pa.large_string()}))
+                return _target([b.column(name) for b in batches], self._text.dialect.plain)
+            except ReadAgainError:  # a record is longer than expected
+                continue
+
     def rows(self, size: int | None, progress: Progress) -> Iterator[RowBlock]:
         """Stream blocks of `size` rows, by default one per parsed piece of text."""
         self._learn(progress)
@@ -207,6 +225,11 @@ class CsvRows(RowSource):
             "decimal": dialect.decimal,
         }  # fmt: skip
         return details | {"columns_of_words": len(self._words)} | passed_over
+
+    def identity(self) -> dict[str, Any]:
+        """Return what identifies the data; a decimal comma is recorded for later files."""
+        mark = self._text.dialect.decimal
+        return super().identity() | ({} if mark == "." else {"decimal": mark})
 
     def fingerprint(self) -> str:
         """Return a short hash of the bytes of the file and of how it is read."""
