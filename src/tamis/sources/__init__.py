@@ -153,8 +153,8 @@ def _joined(data: Any, format: str | None, memory: int | None, options: dict[str
     y, key, target = (options.pop(name, None) for name in ("y", "key", "target"))
     if key is not None and (options.get("transpose") or format in _TABLES):
         options["key"] = key  # of the data as well
-    is_path = isinstance(y, str | os.PathLike)
-    table = open_source(y, **({"dates": "ignore"} if is_path else {}))
+    how: dict[str, Any] = {"dates": "ignore"} if isinstance(y, str | os.PathLike) else {}
+    table = open_source(y, **how)
     return joined(open_source(data, format, memory=memory, **options), table, key, target)
 
 

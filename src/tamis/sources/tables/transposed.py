@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, Compressed
 from tamis.core.errors import SourceError, warn
 from tamis.core.names import Names
 from tamis.core.sentences import counted
@@ -47,7 +47,8 @@ class TransposedSource(ColumnSource):
 
     def __init__(self, lines: RowSource, y: Any = None, key: str | None = None) -> None:
         self._lines, self._key = lines, key or SAMPLES
-        self.path, self.format, self.memory = lines.path, lines.format, lines.memory
+        self.path, self.memory = lines.path, lines.memory
+        self.format = lines.format  # type: ignore[misc]
         self._samples = np.array(list(lines.names() or ()), dtype=np.str_)
         self._refuse_words()
         keys = lines.keys()
@@ -125,6 +126,7 @@ class TransposedSource(ColumnSource):
 
     def _part(self, start: int, end: int) -> Iterator[Piece]:
         for block in self._lines.batches():
+            assert not isinstance(block.values, Compressed)
             lo, hi = max(start - block.first, 0), min(end - block.first, len(block.values))
             if lo < hi:
                 yield None, block.values[lo:hi]

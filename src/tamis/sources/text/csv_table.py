@@ -116,7 +116,7 @@ class CsvRows(RowSource):
         self.memory, self.work = memory, work
         gaps = (na,) if isinstance(na, str) else tuple(na)
         self._roles = Roles(target, key, ignore, categorical, dates)
-        file, skip = TextFile(self.path), {key, *self._roles.ignore, *self._roles.categorical}
+        file, skip = TextFile(self.path), {key or "", *self._roles.ignore, *self._roles.categorical}
         dialect = detect(
             file, longest_line, delimiter="\t" if delimiter == "\\t" else delimiter,
             decimal=decimal, header=header, gaps=usual_gaps(gaps), skip=skip,
