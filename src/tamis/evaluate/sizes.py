@@ -1,0 +1,214 @@
+"""How many features are enough: cross-validated scores of every size, from one ranking per fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils import indexable
+
+from tamis.core.errors import InputError, ParameterError, need
+from tamis.core.params import Number, check
+from tamis.core.target import Target
+from tamis.sources.arrays.in_memory import is_frame
+
+#: Sizes that are tried unless others are given, as far as a ranking reaches.
+SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 50, 70, 100)
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SizePath:
+    """Scores by number of features, and the features of each size.
+
+    Attributes
+    ----------
+    sizes : list of int
+        The numbers of features, ascending.
+    scores : ndarray of shape (n_folds, n_sizes)
+        The score of each fold, on rows that neither the selection nor the estimator saw.
+    ranking : list of str
+        The features of a selection from all rows, best first: ``ranking[:k]`` are those of size k.
+    scoring : str
+        What the scores are, such as "accuracy".
+    """
+
+    sizes: list[int]
+    scores: Floats
+    ranking: list[str]
+    scoring: str
+
+    @property
+    def mean(self) -> Floats:
+        """The mean score of each size."""
+        return np.asarray(self.scores.mean(axis=0))
+
+    @property
+    def std_error(self) -> Floats:
+        """The standard error of each mean, as if folds were independent."""
+        return np.asarray(self.scores.std(axis=0, ddof=1) / np.sqrt(len(self.scores)))
+
+    @property
+    def best(self) -> int:
+        """The size with the largest mean; the smallest of equal ones."""
+        return self.sizes[int(np.argmax(self.mean))]
+
+    @property
+    def enough(self) -> int:
+        """The smallest size whose mean is within one standard error of the best."""
+        top = int(np.argmax(self.mean))
+        near = self.mean >= self.mean[top] - self.std_error[top]
+        return self.sizes[int(np.argmax(near))]
+
+    def kept(self, size: int) -> list[str]:
+        """Return the features of a size, best first."""
+        check("SizePath.kept", "size", size, Number(1, len(self.ranking), integer=True))
+        return self.ranking[:size]
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame: one row for each size, with the features that it adds."""
+        pandas = need("pandas", extra="pandas", what_for="SizePath.to_frame")
+        starts = [0, *self.sizes[:-1]]
+        return pandas.DataFrame({
+            "n_features": self.sizes, "mean": self.mean, "std_error": self.std_error,
+            "adds": [
+                self.ranking[lo:hi] for lo, hi in zip(starts, self.sizes, strict=True)
+            ],
+        })  # fmt: skip
+
+    def plot(self) -> Any:
+        """Draw the mean score by number of features, with one standard error to each side."""
+        module = need("matplotlib.figure", extra="plot", what_for="SizePath.plot")
+        figure = module.Figure(figsize=(7.0, 4.0), layout="constrained")
+        axes = figure.add_subplot()
+        low, high = self.mean - self.std_error, self.mean + self.std_error
+        axes.fill_between(self.sizes, low, high, color="#0072B2", alpha=0.2, linewidth=0)
+        axes.plot(self.sizes, self.mean, color="#0072B2", marker="o", markersize=4)
+        for size, what in ((self.enough, "enough"), (self.best, "best")):
+            if what == "best" and size == self.enough:
+                continue
+            axes.axvline(size, color="0.5", linestyle=":" if what == "best" else "--", linewidth=1)
+            axes.annotate(
+                f" {what}: {size}", (size, 0.02), xycoords=("data", "axes fraction"), color="0.3"
+            )
+        axes.set_xscale("log")
+        axes.set_xticks(self.sizes, [str(size) for size in self.sizes])
+        axes.minorticks_off()
+        axes.set_xlabel("features")
+        axes.set_ylabel(self.scoring)
+        return figure
+
+    def __repr__(self) -> str:
+        top, few = (self.mean[self.sizes.index(size)] for size in (self.best, self.enough))
+        return (
+            f"<SizePath of {len(self.scores)} folds: best {self.scoring} {top:.3f} with "
+            f"{self.best} features, {few:.3f} with {self.enough}>"
+        )
+
+
+def size_path(
+    X: Any,
+    y: Any,
+    selector: Any = None,
+    *,
+    estimator: Any = None,
+    cv: Any = 5,
+    sizes: Sequence[int] | None = None,
+    scoring: str | None = None,
+) -> SizePath:
+    """Score every number of features by cross-validation, with one selection per fold.
+
+    In each fold the selector sees the training rows only. Its ranking gives the features of every
+    size; the estimator is fitted to each of them and scored on the other rows.
+
+    Parameters
+    ----------
+    X, y : array, sparse matrix or data frame, and array-like
+        The table and its target.
+    selector : estimator with `ranking_`, default=Sieve()
+        Such as ``Sieve()`` or ``MRMR(n_features=100)``.
+    estimator : scikit-learn estimator, optional
+        What uses the features; default: logistic regression for classes, ridge regression for
+        numbers, with scaled columns.
+    cv : int or splitter, default=5
+        Folds, as in scikit-learn.
+    sizes : sequence of int, optional
+        Numbers of features to try.
+    scoring : str, optional
+        A scorer of scikit-learn; default: accuracy or R squared.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from tamis import MRMR
+    >>> from tamis.evaluate import size_path
+    >>> path = size_path(*load_wine(return_X_y=True), MRMR(n_features=8), sizes=[1, 2, 4, 8])
+    >>> path.scores.shape, path.kept(2)
+    ((5, 4), ['x6', 'x9'])
+    """
+    if selector is None:
+        from tamis.estimators.streaming import Sieve
+
+        selector = Sieve()
+    X, y = indexable(X, y)
+    classes = Target.of(y).is_classes
+    scoring = scoring or ("accuracy" if classes else "r2")
+    scorer = get_scorer(scoring)
+    if estimator is None:
+        scaler = MaxAbsScaler() if hasattr(X, "nnz") else StandardScaler()
+        estimator = make_pipeline(
+            scaler, LogisticRegression(max_iter=1000) if classes else Ridge()
+        )
+    ranked = _ranked(selector, X, y)
+    tried = sorted(set(SIZES if sizes is None else sizes))
+    for size in tried:
+        check("size_path", "sizes", size, Number(1, integer=True))
+    tried = [size for size in tried if size <= len(ranked[0])]
+    if not tried:
+        raise InputError(
+            f"the ranking has {len(ranked[0])} features, fewer than every size; give smaller sizes"
+        )
+    folds = check_cv(cv, y, classifier=classes)
+    scores = []
+    for train, test in folds.split(X, y):
+        order = _ranked(selector, _rows(X, train), _rows(y, train))[0]
+        scores.append([])
+        for size in tried:
+            columns = order[:size]  # all of them, if fewer are ranked
+            fitted = clone(estimator).fit(_cells(X, train, columns), _rows(y, train))
+            scores[-1].append(scorer(fitted, _cells(X, test, columns), _rows(y, test)))
+    return SizePath(tried, np.array(scores, dtype=float), ranked[1], scoring)
+
+
+def _ranked(selector: Any, X: Any, y: Any) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Fit a copy of a selector; return its ranking by number and by name."""
+    fitted = clone(selector).fit(X, y)
+    if not hasattr(fitted, "ranking_"):
+        raise ParameterError(
+            f"{type(selector).__name__} does not rank its features; use one that does, such as "
+            "Sieve() or MRMR(n_features=100)"
+        )
+    ranking = np.asarray(fitted.ranking_, dtype=np.int64)
+    if not len(ranking):
+        raise InputError(f"{type(selector).__name__} kept no feature, so there is nothing to rank")
+    return ranking, [fitted.log_.names[int(f)] for f in ranking]
+
+
+def _rows(table: Any, rows: npt.NDArray[np.int64]) -> Any:
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def _cells(X: Any, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64]) -> Any:
+    if is_frame(X) and hasattr(X, "iloc"):
+        return X.iloc[rows, columns]
+    return X[rows][:, columns]
