@@ -79,6 +79,11 @@ def _by_name(entries: Iterable[T]) -> dict[str, T]:
 #: Methods for columns: those for streams first, then those that need all columns.
 METHODS = _by_name((
     Method(
+        "sieve", "streaming", "sieve", "Sieve",
+        "you want a good set of a given size, or do not know where to start; sees curved "
+        "relations, drops copies, ranks what it keeps, and depends little on the order of columns",
+    ),
+    Method(
         "saola", "streaming", "saola", "SAOLA",
         "there are very many features, or they arrive over time; compares pairs only, so it stays "
         "fast",

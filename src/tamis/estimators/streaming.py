@@ -12,6 +12,7 @@ from tamis.methods.streaming.ofs_density import OFSDensityRule
 from tamis.methods.streaming.osfs import OSFSRule
 from tamis.methods.streaming.saola import SAOLARule
 from tamis.methods.streaming.sfs_fi import SFSFIRule
+from tamis.methods.streaming.sieve import SieveRule
 
 
 class AlphaInvesting(StreamEstimator):
@@ -48,3 +49,7 @@ class SAOLA(StreamEstimator):
 
 class SFSFI(StreamEstimator):
     _rule = SFSFIRule
+
+
+class Sieve(StreamEstimator):
+    _rule = SieveRule

@@ -264,7 +264,7 @@ class FeatureStreamSelector(ColumnSelector):
 
     What it keeps at any moment is what it would keep if no more columns came.
 
-    The caller that saves the stream saves the target, the log and the values of the kept columns. A
+    The caller that saves the stream saves the target, the log and the values of the held columns. A
     selector adds the few numbers that do not follow from them (`state`), such as the wealth of
     alpha-investing. Everything else (panels, bases, distances) is recomputed by `restore`, so a
     file holds no internal structures that an untrusted file could corrupt.
@@ -275,13 +275,21 @@ class FeatureStreamSelector(ColumnSelector):
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}
 
-    def state(self) -> dict[str, Any]:
-        """Return what the stream needs to resume, besides target, log and kept columns.
+    @property
+    def held_(self) -> npt.NDArray[np.int64]:
+        """Features whose columns the stream needs to go on, in order of arrival.
 
-        Nested dicts of numbers, strings and arrays: ``features`` are the kept ones, ``each`` has
-        one entry for each of them in every array, ``numbers`` is about the whole.
+        These are the kept ones, and those that a rule holds in reserve.
         """
-        state: dict[str, Any] = {"features": self.kept_, "each": {}, "numbers": {}}
+        return self.kept_
+
+    def state(self) -> dict[str, Any]:
+        """Return what the stream needs to resume, besides target, log and held columns.
+
+        Nested dicts of numbers, strings and arrays: ``features`` are the held ones (`held_`),
+        ``each`` has one entry for each of them in every array, ``numbers`` is about the whole.
+        """
+        state: dict[str, Any] = {"features": self.held_, "each": {}, "numbers": {}}
         for owner in (self, self.rule):
             for name, path in owner.saved_per_feature.items():
                 state["each"][name] = attrgetter(path)(owner)
@@ -296,7 +304,7 @@ class FeatureStreamSelector(ColumnSelector):
     ) -> Self:
         """Resume from a `state` as if the stream had never been saved.
 
-        `columns` are the kept columns, oldest first. What follows from them is computed again.
+        `columns` are the held columns, oldest first. What follows from them is computed again.
         """
         self.start(y, name_prefix=log.names.prefix, name_base=log.names.base)
         self._keep_again({**state, "features": np.asarray(state["features"], np.int64)}, columns)
@@ -319,7 +327,7 @@ class FeatureStreamSelector(ColumnSelector):
         return self
 
     def without(self, features: Sequence[int], columns: ColumnBlock) -> Self:
-        """Return a copy that never kept some features; `columns` are those of the ones that stay.
+        """Return a copy that never held some features; `columns` are those of the ones that stay.
 
         What the log says about them is left to the caller.
         """

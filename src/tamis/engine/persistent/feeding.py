@@ -126,7 +126,7 @@ class Feeding:
         self.fed.again = nameless and not self.done and any(line["done"] for line in same)
         if self.fed.again:
             return self.fed
-        first = state.log.names.count
+        first, kept_before = state.log.names.count, set(state.selector.kept_.tolist())
         if replaced:
             self.fed.replaced = [state.log.names[f] for f in replaced]
             state.withdraw(replaced, REPLACED)
@@ -136,8 +136,8 @@ class Feeding:
         state.commit(self._line(len(take), done=True))
         names, kept = state.log.names, set(state.selector.kept_.tolist())
         self.fed.kept = [names[f] for f in sorted(kept) if f >= first]
-        left = state.log.since(before)["event_feature"].tolist()
-        self.fed.evicted = [names[f] for f in dict.fromkeys(left) if f < first and f not in kept]
+        left = dict.fromkeys(state.log.since(before)["event_feature"].tolist())
+        self.fed.evicted = [names[f] for f in left if f in kept_before - kept]
         self.fed.stopped = state.log.stopped
         return self.fed
 

@@ -126,16 +126,16 @@ class SelectionState(SavedSelection):
 
     def remember(self, scored: ScoredColumns) -> None:
         """Store what is needed of the columns that the selector was updated with."""
-        kept, block = self.selector.kept_, scored.block
+        held, block = self.selector.held_, scored.block
         if scored.hashes is not None and scored.names is not None:
             features = np.arange(scored.first, scored.first + len(scored.names))
             self.seen.add(features, name_hashes(scored.names), scored.hashes)
         if scored.cuts is not None and self.encoded is not None:
-            self.encoded.add(scored.first, scored.cuts, kept)
+            self.encoded.add(scored.first, scored.cuts, held)
         if block is None:
             return
-        lo, hi = np.searchsorted(kept, [block.first, block.first + block.width])
-        for feature in kept[lo:hi].tolist():
+        lo, hi = np.searchsorted(held, [block.first, block.first + block.width])
+        for feature in held[lo:hi].tolist():
             j = feature - block.first
             if isinstance(block.values, Compressed):
                 one = block.values.part(j, j + 1)
@@ -145,12 +145,12 @@ class SelectionState(SavedSelection):
                 rows = np.flatnonzero(block.values[:, j])
                 values = block.values[rows, j]
             self.columns[feature] = rows.astype(np.int32), values.astype(np.float64)
-        if len(self.columns) > 2 * len(kept) + 64:  # dropped columns outnumber kept ones
-            self.columns = {f: self.columns[f] for f in kept.tolist() if f in self.columns}
+        if len(self.columns) > 2 * len(held) + 64:  # dropped columns outnumber held ones
+            self.columns = {f: self.columns[f] for f in held.tolist() if f in self.columns}
 
     def fetch(self, source: ColumnSource) -> None:
-        """Read the few kept columns that workers read but did not send."""
-        for feature in self.selector.kept_.tolist():
+        """Read the few held columns that workers read but did not send."""
+        for feature in self.selector.held_.tolist():
             if feature not in self.columns:
                 block = next(source.columns(1, feature, feature + 1))
                 self.remember(ScoredColumns(feature, feature + 1, None, None, block))
@@ -170,15 +170,15 @@ class SelectionState(SavedSelection):
         No decision is revised: the displaced features are returned, but not restored.
         """
         log, selector = self.log, self.selector
-        back = [f for f in displaced(log, features) if f not in features]
-        kept = selector.kept_.tolist()
+        kept, held = selector.kept_.tolist(), selector.held_.tolist()
+        back = [f for f in displaced(log, features) if f not in features and f not in held]
         log.declare(WITHDRAWALS)
         for feature in features:
             reason = why if feature in kept else f"{why}, not kept"
             decision = Decision(feature, reason, log.relevance_of(feature))
             log.append(decision, at=len(log) - 1)
-        stays = [f for f in kept if f not in features]
-        if len(stays) < len(kept):
+        stays = [f for f in held if f not in features]
+        if len(stays) < len(held):
             self.selector = selector.without(features, self.kept_block(stays))
             self.columns = {f: self.columns[f] for f in stays}
         self.forgotten += [*features, *back]
@@ -216,11 +216,11 @@ class SelectionState(SavedSelection):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = masked(line) | size | {"time": now}
         facts = dict(self.head["run"])
-        kept = set(selector.kept_.tolist()) if len(log) else set()
+        held = set(selector.held_.tolist()) if len(log) else set()
         facts["work"] = {key: int(count) for key, count in selector.work_.items()}
         facts["source"] = facts["source"] | {"n_columns": len(log)}
         if self.encoded is not None and len(log):
-            facts["source"] = facts["source"] | self.encoded.record(selector.kept_)
+            facts["source"] = facts["source"] | self.encoded.record(selector.held_)
         if hasattr(selector, "measure_"):
             facts["measure"] = repr(selector.measure_)
             facts["measure_reason"] = selector.measure_reason
@@ -229,16 +229,16 @@ class SelectionState(SavedSelection):
             if number == 1:
                 put(opened, "rows", 0, {"labels": self.labels, "keys": self.keys})
             pieces = self._put_log(opened)
-            for feature in sorted(kept - self.stored):
+            for feature in sorted(held - self.stored):
                 rows, values = self.columns[feature]
                 put(opened, "column", feature, {"rows": rows, "values": values})
-            for feature in self.stored - kept:
+            for feature in self.stored - held:
                 put(opened, "column", feature, None)
             if len(log):
                 put(opened, "selector", 0, selector.state())
             put(opened, "history", number, line)
             put(opened, "head", 0, head)
-        self.head, self.pieces, self.stored, self.forgotten = head, pieces, kept, []
+        self.head, self.pieces, self.stored, self.forgotten = head, pieces, held, []
         self.history.append(line)
         self.mark = mark
 
@@ -342,13 +342,13 @@ class SelectionState(SavedSelection):
                     selector.measure_reason = head["run"]["measure_reason"]
             else:
                 ((_, saved, _),) = read(opened, "selector")
-                kept = saved["features"].tolist()
-                if kept != log.replay():
-                    raise SourceError("the log and the kept features do not belong together")
+                held = saved["features"].tolist()
                 found = {feature: column for feature, column, _ in read(opened, "column")}
-                state.columns = {f: _checked(found[f], target.n_rows) for f in kept}
+                state.columns = {f: _checked(found[f], target.n_rows) for f in held}
                 state.stored = set(found)
-                selector.restore(target, saved, state.kept_block(kept), log)
+                selector.restore(target, saved, state.kept_block(held), log)
+                if selector.kept_.tolist() != log.replay():
+                    raise SourceError("the log and the kept features do not belong together")
             state.log = selector.log_
             record = state.shown()
             if record is not None:

@@ -1,0 +1,67 @@
+"""What each feature of a pool is worth beside the others, and the order in which they leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.kernels._jit import jit
+
+
+@jit
+def leave_in_turn(left, rank, n, down_to, resolution, order, worth, limit, limited_by):
+    """Remove the feature of least worth from a pool of `n` until `down_to` are left.
+
+    ``left[i, j]`` is what feature i still says about the target once j is known, ``left[i, i]``
+    what it says alone; `rank` is 0 for the most relevant. The worth of i among the present
+    features is half the least of ``left[i, i]`` and ``left[i, j]`` over more relevant j, plus half
+    the mean of ``left[i, j]`` over all present j. Of those that differ by no more than
+    `resolution` the least relevant leaves.
+
+    `order` gets the features that leave, in turn, then the others by position. `worth`, `limit`
+    and `limited_by` are by position: the worth at the time of leaving, or among those left at
+    the end; the least number of the first half, and the feature that sets it (-1: itself).
+    """
+    sums = np.zeros(n)
+    present = np.ones(n, np.bool_)
+    for i in range(n):
+        _least(left, rank, present, i, n, limit, limited_by)
+        total = 0.0
+        for j in range(n):
+            total += left[i, j]
+        sums[i] = total
+    size = n
+    while True:
+        leaves, least = -1, np.inf
+        for i in range(n):
+            if not present[i]:
+                continue
+            worth[i] = 0.5 * limit[i] + 0.5 * sums[i] / size
+            least = min(least, worth[i])
+        if size == down_to:
+            break
+        for i in range(n):
+            near = present[i] and worth[i] <= least + resolution
+            if near and (leaves < 0 or rank[i] > rank[leaves]):
+                leaves = i
+        present[leaves] = False
+        order[n - size] = leaves
+        size -= 1
+        for i in range(n):
+            if present[i]:
+                sums[i] -= left[i, leaves]
+                if limited_by[i] == leaves:
+                    _least(left, rank, present, i, n, limit, limited_by)
+    at = n - size
+    for i in range(n):
+        if present[i]:
+            order[at] = i
+            at += 1
+
+
+@jit
+def _least(left, rank, present, i, n, limit, limited_by):
+    """Find the least that feature i says, alone or once a more relevant one is known."""
+    limit[i], limited_by[i] = left[i, i], -1
+    for j in range(n):
+        if present[j] and rank[j] < rank[i] and left[i, j] < limit[i]:
+            limit[i], limited_by[i] = left[i, j], j

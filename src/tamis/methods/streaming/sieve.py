@@ -1,0 +1,320 @@
+"""Sieve: a bounded set of the features most worth keeping, in one pass over the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock
+from tamis.core.decisions import Decision, Reason
+from tamis.core.errors import ParameterError
+from tamis.core.params import Number, param
+from tamis.core.target import Target
+from tamis.measures.auto import from_name
+from tamis.measures.measure import Floats, Measure
+from tamis.methods.measured import Arrival, MeasuredRule, MeasuredStream, ScoredBlock
+from tamis.methods.rule import when_evicted, when_kept, when_redundant
+from tamis.methods.worth_pool import Pool, Weighed
+
+#: Two features that depend on each other at least this strongly are copies.
+COPY = 0.98
+
+#: The pool holds at least this many features, or twice as many as are kept.
+LEAST_POOL = 100
+
+#: The most features that are kept without a given number, whatever the number of rows.
+MOST_OF_ITS_OWN = 1000
+
+
+class SieveRule(MeasuredRule):
+    """Keep the features most worth keeping, at most 50 unless told otherwise, in one pass.
+
+    R(F) is the relevance of a feature F to the class C, D(F,Y) the dependence between two
+    features, both from 0 to 1, and c(F given Y) the part of C that F still explains once Y is
+    known, on the scale of R(F)^2 (see `AnyShape`).
+
+    1. Gate: F is dropped as irrelevant unless its test passes at level alpha.
+    2. Redundancy: F is dropped because of a feature Y that is at least as relevant if they are
+       copies, D(F,Y) >= 0.98, or if D(F,Y) * R(Y)^redundancy >= R(F): all that F says about C
+       reaches it through Y. A newcomer that passes evicts the features that it makes redundant.
+    3. Size: a feature is worth half the least of R(F)^2 and c(F given Y) over all more relevant
+       Y, plus half the mean of c(F given Y) over all Y (R(F)^2 for F itself). If there are too
+       many features, the one that is worth least leaves.
+
+    During the stream a pool of max(100, 2 * n_features) features is held, so that the order of
+    arrival matters little. Leaving in turn orders the pool: the last `n_features` are kept, the
+    others wait in reserve, and return if they become worth more than a kept one. What is kept is
+    right at any time, and more columns can follow.
+
+    About ``alpha`` times the number of irrelevant columns pass the gate by chance. Neither
+    `n_features` nor `redundancy` changes that.
+
+    Cost: one relevance value per column; for each relevant column, one pair value with each
+    feature of the pool. Memory: the columns of the pool and a table of its pairs.
+
+    Parameters
+    ----------
+    measure : {"any_shape"} or Measure
+        The measure for R, D and c; it sees linear and curved relations, of numbers and categories.
+    n_features : int or None, default=50
+        How many to keep; fewer if fewer are relevant. None keeps every feature that no kept one
+        makes redundant (``redundancy=1``), but at most half as many as there are rows (at least
+        10, at most 1,000).
+    redundancy : float, optional
+        The exponent of rule 2: 0 keeps few features (R(Y) does not count), 1 follows a chain
+        F - Y - C, and larger values keep more. By default rule 2 drops only copies if
+        `n_features` is a number, and is 1 if it is None.
+
+    Attributes
+    ----------
+    ranking_ : ndarray of int
+        The features of the pool, best first: the first j of them are what ``n_features=j`` would
+        keep of the pool.
+    scores_ : ndarray of float
+        What each kept feature is worth, in the order of `kept_`.
+
+    References
+    ----------
+    The two halves of worth are those of F. Fleuret, JMLR 5, 2004 (CMIM), and of H. H. Yang and
+    J. Moody, NIPS 12, 1999 (JMI), as a bound on a stream.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from tamis import Sieve
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> sel = Sieve(n_features=5).fit(X, y)
+    >>> len(sel.kept_), len(sel.ranking_)
+    (5, 25)
+    """
+
+    name: ClassVar[str] = "sieve"
+
+    measure: Measure | str = "any_shape"
+    _: KW_ONLY
+    n_features: int | None = param(50, Number(1, integer=True), None)
+    redundancy: float | None = param(None, Number(0), None)
+
+    def kept(self, measure: Measure, target: Target) -> Pool:
+        """Return an empty pool, or refuse a measure that says nothing about three columns."""
+        panel = measure.panel(target)
+        if not hasattr(panel, "beyond"):
+            raise ParameterError(
+                f"Sieve asks what a feature says once another is known, and {measure!r} does not "
+                "tell; use measure='any_shape'"
+            )
+        if self.n_features is None:
+            size = capacity = min(max(10, target.n_rows // 2), MOST_OF_ITS_OWN)
+        else:
+            size, capacity = self.n_features, max(LEAST_POOL, 2 * self.n_features)
+        return Pool(panel, measure, n_features=size, capacity=capacity)
+
+    def template_fields(self, measure: Measure, target: Target) -> dict[str, str]:
+        """Return the fields that the sentences share."""
+        pool = self.kept(measure, target)
+        return super().template_fields(measure, target) | {
+            "n_features": f"{pool.n_features:,}",
+            "one_too_many": f"{pool.capacity + 1:,}",
+        }
+
+    # --- rule 2 ----------------------------------------------------------------------------
+
+    @property
+    def exponent(self) -> float:
+        """The exponent of rule 2; infinity drops copies only."""
+        if self.redundancy is not None:
+            return self.redundancy
+        return np.inf if self.n_features is not None else 1.0
+
+    def passed_on(self, dependence: Floats, stronger: Floats) -> Floats:
+        """Return how much of the target the stronger feature of each pair passes on."""
+        if np.isinf(self.exponent):
+            return np.zeros(len(dependence))
+        return dependence * stronger**self.exponent
+
+    def redundant(
+        self, arrival: Arrival, pool: Pool, dependence: Floats
+    ) -> tuple[Decision | None, list[Decision]]:
+        """Return the decision that drops a newcomer, if any, and else those of what it evicts."""
+        rounding = pool.measure.resolution
+        mine, others = arrival.relevance, pool.relevance
+        passed = self.passed_on(dependence, np.maximum(others, mine))
+        copies = dependence >= COPY - rounding
+        pairs = copies | (passed >= np.minimum(others, mine) - rounding)
+        if not pairs.any():
+            return None, []
+        older = others >= mine - rounding
+        if (pairs & older).any():
+            which = int(np.argmax(np.where(pairs & older, dependence, -1.0)))
+            reason = "copy" if copies[which] else "explained"
+            cause = (int(pool.features[which]),)
+            value, level = float(dependence[which]), float(passed[which])
+            return Decision(arrival.feature, reason, mine, value, level, cause), []
+        return None, [
+            Decision(
+                int(pool.features[i]),
+                ("evicted " if pool.is_kept[i] else "") + ("copy" if copies[i] else "explained"),
+                float(others[i]), float(dependence[i]), float(passed[i]), (arrival.feature,),
+            )
+            for i in np.flatnonzero(pairs)
+        ]  # fmt: skip
+
+    def reasons(self) -> dict[str, Reason]:
+        """Return the reasons; those that end in "alone" name no other feature."""
+        own_size = self.n_features is None
+        among = "among the {n_features} features most worth keeping"
+        kept = "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, and "
+        copy = (
+            "its dependence on {because} is {value}, so that they are copies, and {because} "
+            "predicts the {target} as well or better ({because_relevance} against {relevance})"
+        )
+        explained = (
+            "{relevance_symbol}={relevance} is not above {level}, what {because} passes on of the "
+            "{target} with a dependence of {value}"
+        )
+        until = "{name} was kept until {because} arrived: "
+        reasons = {
+            "kept": when_kept(kept + ("no kept feature explains it" if own_size else f"it is {among}")),
+            "returned": when_kept(
+                f"{{name}} is kept: it waited in reserve, and is {among} again ({{value}})"
+            ),
+            "copy": when_redundant("{name} was dropped as redundant: " + copy),
+            "explained": when_redundant("{name} was dropped as redundant: " + explained),
+            "evicted copy": when_evicted(until + copy),
+            "evicted explained": when_evicted(until + explained),
+        }
+        least = "of {one_too_many} it was least worth keeping ({value})"
+        reserve = f"it is not {among} ({{value}}) and waits in reserve"
+        told = {
+            "least": when_redundant("{name} was dropped: " + least),
+            "reserve": when_redundant("{name} is not kept for now: " + reserve),
+            "pushed out": when_evicted("{name} was kept until " + least),
+            "displaced": when_evicted("{name} was kept for a while: " + reserve),
+        }
+        known = "; once {because} is known it says {level} of the {target}"
+        for key, reason in told.items():
+            reasons[key] = Reason(reason.verdict, reason.sentence + known)
+            reasons[f"{key} alone"] = reason
+        return reasons
+
+
+class SieveStream(MeasuredStream):
+    """Runs Sieve: the pool changes one relevant column at a time."""
+
+    _kept: Pool
+
+    def _take(self, scored: ScoredBlock, first: int, last: int) -> None:
+        for i in range(first, last):
+            self._meet(scored.arrival(i))
+            if self.on_settled is not None:
+                self.on_settled(int(scored.features[i]) + 1)
+
+    def _meet(self, arrival: Arrival) -> None:
+        """Apply the rules to one relevant column, and log everything that changes."""
+        pool = self._kept
+        dependence, mine, theirs = pool.beyond(arrival)
+        dropped, evicts = self.rule.redundant(arrival, pool, dependence)
+        if dropped is not None:
+            self.log_.append(dropped)
+            return
+        if evicts:
+            gone = np.searchsorted(pool.features, [e.feature for e in evicts])
+            mine, theirs = np.delete(mine, gone), np.delete(theirs, gone)
+            pool.leave(gone)
+        pool.enter(arrival, mine, theirs)
+        new, overfull = len(pool) - 1, len(pool) > pool.capacity
+        weighed = pool.weigh(pool.n_features)
+        if overfull and weighed.order[0] == new:
+            self.log_.append(self._told("least", new, weighed))
+            pool.forget_newest()
+            return
+        pool.panel.add(arrival.column)
+        is_kept = weighed.is_left
+        first_out = weighed.order[0] if overfull else -1
+        for i in np.flatnonzero(pool.is_kept & ~is_kept).tolist():
+            evicts.append(self._told("pushed out" if i == first_out else "displaced", i, weighed))
+        if overfull and not pool.is_kept[first_out]:
+            evicts.append(self._told("least", first_out, weighed))
+        decision = self._told("kept" if is_kept[new] else "reserve", new, weighed)
+        if is_kept[new]:
+            decision = replace(decision, level=arrival.level)
+        self.log_.append(replace(decision, evicts=tuple(evicts)))
+        returned = np.flatnonzero(is_kept[:new] & ~pool.is_kept[:new])
+        for i in returned.tolist():
+            self.log_.append(self._told("returned", i, weighed), at=arrival.feature)
+        pool.is_kept = is_kept
+        if overfull:
+            pool.leave(weighed.order[:1])
+
+    def _told(self, reason: str, i: int, weighed: Weighed) -> Decision:
+        """Return the decision about the feature at position i, with what it is worth."""
+        pool, level, cause = self._kept, np.nan, ()
+        if reason not in ("kept", "returned"):
+            by = int(weighed.limited_by[i])
+            if by >= 0:
+                level, cause = float(weighed.limit[i]), (int(pool.features[by]),)
+            else:
+                reason += " alone"
+        return Decision(
+            int(pool.features[i]), reason, float(pool.relevance[i]), float(weighed.worth[i]),
+            level, cause,
+        )  # fmt: skip
+
+    # --- what can be read ------------------------------------------------------------------
+
+    @property
+    def kept_(self) -> npt.NDArray[np.int64]:
+        """Kept features by number, in order of arrival."""
+        pool = self._kept
+        return pool.features[pool.is_kept] if len(pool.features) else pool.features.copy()
+
+    @property
+    def held_(self) -> npt.NDArray[np.int64]:
+        """The features of the pool, in order of arrival: those kept and those in reserve."""
+        features: npt.NDArray[np.int64] = self._kept.features.copy()
+        return features
+
+    @property
+    def ranking_(self) -> npt.NDArray[np.int64]:
+        """The features of the pool, best first."""
+        features = self.held_
+        return features[self._kept.weigh(1).order[::-1]] if len(features) else features
+
+    @property
+    def scores_(self) -> Floats:
+        """What each kept feature is worth, in the order of `kept_`."""
+        if not len(self._kept.features):
+            return np.zeros(0)
+        return self._kept.weigh(self._kept.n_features).worth[self._kept.is_kept]
+
+    # --- saving a stream -------------------------------------------------------------------
+
+    def _keep_again(self, state: Mapping[str, Any], columns: ColumnBlock) -> None:
+        if not hasattr(self, "measure_"):
+            self._use(from_name(**state["numbers"]["measure"]), "")
+        pool = self._kept
+        ready = pool.panel.prepare(columns, np.arange(columns.width))
+        pairs = zip(state["features"].tolist(), state["each"]["relevance"].tolist(), strict=True)
+        for i, (feature, relevance) in enumerate(pairs):
+            arrival = Arrival(feature, relevance, np.nan, ready[i])
+            _, mine, theirs = pool.beyond(arrival)
+            pool.enter(arrival, mine, theirs)
+            pool.panel.add(arrival.column)
+        if len(pool):
+            pool.is_kept = pool.weigh(pool.n_features).is_left
+
+    def _after_withdrawal(self) -> None:
+        """Log which features of the reserve take the places of those that were withdrawn."""
+        before = self.log_.replay()
+        weighed = self._kept.weigh(self._kept.n_features)
+        for i in np.flatnonzero(self._kept.is_kept & ~np.isin(self.held_, before)).tolist():
+            self.log_.append(self._told("returned", i, weighed), at=len(self.log_) - 1)
+        for i in np.flatnonzero(~self._kept.is_kept & np.isin(self.held_, before)).tolist():
+            self.log_.append(self._told("displaced", i, weighed), at=len(self.log_) - 1)
+
+
+SieveRule.machinery = SieveStream

@@ -1,0 +1,104 @@
+"""A pool of features with a table of their pairs: which of them are most worth keeping."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.kernels.worth import leave_in_turn
+from tamis.measures.measure import Floats, Ints
+from tamis.methods.measured import Arrival, Kept
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """What the features of a pool are worth, by position.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        Positions of those that leave, in turn, then of the others, oldest first.
+    is_left : ndarray of bool
+        Which are left at the end.
+    worth : ndarray
+        What each is worth when it leaves, or among those left at the end.
+    limit, limited_by : ndarray
+        The least that each says, alone or once a more relevant feature is known, and the position
+        of that feature (-1: alone).
+    """
+
+    order: Ints
+    is_left: npt.NDArray[np.bool_]
+    worth: Floats
+    limit: Floats
+    limited_by: Ints
+
+
+@dataclass(eq=False)
+class Pool(Kept):
+    """The features that are kept or wait in reserve, oldest first, and a table of their pairs.
+
+    Attributes
+    ----------
+    n_features, capacity : int
+        How many are kept, and how many the pool holds.
+    left : ndarray
+        ``left[i, j]`` is what feature i says about the target once j is known, ``left[i, i]`` what
+        it says alone; there is room for more.
+    is_kept : ndarray of bool
+        Whether each feature is kept; the others wait in reserve.
+    """
+
+    _: KW_ONLY
+    n_features: int
+    capacity: int
+    left: Floats = field(default_factory=lambda: np.zeros((16, 16)))
+    is_kept: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    def beyond(self, arrival: Arrival) -> tuple[Floats, Floats, Floats]:
+        """Return D(F,Y), c(F given Y) and c(Y given F) of a newcomer F with every feature Y."""
+        panel: Any = self.panel
+        dependence, mine, theirs = panel.beyond(arrival.column)
+        return dependence, mine, theirs
+
+    def enter(self, arrival: Arrival, mine: Floats, theirs: Floats) -> None:
+        """Add a newcomer to the table; the panel does not know it yet."""
+        n = len(self)
+        if n == len(self.left):
+            bigger = np.zeros((2 * n, 2 * n))
+            bigger[:n, :n] = self.left
+            self.left = bigger
+        self.left[n, :n], self.left[:n, n], self.left[n, n] = mine, theirs, arrival.relevance**2
+        self.features = np.append(self.features, arrival.feature)
+        self.relevance = np.append(self.relevance, arrival.relevance)
+        self.is_kept = np.append(self.is_kept, False)
+
+    def forget_newest(self) -> None:
+        """Remove the newest feature, which the panel never knew."""
+        self.features, self.relevance = self.features[:-1], self.relevance[:-1]
+        self.is_kept = self.is_kept[:-1]
+
+    def leave(self, positions: npt.NDArray[np.intp]) -> None:
+        """Remove features."""
+        n, rest = len(self), np.delete(np.arange(len(self)), positions)
+        self.panel.drop(positions)
+        self.left[: len(rest), : len(rest)] = self.left[:n, :n][np.ix_(rest, rest)]
+        self.features, self.relevance = self.features[rest], self.relevance[rest]
+        self.is_kept = self.is_kept[rest]
+
+    def weigh(self, down_to: int) -> Weighed:
+        """Let the feature that is worth least leave, again and again, until `down_to` are left."""
+        n = len(self)
+        stay = min(n, down_to)
+        rank, order = np.empty(n, np.int64), np.empty(n, np.int64)
+        rank[np.argsort(-self.relevance, kind="stable")] = np.arange(n)
+        worth, limit, limited_by = np.empty(n), np.empty(n), np.empty(n, np.int64)
+        leave_in_turn(
+            self.left, rank, n, stay, self.measure.resolution, order, worth, limit, limited_by
+        )
+        is_left = np.zeros(n, np.bool_)
+        is_left[order[n - stay :]] = True
+        return Weighed(order, is_left, worth, limit, limited_by)
