@@ -69,10 +69,12 @@ class LookUpPanel(Panel):
     def between_many(self, columns: Any, lo: int, hi: int) -> Floats:
         raise NotImplementedError
 
-    def beyond(self, column: int) -> tuple[Floats, Floats, Floats]:
-        t, others = self.tables, self._kept
-        self.pairs += len(others)
-        return t.D[column, others], t.c[column, others], t.c[others, column]
+    def between(self, column: int) -> Floats:
+        return self.tables.D[column, self._kept]
+
+    def beyond(self, column: int) -> tuple[Floats, Floats]:
+        self.pairs += len(self._kept)
+        return self.tables.c[column, self._kept], self.tables.c[self._kept, column]
 
     def cutoffs(self, column: Any) -> Floats:
         raise NotImplementedError

@@ -61,8 +61,8 @@ class Pool(Kept):
     def beyond(self, arrival: Arrival) -> tuple[Floats, Floats, Floats]:
         """Return D(F,Y), c(F given Y) and c(Y given F) of a newcomer F with every feature Y."""
         panel: Any = self.panel
-        dependence, mine, theirs = panel.beyond(arrival.column)
-        return dependence, mine, theirs
+        mine, theirs = panel.beyond(arrival.column)
+        return panel.between(arrival.column), mine, theirs
 
     def enter(self, arrival: Arrival, mine: Floats, theirs: Floats) -> None:
         """Add a newcomer to the table; the panel does not know it yet."""
