@@ -65,6 +65,10 @@ SELECTORS += [
     tamis.OFSA3M(variant="program"),
     tamis.OFSDensity(0.2, order="natural"),
     tamis.OFSDensity(variant="program"),
+    tamis.Sieve(n_features=3),
+    tamis.Sieve(n_features=2, alpha=0.95),  # more pass than the pool holds
+    tamis.Sieve(n_features=None),
+    tamis.Sieve(n_features=4, redundancy=0.5, alpha=0.5),
     tamis.SAOLA(PairwiseDeletion(tamis.MutualInformation(alpha=0.01))),
     tamis.SAOLA(CompletePairs(tamis.FisherZ())),
     tamis.FCBF(measure=CompletePairs(tamis.FisherZ(alpha=0.1, classes="numeric"))),

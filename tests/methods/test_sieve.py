@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,16 +11,22 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes
 
+import tamis
+from tamis.checks.data import assert_same_log
+from tamis.cli.main import cli
 from tamis.core.blocks import ColumnBlock
 from tamis.core.decisions import Verdict
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
+from tamis.engine.persistent.selection import Selection
 from tamis.measures.measure import Floats, Measure, Panel, Strength
-from tamis.methods.streaming import sieve
 from tamis.methods.streaming.sieve import SieveRule
+from tamis.sources.arrays.in_memory import MemorySource
 from tests.methods.slow_sieve import SlowSieve
 
 # --- a measure that looks numbers up -------------------------------------------------------------
@@ -143,3 +150,159 @@ def test_the_rules_are_those_of_the_slow_reference(
         sentence = selector.log_.why(feature)
         assert f"x{feature}" in sentence
         assert "{" not in sentence and "nan" not in sentence
+
+
+def test_the_pool_holds_twice_as_many_as_are_kept() -> None:
+    target, measure = Target.of(np.arange(50) % 2), LookUp(random_tables(RNG(), 1, ties=False))
+    sizes = {}
+    for n_features in (None, 1, 50, 80):
+        pool = SieveRule(measure, n_features=n_features).kept(measure, target)
+        sizes[n_features] = pool.n_features, pool.capacity
+    assert sizes == {None: (25, 25), 1: (1, 100), 50: (50, 100), 80: (80, 160)}
+    few, many = Target.of(np.arange(12) % 2), Target.of(np.arange(5000) % 2)
+    own = SieveRule(measure, n_features=None)
+    assert (own.kept(measure, few).capacity, own.kept(measure, many).capacity) == (10, 1000)
+
+
+def RNG() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_a_newcomer_that_is_dropped_evicts_nothing() -> None:
+    """The first is a copy of the third, which is a copy of the second, which is stronger."""
+    tables = Tables(np.array([0.2, 0.9, 0.5]), np.eye(3), np.full((3, 3), 0.1))
+    for a, b in ((0, 2), (2, 1)):
+        tables.D[a, b] = tables.D[b, a] = 0.99
+    found = SieveRule(LookUp(tables)).to_selector().run(MemorySource(columns(3)), Y)
+    assert found.kept_.tolist() == [0, 1]
+
+
+# --- on data -------------------------------------------------------------------------------------
+
+
+def genes(n_rows: int = 120, n_columns: int = 400) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Columns of numbers: straight, curved, copies and noise."""
+    rng = RNG()
+    y = rng.integers(0, 3, n_rows)
+    X = rng.normal(size=(n_rows, n_columns))
+    X[:, ::4] += 0.6 * rng.normal(size=(1, n_columns // 4)) * y[:, None]
+    X[:, 7] = (y - 1.0) ** 2 * 3 + rng.normal(size=n_rows)
+    X[:, 8] += 2 * y
+    X[:, 9] = 2 * X[:, 8] + 1
+    return X, y
+
+
+X, CLASSES = genes()
+
+
+def test_curved_relations_are_kept_and_copies_are_not() -> None:
+    found = tamis.Sieve(n_features=20).fit(X, CLASSES)
+    assert len(found.kept_) == 20
+    assert 7 in found.kept_
+    assert not {8, 9} <= set(found.kept_.tolist())
+    assert set(found.kept_) == set(found.ranking_[:20])
+    assert len(found.scores_) == 20 and (found.scores_ > 0).all()
+    assert found.log_.counts()["kept"] == 20
+
+
+def test_a_smaller_size_is_the_beginning_of_the_ranking() -> None:
+    ranking = tamis.Sieve().fit(X, CLASSES).ranking_
+    for size in (1, 5, 17, 50):
+        kept = tamis.Sieve(n_features=size).fit(X, CLASSES).kept_
+        assert kept.tolist() == sorted(ranking[:size])
+
+
+def test_the_order_of_columns_matters_little() -> None:
+    expected = set(tamis.Sieve(n_features=20).fit(X, CLASSES).kept_)
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(X.shape[1])
+        kept = set(order[tamis.Sieve(n_features=20).fit(X[:, order], CLASSES).kept_])
+        assert len(kept & expected) >= 0.9 * len(kept | expected)
+
+
+def test_redundancy_keeps_fewer_the_smaller_it_is() -> None:
+    table, y = load_breast_cancer(return_X_y=True)
+    sizes = [
+        len(tamis.Sieve(n_features=None, redundancy=gamma).fit(table, y).kept_)
+        for gamma in (0.0, 0.5, 1.0, 4.0)
+    ]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[2] < sizes[3]
+    own = tamis.Sieve(n_features=None).fit(table, y).kept_
+    assert own.tolist() == tamis.Sieve(n_features=None, redundancy=1).fit(table, y).kept_.tolist()
+
+
+def test_a_number_is_a_target_too() -> None:
+    table, y = load_diabetes(return_X_y=True)
+    found = tamis.Sieve(n_features=4).fit(table, y / 3)
+    assert {2, 8} < set(found.kept_.tolist())  # body mass and triglycerides
+    assert "of the target" in " ".join(found.why(f) for f in range(10))
+
+
+def test_every_way_out_has_its_sentence() -> None:
+    found = tamis.Sieve(n_features=5, alpha=0.5).fit(X, CLASSES)
+    told = {found.log_.reason_of(f): found.why(f) for f in range(X.shape[1])}
+    assert {"irrelevant", "kept", "reserve", "least", "displaced", "copy"} <= set(told)
+    assert re.search(
+        r"^x\d+ was dropped: of 101 it was least worth keeping \(0\.\d+\); once x\d+ is known it "
+        r"says 0(\.\d+)? of the class$",
+        told["least"],
+    )
+    assert "among the 5 features most worth keeping" in told["kept"]
+    assert "waits in reserve" in told["reserve"]
+    assert "was kept for a while" in told["displaced"]
+    assert found.why(9).startswith("x9 was dropped as redundant: its dependence on x8 is 1, so")
+
+
+def test_a_measure_of_pairs_only_is_refused() -> None:
+    with pytest.raises(ParameterError, match="once another is known, and FisherZ.* does not tell"):
+        tamis.Sieve("fisher_z").fit(X, CLASSES)
+    with pytest.raises(ParameterError, match="n_features=0 is not a whole number at least 1"):
+        tamis.Sieve(n_features=0).fit(X, CLASSES)
+
+
+# --- selections that go on -----------------------------------------------------------------------
+
+
+def test_a_selection_in_a_folder_keeps_its_reserve(tmp_path: Path) -> None:
+    """Columns that wait in reserve are saved too, and return as in one pass."""
+    names = [f"x{i}" for i in range(X.shape[1])]
+    expected = tamis.Sieve(n_features=6).fit(X, CLASSES)
+    selection = Selection.create(tmp_path / "run", CLASSES, tamis.Sieve(n_features=6))
+    for lo in range(0, 400, 80):
+        selection = Selection.open(tmp_path / "run")
+        selection.feed(X[:, lo : lo + 80], names[lo : lo + 80])
+    assert selection.kept_names == [names[f] for f in expected.kept_]
+    assert_same_log(selection.run.log, expected.log_, "fed in parts")
+
+
+def test_the_reserve_takes_the_place_of_a_withdrawn_feature(tmp_path: Path) -> None:
+    names = [f"x{i}" for i in range(X.shape[1])]
+    selection = Selection.create(tmp_path / "run", CLASSES, tamis.Sieve(n_features=6))
+    selection.feed(X, names)
+    ranking = [names[f] for f in tamis.Sieve(n_features=6).fit(X, CLASSES).ranking_]
+    selection.drop(ranking[0])
+    selection = Selection.open(tmp_path / "run")
+    assert len(selection.kept_names) == 6
+    assert ranking[0] not in selection.kept_names
+    back = set(selection.kept_names) - set(ranking[:6])
+    assert back
+    assert all("waited in reserve" in selection.run.log.why(name) for name in back)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", CLASSES)
+    out = tmp_path / "run"
+    given = ["select", str(tmp_path / "X.npy"), "--method", "sieve", "--param", "n_features=6"]
+    result = CliRunner().invoke(cli, [*given, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    expected = tamis.Sieve(n_features=6).fit(X, CLASSES)
+    run = tamis.open_run(out)
+    assert run.log.replay() == expected.kept_.tolist()
+    dropped = int(np.flatnonzero(expected.log_.verdicts == Verdict.EVICTED)[0])
+    result = CliRunner().invoke(cli, ["why", str(out), run.log.names[dropped]])
+    assert "waits in reserve" in result.output

@@ -167,7 +167,7 @@ class SieveRule(MeasuredRule):
         """Return the reasons; those that end in "alone" name no other feature."""
         own_size = self.n_features is None
         among = "among the {n_features} features most worth keeping"
-        kept = "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, and "
+        kept = "{name} is kept: {relevance_symbol}={relevance} passes {gate}, and "
         copy = (
             "its dependence on {because} is {value}, so that they are copies, and {because} "
             "predicts the {target} as well or better ({because_relevance} against {relevance})"
