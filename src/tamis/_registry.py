@@ -82,6 +82,7 @@ METHODS = _by_name((
         "sieve", "streaming", "sieve", "Sieve",
         "you want a good set of a given size, or do not know where to start; sees curved "
         "relations, drops copies, ranks what it keeps, and depends little on the order of columns",
+        "[the rule](docs/sieve.md)",
     ),
     Method(
         "saola", "streaming", "saola", "SAOLA",
