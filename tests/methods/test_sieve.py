@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from tests.methods.slow_sieve import SlowSieve
 
 import tamis
 from tamis.checks.data import assert_same_log
@@ -27,7 +28,6 @@ from tamis.engine.persistent.selection import Selection
 from tamis.measures.measure import Floats, Measure, Panel, Strength
 from tamis.methods.streaming.sieve import SieveRule
 from tamis.sources.arrays.in_memory import MemorySource
-from tests.methods.slow_sieve import SlowSieve
 
 # --- a measure that looks numbers up -------------------------------------------------------------
 
@@ -149,7 +149,8 @@ def test_the_rules_are_those_of_the_slow_reference(
     for feature in range(n):
         sentence = selector.log_.why(feature)
         assert f"x{feature}" in sentence
-        assert "{" not in sentence and "nan" not in sentence
+        assert "{" not in sentence
+        assert "nan" not in sentence
 
 
 def test_the_pool_holds_twice_as_many_as_are_kept() -> None:
@@ -201,7 +202,8 @@ def test_curved_relations_are_kept_and_copies_are_not() -> None:
     assert 7 in found.kept_
     assert not {8, 9} <= set(found.kept_.tolist())
     assert set(found.kept_) == set(found.ranking_[:20])
-    assert len(found.scores_) == 20 and (found.scores_ > 0).all()
+    assert len(found.scores_) == 20
+    assert (found.scores_ > 0).all()
     assert found.log_.counts()["kept"] == 20
 
 
@@ -255,7 +257,7 @@ def test_every_way_out_has_its_sentence() -> None:
 
 
 def test_a_measure_of_pairs_only_is_refused() -> None:
-    with pytest.raises(ParameterError, match="once another is known, and FisherZ.* does not tell"):
+    with pytest.raises(ParameterError, match=r"once another is known, and FisherZ.* does not tell"):
         tamis.Sieve("fisher_z").fit(X, CLASSES)
     with pytest.raises(ParameterError, match="n_features=0 is not a whole number at least 1"):
         tamis.Sieve(n_features=0).fit(X, CLASSES)

@@ -166,9 +166,7 @@ def size_path(
     scorer = get_scorer(scoring)
     if estimator is None:
         scaler = MaxAbsScaler() if hasattr(X, "nnz") else StandardScaler()
-        estimator = make_pipeline(
-            scaler, LogisticRegression(max_iter=1000) if classes else Ridge()
-        )
+        estimator = make_pipeline(scaler, LogisticRegression(max_iter=1000) if classes else Ridge())
     ranked = _ranked(selector, X, y)
     tried = sorted(set(SIZES if sizes is None else sizes))
     for size in tried:

@@ -24,44 +24,42 @@ def leave_in_turn(left, rank, n, down_to, resolution, order, worth, limit, limit
     sums = np.zeros(n)
     present = np.ones(n, np.bool_)
     for i in range(n):
-        _least(left, rank, present, i, n, limit, limited_by)
-        total = 0.0
+        _limit(left, rank, present, i, n, limit, limited_by)
         for j in range(n):
-            total += left[i, j]
-        sums[i] = total
-    size = n
-    while True:
-        leaves, least = -1, np.inf
-        for i in range(n):
-            if not present[i]:
-                continue
-            worth[i] = 0.5 * limit[i] + 0.5 * sums[i] / size
-            least = min(least, worth[i])
-        if size == down_to:
-            break
-        for i in range(n):
-            near = present[i] and worth[i] <= least + resolution
-            if near and (leaves < 0 or rank[i] > rank[leaves]):
-                leaves = i
+            sums[i] += left[i, j]
+    for size in range(n, down_to, -1):
+        leaves = _least(sums, limit, rank, present, size, resolution, worth)
         present[leaves] = False
         order[n - size] = leaves
-        size -= 1
         for i in range(n):
             if present[i]:
                 sums[i] -= left[i, leaves]
                 if limited_by[i] == leaves:
-                    _least(left, rank, present, i, n, limit, limited_by)
-    at = n - size
-    for i in range(n):
-        if present[i]:
-            order[at] = i
-            at += 1
+                    _limit(left, rank, present, i, n, limit, limited_by)
+    _least(sums, limit, rank, present, down_to, resolution, worth)
+    order[n - down_to :] = np.flatnonzero(present)
 
 
 @jit
-def _least(left, rank, present, i, n, limit, limited_by):
+def _limit(left, rank, present, i, n, limit, limited_by):
     """Find the least that feature i says, alone or once a more relevant one is known."""
     limit[i], limited_by[i] = left[i, i], -1
     for j in range(n):
         if present[j] and rank[j] < rank[i] and left[i, j] < limit[i]:
             limit[i], limited_by[i] = left[i, j], j
+
+
+@jit
+def _least(sums, limit, rank, present, size, resolution, worth):
+    """Compute what each present feature is worth; return the one that is worth least."""
+    least = np.inf
+    for i in range(len(present)):
+        if present[i]:
+            worth[i] = 0.5 * limit[i] + 0.5 * sums[i] / size
+            least = min(least, worth[i])
+    leaves = -1
+    for i in range(len(present)):
+        near = present[i] and worth[i] <= least + resolution
+        if near and (leaves < 0 or rank[i] > rank[leaves]):
+            leaves = i
+    return leaves

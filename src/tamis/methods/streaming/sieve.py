@@ -178,7 +178,9 @@ class SieveRule(MeasuredRule):
         )
         until = "{name} was kept until {because} arrived: "
         reasons = {
-            "kept": when_kept(kept + ("no kept feature explains it" if own_size else f"it is {among}")),
+            "kept": when_kept(
+                kept + ("no kept feature explains it" if own_size else f"it is {among}")
+            ),
             "returned": when_kept(
                 f"{{name}} is kept: it waited in reserve, and is {among} again ({{value}})"
             ),
