@@ -94,6 +94,23 @@ def test_no_bar_is_drawn_on_a_bent_scale():
     assert not legend.get_window_extent().overlaps(axes.get_window_extent())
 
 
+def test_columns_after_a_stop_are_shown_as_not_examined():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.normal(size=(200, 30)) + np.outer(y, np.linspace(0, 2, 30))
+    run = tamis.select(X, "saola", y, stop={"features": 1})
+    page, left = page_of_run(run), run.log.counts()["unexamined"]
+    assert left > 0
+    flow = section(page, "Where features went")
+    assert ["arrived", "unexamined", left] in flow.table()[1]
+    assert sum(n for a, _, n in flow.links if a == 0) == 30
+    assert "stop: features=1" in section(page, "At a glance").remarks
+    last = run.log.names[29]
+    found = explorer(page)
+    assert found.sentences[found.names.index(last)] == run.why(last)
+    assert [text.get_text() for text in run.log.plot_flow().axes[0].get_yticklabels()][-1] == "kept"
+
+
 def test_a_run_that_keeps_nothing_says_so():
     rng = np.random.default_rng(0)
     run = tamis.select(rng.normal(size=(50, 3)), "saola", np.arange(50) % 2)

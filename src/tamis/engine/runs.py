@@ -119,7 +119,8 @@ class Run:
     @property
     def notes(self) -> list[str]:
         """How the data was taken: the target, the measure, and any note about the data."""
-        notes = [f"The target holds {self.source['target'].rstrip('.')}."]
+        target = f"The target holds {self.source['target']}"
+        notes = [target if target.endswith("...") else f"{target}."]
         if self.measure:
             notes.append(f"The measure is {self.measure}{_because(self.measure_reason)}.")
         for key, value in self.source.items():
@@ -128,6 +129,8 @@ class Run:
             if key in ("note", "notes"):
                 notes += [value] if isinstance(value, str) else [str(note) for note in value]
                 continue
+            if isinstance(value, dict):
+                value = ", ".join(f"{name}={given}" for name, given in value.items())
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             why = _because(self.source.get(f"{key}_reason"))
             notes.append(f"{key.replace('_', ' ')}: {text}{why}")

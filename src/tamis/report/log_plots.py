@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: The palette of Okabe and Ito, which is safe for colour-blind readers.
 COLOURS = {
     "kept": "#009E73", "evicted": "#CC79A7", "redundant": "#E69F00", "irrelevant": "#999999",
-    "entered": "#0072B2",
+    "unexamined": "#CCCCCC", "entered": "#0072B2",
 }  # fmt: skip
 
 

@@ -159,7 +159,8 @@ def _flow(log: DecisionLog) -> Section:
         return len(nodes) - 1
 
     stage, source = 1, 0
-    for verdict, label, count in went.dropped:
+    # Those that were dropped when they arrived, or came after a stop, before those evicted later.
+    for verdict, label, count in sorted(went.dropped, key=lambda one: one[0] == "evicted"):
         if verdict == "evicted" and stage == 1:
             stage, source = 2, add("kept at first", went.entered, 1, "green", 0)
         add(label, count, stage, COLOURS[verdict], source)
