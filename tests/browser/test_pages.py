@@ -226,6 +226,17 @@ def test_an_address_marks_the_row_of_a_feature_of_a_model(look, model, tmp_path)
     assert page.locator("#summary").inner_text().startswith("nobody is not on this page.")
 
 
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_a_size_path_looks_right(look, tmp_path, width, scheme):
+    scores = 0.9 - 0.3 / np.array([1, 2, 5, 10, 20, 50]) + np.array([[-0.01], [0.02], [0.0]])
+    names = [f"gene{k}" for k in range(50)]
+    path = evaluate.SizePath([1, 2, 5, 10, 20, 50], scores, names, "accuracy")
+    file = write_page(page_of_folder(path.save(tmp_path / "path")), tmp_path / "page.html")
+    page = look(f"{file.as_uri()}#gene33", width, scheme, picture="path")
+    assert page.locator(".uplot canvas").count() == 1
+    assert page.locator("tr[aria-current] th").inner_text() == "gene33"
+
+
 @pytest.mark.parametrize("width", [1440, 390])
 def test_labels_in_plots_are_complete_and_do_not_overlap(look, tmp_path, width):
     names = [

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+
+from tamis.evaluate import SizePath
+
 
 def test_a_run_becomes_a_page_in_each_form(tamis, svm, tmp_path):
     assert tamis("select", "t.svm", "--out", "run").code == 0
@@ -18,6 +22,14 @@ def test_a_run_becomes_a_page_in_each_form(tamis, svm, tmp_path):
     page = json.loads((tmp_path / "run" / "report.json").read_text())
     assert page["summary"].startswith("saola kept ")
     assert tamis("why", "run", "1").code == 0  # the page does not disturb the run
+
+
+def test_a_size_path_becomes_a_page(tamis, tmp_path):
+    path = SizePath([1, 2], np.array([[0.5, 0.7], [0.6, 0.8]]), ["a", "b"], "accuracy")
+    path.save(tmp_path / "path")
+    assert tamis("report", "path").out.startswith("wrote path/report.html (")
+    found = tamis("info", "path", "--json")
+    assert json.loads(found.out)["best"] == 2
 
 
 def test_other_folders_are_reported(tamis, svm, tmp_path):

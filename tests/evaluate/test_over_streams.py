@@ -13,6 +13,7 @@ from tamis.evaluate.cells import select_features
 from tamis.evaluate.compared_methods import named_method
 from tamis.evaluate.curves import POINTS, threshold_variants
 from tamis.evaluate.protocol import make_folds, parse_cv
+from tamis.report.comparison_page import _over
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,13 @@ def test_over_thresholds(curves):
     assert np.all(np.diff(kept) >= 0)
     assert kept[-1] > kept[0]
     assert set(curves["thresholds"].points["method"].to_pylist()) == {"saola"}  # all has no alpha
+
+
+def test_curves_say_what_they_are_over(curves):
+    assert [curves[kind].over for kind in ("time", "thresholds")] == ["time", "alpha"]
+    titles = [section.title for section in _over(curves["out"])]
+    assert "flags over alpha: accuracy with knn" in titles
+    assert "flags over time: features kept" in titles
 
 
 def test_curves_are_read_from_their_folder(curves):

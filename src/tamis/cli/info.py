@@ -29,7 +29,7 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
       tamis info model/
       tamis info genes.cols --verify
     """  # noqa: D301  (click needs the backspace character)
-    readers = {"run": _of_run, "model": _of_model, "comparison": _of_results}
+    readers = {"run": _of_run, "model": _of_model, "comparison": _of_results, "path": _of_path}
     kind = kind_of(data)
     facts = readers[kind](data) if kind else _of_source(data, reading, verify)
     if as_json:
@@ -93,6 +93,20 @@ def _of_model(data: str) -> dict[str, Any]:
         **({"progressive error": record["error"]} if "error" in record else {}),
         **{f"test {k}": test[k] for k in ("rows", "accuracy") if k in test},
         "command": record.get("command"),
+    }
+
+
+def _of_path(data: str) -> dict[str, Any]:
+    from tamis.evaluate.sizes import open_path
+
+    path = open_path(data)
+    means = path.mean.tolist()
+    return {
+        "scoring": path.scoring,
+        "folds": len(path.scores),
+        "enough": path.enough,
+        "best": path.best,
+        **{f"{path.scoring}, {n} features": m for n, m in zip(path.sizes, means, strict=True)},
     }
 
 

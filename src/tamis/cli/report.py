@@ -19,7 +19,7 @@ from tamis.report.folder_page import FORMS, page_of_folder, write_page
 @click.option("--out", type=click.Path(), help="File to write. Default: report.* in FOLDER.")
 @click.option("--open", "look", is_flag=True, help="Open it in the browser.")
 def command(folder: str, form: str, out: str | None, look: bool) -> None:
-    """Write one page about FOLDER: a run, a model, or the results of a comparison.
+    """Write one page about FOLDER: a run, a model, a comparison or a size path.
 
     The HTML page is one file. It works without a network and can be sent by mail.
 

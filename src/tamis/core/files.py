@@ -37,6 +37,7 @@ MARKERS = {
     "run": "run.json",
     "model": "model.json",
     "comparison": "compare.json",
+    "path": "path.json",
     "column store": "meta.json",
     "row store": "meta.json",
 }
@@ -117,9 +118,9 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def kind_of(folder: str | os.PathLike[str]) -> str:
-    """Return "run", "model" or "comparison" for a folder that holds one, else ""."""
+    """Return "run", "model", "comparison" or "path" for a folder that holds one, else ""."""
     recover_missing(folder)
-    kinds = ("run", "model", "comparison")
+    kinds = ("run", "model", "comparison", "path")
     return next((k for k in kinds if os.path.isfile(os.path.join(folder, MARKERS[k]))), "")
 
 

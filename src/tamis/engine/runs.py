@@ -123,6 +123,8 @@ class Run:
         notes = [target if target.endswith("...") else f"{target}."]
         if self.measure:
             notes.append(f"The measure is {self.measure}{_because(self.measure_reason)}.")
+        if self.log.stopped:
+            notes.append(f"It {self.log.stopped}.")
         for key, value in self.source.items():
             if key in PLACED or key.endswith("_reason") or value in (None, "", [], {}):
                 continue

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from tamis.evaluate.results import Results as Results
     from tamis.evaluate.results import open_results as open_results
     from tamis.evaluate.sizes import SizePath as SizePath
+    from tamis.evaluate.sizes import open_path as open_path
     from tamis.evaluate.sizes import size_path as size_path
 
 _NAMES = {
     "comparison": ("compare",),
     "curves": ("Curves", "open_curves", "over_orders", "over_thresholds", "over_time"),
     "results": ("Results", "open_results"),
-    "sizes": ("SizePath", "size_path"),
+    "sizes": ("SizePath", "open_path", "size_path"),
 }
 _WHERE = {name: f"tamis.evaluate.{m}:{name}" for m, names in _NAMES.items() for name in names}
 

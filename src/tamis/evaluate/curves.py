@@ -65,6 +65,12 @@ class Curves:
     points: pa.Table
     params: dict[str, Any]
 
+    @property
+    def over(self) -> str:
+        """What x is, in one word: "time", "orders", or the name of the parameter."""
+        name: str = self.params.get("parameter", self.kind)
+        return name
+
     def line(self, data: str, method: str, classifier: str, y: str = "accuracy") -> Any:
         """Return one curve: x and y as arrays, sorted by x."""
         rows = sorted(
@@ -77,7 +83,7 @@ class Curves:
     def to_markdown(self) -> str:
         """Return the points as a table."""
         parts = [
-            f"# Over {self.kind}\n",
+            f"# Over {self.over}\n",
             f"x: {MEANING[self.kind]}. Means over the folds; ± is the standard deviation.\n",
         ]
         rows = []
@@ -172,7 +178,8 @@ def over_thresholds(
     variants = threshold_variants(methods, name, values)
     places = [[Place(method.label, word, value)] for word, value, method in variants]
     chosen = [method for _, _, method in variants]
-    return _curves("thresholds", data, chosen, classifiers, places, **options)
+    facts = {"parameter": name}
+    return _curves("thresholds", data, chosen, classifiers, places, facts, **options)
 
 
 def threshold_variants(
@@ -208,7 +215,13 @@ class Place(NamedTuple):
 
 
 def _curves(
-    kind: Kind, data: Any, methods: Any, classifiers: Any, places: list[list[Place]], **options: Any
+    kind: Kind,
+    data: Any,
+    methods: Any,
+    classifiers: Any,
+    places: list[list[Place]],
+    facts: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Curves:
     """Run a comparison whose cells are saved, if requested, but whose tables are not."""
     progress: Progress = options.pop("progress", silent)
@@ -225,7 +238,7 @@ def _curves(
         for place in line
     ]
     points = pa.Table.from_pylist([point for point in found if point["folds"]], POINTS)
-    curves = Curves(kind, points, results.params)
+    curves = Curves(kind, points, results.params | (facts or {}))
     if out is not None:
         curves.save(out)
     return curves

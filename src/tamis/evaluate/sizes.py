@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils import indexable
 
-from tamis.core.errors import InputError, ParameterError, need
+from tamis.core.errors import InputError, ParameterError, SourceError, need
+from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
+from tamis.core.notebook import card, html_table
 from tamis.core.params import Number, check
+from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.sources.arrays.in_memory import is_frame
 
@@ -25,6 +31,10 @@ from tamis.sources.arrays.in_memory import is_frame
 SIZES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 50, 70, 100)
 
 Floats = npt.NDArray[np.float64]
+
+FORMAT_VERSION = 1
+#: Features that a notebook lists for each size.
+LISTED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +65,9 @@ class SizePath:
 
     @property
     def std_error(self) -> Floats:
-        """The standard error of each mean, as if folds were independent."""
+        """The standard error of each mean, as if folds were independent; NaN for one fold."""
+        if len(self.scores) < 2:
+            return np.full(len(self.sizes), np.nan)
         return np.asarray(self.scores.std(axis=0, ddof=1) / np.sqrt(len(self.scores)))
 
     @property
@@ -67,7 +79,7 @@ class SizePath:
     def enough(self) -> int:
         """The smallest size whose mean is within one standard error of the best."""
         top = int(np.argmax(self.mean))
-        near = self.mean >= self.mean[top] - self.std_error[top]
+        near = self.mean >= self.mean[top] - np.nan_to_num(self.std_error[top])
         return self.sizes[int(np.argmax(near))]
 
     def kept(self, size: int) -> list[str]:
@@ -108,12 +120,67 @@ class SizePath:
         axes.set_ylabel(self.scoring)
         return figure
 
+    @property
+    def sentence(self) -> str:
+        """How many features are enough, and how many are best."""
+        few, top = (self.mean[self.sizes.index(size)] for size in (self.enough, self.best))
+        said = f"{counted(self.enough, 'feature is', 'features are')} enough: {self.scoring} "
+        said += f"{few:.3f} on rows that were not selected with"
+        if self.enough == self.best:
+            return f"{said}, the best of {counted(len(self.sizes), 'size')}."
+        return f"{said}, within one standard error of the best, {top:.3f} with {self.best:,}."
+
+    def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write a folder that `open_path` reads, and that ``tamis report`` makes a page of."""
+        record = {
+            "format_version": FORMAT_VERSION, "sizes": self.sizes, "scores": self.scores.tolist(),
+            "ranking": self.ranking, "scoring": self.scoring,
+        }  # fmt: skip
+        with atomic_folder(folder, "path", force=force) as work:
+            text = json.dumps(record, ensure_ascii=False) + "\n"
+            (work / MARKERS["path"]).write_bytes(text.encode("utf-8", "backslashreplace"))
+        return Path(folder)
+
+    def _repr_html_(self) -> str:
+        """Return a card for a notebook: the score of each size, and what it adds."""
+        starts = [0, *self.sizes[:-1]]
+        rows = []
+        for i, (lo, hi) in enumerate(zip(starts, self.sizes, strict=True)):
+            more = f" and {hi - lo - LISTED:,} more" if hi - lo > LISTED else ""
+            added = ", ".join(self.ranking[lo : min(hi, lo + LISTED)]) + more
+            rows.append([hi, float(self.mean[i]), float(self.std_error[i]), added])
+        heads = ["features", f"mean {self.scoring}", "standard error", "adds"]
+        return card(self.sentence, html_table(heads, rows, ".3f"))
+
     def __repr__(self) -> str:
         top, few = (self.mean[self.sizes.index(size)] for size in (self.best, self.enough))
         return (
             f"<SizePath of {len(self.scores)} folds: best {self.scoring} {top:.3f} with "
             f"{self.best} features, {few:.3f} with {self.enough}>"
         )
+
+
+def open_path(folder: str | os.PathLike[str]) -> SizePath:
+    """Read a path that `SizePath.save` wrote."""
+    place = Path(folder)
+    recover_missing(place)
+    if not (place / MARKERS["path"]).is_file():
+        raise SourceError(f"{folder} holds no path; it has no path.json by SizePath.save")
+    try:
+        record = json.loads((place / MARKERS["path"]).read_text(encoding="utf-8"))
+        written = record["format_version"]
+        if written == FORMAT_VERSION:
+            sizes, ranking = [int(n) for n in record["sizes"]], [str(n) for n in record["ranking"]]
+            scores = np.array(record["scores"], dtype=np.float64)
+            if scores.ndim != 2 or not 0 < len(sizes) == scores.shape[1] or len(scores) == 0:
+                raise ValueError("its scores do not belong to its sizes")
+            return SizePath(sizes, scores, ranking, str(record["scoring"]))
+    except (LookupError, ValueError, TypeError, OSError) as error:
+        raise SourceError(f"{folder} is damaged ({reason(error)}); save the path again") from error
+    raise SourceError(
+        f"{folder} was written in format {written!r} and this tamis reads format {FORMAT_VERSION}; "
+        "use the tamis that wrote it"
+    )
 
 
 def size_path(

@@ -194,5 +194,6 @@ def _drawn(curves: Curves) -> Iterator[Section]:
             for method in dict.fromkeys(point["method"] for point in here):
                 at = {p["x"]: p[what] for p in here if p["method"] == method}
                 series[method] = [at.get(place) for place in x]
-            title = f"{data} over {curves.kind}: {label}"
-            yield Lines(title, MEANING[curves.kind], x, series, label)
+            title = f"{data} over {curves.over}: {label}"
+            x_label = curves.params.get("parameter", MEANING[curves.kind])
+            yield Lines(title, x_label, x, series, label, points=len(x) < 40)

@@ -23,7 +23,7 @@ MOST = 200
 
 
 def page_of_folder(folder: str | os.PathLike[str]) -> Page:
-    """Return the page about a run, a model or a comparison."""
+    """Return the page about a run, a model, a comparison or a size path."""
     path = os.fspath(folder)
     kind = kind_of(path)
     if kind == "run":
@@ -39,6 +39,10 @@ def page_of_folder(folder: str | os.PathLike[str]) -> Page:
         from tamis.report.comparison_page import page_of_results
 
         return page_of_results(path)
+    if kind == "path":
+        from tamis.report.path_page import page_of_path
+
+        return page_of_path(path)
     if not os.path.exists(path):
         raise SourceError(f"{path}: there is no such folder")
     raise SourceError(

@@ -90,11 +90,16 @@ class Lines(Section):
     points: bool = False
     #: Series that are drawn only when the reader asks for them.
     hidden: list[str] = field(default_factory=list)
+    log_x: bool = False
+    #: A shade around the first series, from `low` to `high`; none if they are empty.
+    low: list[float | None] = field(default_factory=list)
+    high: list[float | None] = field(default_factory=list)
 
     def table(self) -> tuple[list[Column], list[list[Any]]]:
         """Return one row per point."""
-        columns = [Column(label, "number") for label in (self.x_label, *self.series)]
-        return columns, _rows(self.x, *self.series.values())
+        series = {**self.series} | ({"low": self.low, "high": self.high} if self.low else {})
+        columns = [Column(label, "number") for label in (self.x_label, *series)]
+        return columns, _rows(self.x, *series.values())
 
 
 @dataclass(frozen=True)

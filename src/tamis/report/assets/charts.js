@@ -11,6 +11,7 @@ function lines(section, box) {
     "aria-label": `Curves of ${labels.join(", ")} over ${section.x_label}; the numbers are in the table below`,
   });
   const readout = make("p", { class: "note readout" }), seen = labels.map((label) => !section.hidden.includes(label));
+  const low = Math.min(...section.x), high = Math.max(...section.x);
   let plot = null;
   // Below the curves, so that it never covers one: each name is a button that shows or hides its curve.
   const list = make("ul", { class: "legend" }, ...labels.map((label, i) => make("li", {}, make("button", {
@@ -30,9 +31,10 @@ function lines(section, box) {
     plot = new uPlot({
       width, height: Math.max(220, Math.min(340, width * 0.42)),
       legend: { show: false },
-      scales: { x: { time: false } },
+      scales: { x: { time: false, ...(section.log_x ? { distr: 3, range: [low, high] } : {}) } },
+      bands: section.low.length ? [{ series: [labels.length + 1, labels.length + 2], fill: `${paint(names[0])}33` }] : [],
       axes: [
-        { ...axis, label: section.x_label, values: show },
+        { ...axis, label: section.x_label, values: show, ...(section.log_x ? { splits: () => roundPowers(low, high), filter: (_, ticks) => ticks } : {}) },
         { ...axis, label: section.y_label || undefined, size: 62, values: show },
       ],
       hooks: { setCursor: [({ cursor: { idx } }) => {
@@ -42,11 +44,12 @@ function lines(section, box) {
       series: [{}, ...labels.map((_, i) => ({
         stroke: paint(names[i]), width: i === 0 ? 3 : 1.8, dash: i > 3 ? [6, 4] : undefined, show: seen[i],
         paths: path, points: { show: section.points },
-      }))],
-    }, [section.x, ...values], place);
+      })), ...(section.low.length ? [{ width: 0, points: { show: false } }, { width: 0, points: { show: false } }] : [])],
+    }, [section.x, ...values, ...(section.low.length ? [section.high, section.low] : [])], place);
   });
-  box.append(tableBehind(section.title, [column(section.x_label), ...labels.map((label) => column(label))],
-    () => section.x.map((x, i) => [x, ...values.map((series) => series[i])])));
+  const behind = section.low.length ? [["low", section.low], ["high", section.high]] : [];
+  box.append(tableBehind(section.title, [column(section.x_label), ...labels.map((label) => column(label)), ...behind.map(([label]) => column(label))],
+    () => section.x.map((x, i) => [x, ...values.map((series) => series[i]), ...behind.map(([, series]) => series[i])])));
 }
 
 // One row of bars for each series, each with its own linear scale, over the same labels.
