@@ -222,6 +222,11 @@ def test_the_order_of_columns_matters_little() -> None:
         assert len(kept & expected) >= 0.9 * len(kept | expected)
 
 
+def test_a_column_of_one_row_says_nothing() -> None:
+    """With equal classes the statistic is the same for every order of the rows."""
+    assert tamis.AnyShape().p_values(np.eye(40)[:, :3], np.arange(40) % 2).tolist() == [1.0] * 3
+
+
 def test_redundancy_keeps_fewer_the_smaller_it_is() -> None:
     table, y = load_breast_cancer(return_X_y=True)
     sizes = [

@@ -192,6 +192,9 @@ def permutation_p(share: Any, rank: Any, fourths: Any, other_rank: Any, other: A
     with np.errstate(all="ignore"):
         mean, variance = mean / top, variance / top**2
         size = mean * (1 - mean) / variance - 1
+        # Nearly without variance, as one row of equal classes, the trace is the same for all
+        # permutations; the function would take seconds for each such column.
+        size = np.where(size < 1e9, size, 0.0)
         p = betaincc(mean * size, (1 - mean) * size, np.clip(share / top, 0.0, 1.0))
     return np.where((top > 0) & (size > 0), p, 1.0)
 
