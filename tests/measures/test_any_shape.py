@@ -172,7 +172,7 @@ def test_mean_and_variance_of_chi_square_are_those_of_all_permutations(
 
     monkeypatch.setattr("tamis.measures.any_shape.betaincc", beta)
     inverse = [np.sum(1 / np.bincount(v)) - (2 * len(set(v)) - 1) / n for v in (x, y)]
-    permutation_p(0.5, k - 1, inverse[0], groups - 1, inverse[1], n)
+    permutation_p(0.5, top, k - 1, inverse[0], groups - 1, inverse[1], n)
     assert seen["mean"] == pytest.approx(np.mean(found))
     assert seen["variance"] == pytest.approx(np.var(found))
 

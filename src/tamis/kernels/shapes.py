@@ -17,6 +17,9 @@ from tamis.kernels.sorting import argsort
 #: Unordered categories: the most frequent ones are bins, and the others share the last bin.
 MOST_BINS = 20
 
+#: A class with fewer rows than this per bin gets an exact test.
+ROWS_A_BIN = 3
+
 
 @jit
 def shape_column(
@@ -199,15 +202,21 @@ def target_table(rows, codes, scores, n_bins, background, base, groups, weights,
 
 @jit
 def relevance(
-    flat, indptr, rows, values, unordered, bins, groups, weights, group_counts, norms,
-    entropies, lo, hi, explained, fourths, n_bins, inverses, statistic, information, exact_p,
+    flat, indptr, rows, values, unordered, bins, groups, weights, group_counts, norms, low_sums,
+    entropies, most_marked, lo, hi, shares, n_bins, inverses, statistic, information, fisher_p,
+    marked, bin_counts,
 ):  # fmt: skip
     """Compare columns lo..hi-1 of a block with the target.
 
-    Writes the share of the variance of the ranks that the target explains and the sum of fourth
-    powers of the standardised ranks; the number of bins, the sum of 1 / rows over them, Pearson's
-    chi-square / n and n times the information in units of the table `entropies`; and, for two bins
-    and two classes, the p-value of Fisher's exact test (else -1).
+    Writes to `shares` the share of the variance of the ranks that the target explains, the largest
+    share that these ranks allow, and the sum of fourth powers of the standardised ranks; then the
+    number of bins, the sum of 1 / rows over them, Pearson's chi-square / n, n times the information
+    in units of the table `entropies`, and, for two bins and two classes, the p-value of Fisher's
+    exact test (else -1).
+
+    For a table with two rows of counts and at most `most_marked` in one of them, those counts go to
+    `marked`: of the rarer bin by class, or of the rarer of two classes by bin, with the rows of the
+    bins in `bin_counts`.
     """
     n, n_groups, dense = len(groups), len(group_counts), len(indptr) == 0
     own_rows, own_values = np.empty(n * dense, np.int32), np.empty(n * dense)
@@ -233,27 +242,93 @@ def relevance(
             listed[:length], binned, scored, width, background, base, groups, weights,
             group_counts, table, sums,
         )  # fmt: skip
-        n_bins[j], exact_p[j] = width, -1.0
-        explained[j], fourths[j] = 0.0, 0.0
+        n_bins[j], fisher_p[j] = width, -1.0
+        shares[0, j], shares[1, j], shares[2, j] = 0.0, 1.0, 0.0
         if squares > 0.0:
-            share = 0.0
             for c in range(len(norms)):
-                share += sums[c] * sums[c] / norms[c] if norms[c] > 0.0 else 0.0
-            explained[j], fourths[j] = min(1.0, share / squares), fourth / (squares * squares)
-        total, inverse, chi = entropies[n], 0.0, 0.0
-        for c in range(n_groups):
-            total -= entropies[group_counts[c]]
-        for b in range(width):
-            total -= entropies[counts[b]]
-            inverse += 1.0 / counts[b]
-            for c in range(n_groups):
-                count = table[b, c]
-                total += entropies[count]
-                chi += count * count / (float(counts[b]) * group_counts[c])
-        inverses[j], statistic[j] = inverse, max(0.0, chi - 1.0)
-        information[j] = max(0, total)
+                if norms[c] > 0.0:
+                    shares[0, j] += sums[c] * sums[c] / (norms[c] * squares)
+            shares[0, j] = min(1.0, shares[0, j])
+            shares[2, j] = fourth / (squares * squares)
+            if len(weights) == 0 and n_groups == 2:
+                # The total is 0: the highest scores of one class are minus the lowest of the other.
+                most = -min(
+                    _lowest_sum(sizes, scores, group_counts[0]),
+                    _lowest_sum(sizes, scores, group_counts[1]),
+                )
+                shares[1, j] = most * most * (1 / norms[0] + 1 / norms[1]) / squares
+            elif len(weights) > 0 and width == 2:
+                most = -min(low_sums[counts[0]], low_sums[counts[1]])
+                shares[1, j] = most * most * inverse_sum(counts, 2) / norms[0]
+        inverses[j] = inverse_sum(counts, width)
+        statistic[j], information[j] = _bin_statistics(
+            table, counts[:width], group_counts, entropies, n
+        )
         if width == 2 and n_groups == 2:
-            exact_p[j] = fisher(table[1, 1], counts[1], group_counts[1], n, log_factorials)
+            fisher_p[j] = fisher(table[1, 1], counts[1], group_counts[1], n, log_factorials)
+        elif len(marked) > 0:
+            _mark(
+                table,
+                counts[:width],
+                group_counts,
+                most_marked,
+                marked[j],
+                bin_counts[j] if len(bin_counts) else counts,
+            )
+
+
+@inline
+def inverse_sum(counts, width):
+    """Return the sum of 1 / counts."""
+    total = 0.0
+    for b in range(width):
+        total += 1.0 / counts[b]
+    return total
+
+
+@jit
+def _lowest_sum(sizes, scores, wanted):
+    """Return the sum of the `wanted` lowest scores; groups of equal ones are in order."""
+    total, g = 0.0, 0
+    while wanted > 0:
+        taken = min(wanted, sizes[g])
+        total += taken * scores[g]
+        wanted -= taken
+        g += 1
+    return total
+
+
+@jit
+def _bin_statistics(table, counts, group_counts, entropies, n):
+    """Return Pearson's chi-square / n, and n times the information in units of `entropies`."""
+    total, chi = entropies[n], 0.0
+    for c in range(len(group_counts)):
+        total -= entropies[group_counts[c]]
+    for b in range(len(counts)):
+        total -= entropies[counts[b]]
+        for c in range(len(group_counts)):
+            count = table[b, c]
+            total += entropies[count]
+            chi += count * count / (float(counts[b]) * group_counts[c])
+    return max(0.0, chi - 1.0), max(0, total)
+
+
+@jit
+def _mark(table, counts, group_counts, most, marked, bin_counts):
+    """Copy the counts of the rarer of two bins, or of two classes, if there are at most `most`."""
+    marked[0] = -1
+    if len(counts) == 2:
+        rarer = 1 if counts[1] <= counts[0] else 0
+        if counts[rarer] <= most:
+            for c in range(len(group_counts)):
+                marked[c] = table[rarer, c]
+    elif len(group_counts) == 2 and len(counts) > 2:
+        rarer = 1 if group_counts[1] <= group_counts[0] else 0
+        if group_counts[rarer] <= min(most, ROWS_A_BIN * len(counts)):
+            bin_counts[:] = 0
+            marked[:] = 0
+            for b in range(len(counts)):
+                marked[b], bin_counts[b] = table[b, rarer], counts[b]
 
 
 @jit

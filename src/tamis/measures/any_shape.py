@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,14 +15,24 @@ from scipy.special import betaincc, betaincinv
 from tamis.core.blocks import ColumnBlock
 from tamis.core.params import Number, check
 from tamis.core.target import Target
+from tamis.kernels.exact_counts import attained, deviance_steps, exact_tests, tails_of_counts
 from tamis.kernels.shape_pairs import pair_shapes, target_part
-from tamis.kernels.shapes import MOST_BINS, relevance, shape_columns, target_table
+from tamis.kernels.shapes import (
+    MOST_BINS,
+    ROWS_A_BIN,
+    relevance,
+    shape_columns,
+    target_table,
+)
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, ready_target
 from tamis.measures.panels import RowListPanel, compressed, table_of
 
 #: Bins of a column of numbers, and of one with fewer than `FEW_ROWS` rows.
 BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
+
+#: Most rows of a rare bin or class that gets an exact test.
+MOST_MARKED = 100
 
 #: A strength below this counts as this where a p-value is written as a cutoff.
 LEAST = 1e-6
@@ -82,22 +92,25 @@ class AnyShape(Measure):
 
     def tested(self, block: ColumnBlock, target: Target) -> Tested:
         """Test every column of a block."""
-        form, width = _form_of(target), block.width
-        shares, statistic, p = np.empty((2, width)), np.empty(width), np.empty(width)
+        form, width, n = _form_of(target), block.width, target.n_rows
+        shares, statistic, inverses = np.empty((3, width)), np.empty(width), np.empty(width)
+        fisher_p = np.empty(width)
         n_bins, information = np.empty(width, np.int64), np.empty(width, np.int64)
-        inverses = np.empty(width)
-        table, unit = table_of(target.n_rows)
+        room = width if form.marks else 0
+        marked = np.full((room, max(MOST_BINS, len(form.counts))), -1, np.int64)
+        bin_counts = np.zeros((room if len(form.counts) == 2 else 0, MOST_BINS), np.int64)
+        table, unit = table_of(n)
         over_columns(
             lambda lo, hi: relevance(
-                *block.arrays, unordered(block), bins_for(target.n_rows), *form.arrays, table, lo,
-                hi, shares[0], shares[1], n_bins, inverses, statistic, information, p,
+                *block.arrays, unordered(block), bins_for(n), *form.arrays, form.low_sums, table,
+                MOST_MARKED, lo, hi, shares, n_bins, inverses, statistic, information, fisher_p,
+                marked, bin_counts,
             ),
             block.spans,
         )  # fmt: skip
-        return Tested.of(
-            form, shares[0], shares[1], n_bins, inverses, statistic,
-            information / unit * math.log(2.0), p,
-        )  # fmt: skip
+        nats = information / unit * math.log(2.0)
+        exact = ExactTests.of(form, n_bins, fisher_p, marked, bin_counts)
+        return Tested.of(form, shares, n_bins, inverses, statistic, nats, exact)
 
     def panel(self, target: Target) -> ShapePanel:
         """Return an empty panel of kept columns."""
@@ -139,6 +152,16 @@ class TargetForm:
         """Number of rows."""
         return len(self.groups)
 
+    @cached_property
+    def low_sums(self) -> Floats:
+        """Sums of the lowest 0, 1, 2, ... ranks of a numeric target."""
+        return np.concatenate([[0.0], np.cumsum(np.sort(self.weights))])
+
+    @property
+    def marks(self) -> bool:
+        """Whether some tables may have few counts in one of two rows, and need exact tests."""
+        return len(self.counts) > 2 or int(self.counts.min()) <= ROWS_A_BIN * MOST_BINS
+
     @property
     def freedom(self) -> int:
         """Number of directions of the target that ranks are compared with."""
@@ -173,22 +196,23 @@ def diagonal(inverses: Any, groups: Any, n: int) -> Any:
     return inverses - (2 * groups - 1) / n
 
 
-def permutation_p(share: Any, rank: Any, fourths: Any, other_rank: Any, other: Any, n: int) -> Any:
+def permutation_p(
+    share: Any, top: Any, rank: Any, fourths: Any, other_rank: Any, other: Any, n: int
+) -> Any:
     """Return p-values of the trace of the product of two projections, one with its rows permuted.
 
-    The trace is a share of explained variance, or chi-square / n. Its mean and variance over all
-    permutations follow from the ranks and the sums of squared diagonals alone; the p-value is that
-    of the beta distribution with the same range, mean and variance.
+    The trace is a share of explained variance, or chi-square / n; `top` is its largest value. Its
+    mean and variance over all permutations follow from the ranks and the sums of squared diagonals
+    of the projections. The p-value is that of the beta distribution with this range, mean and
+    variance.
     """
     if n < 4:
         return np.ones(np.shape(share))
-    v = rank * (n - 1 - rank) / (n - 1)
+    v, other_v = (k * (n - 1 - k) / (n - 1) for k in (rank, other_rank))
     w = np.maximum(0.0, n * fourths - rank**2) / (n - 2)
-    other_v = other_rank * (n - 1 - other_rank) / (n - 1)
     other_w = np.maximum(0.0, n * other - other_rank**2) / (n - 2)
     mean = rank * other_rank / (n - 1)
     variance = 2 / (n * (n - 3)) * (v - w) * (other_v - other_w) + w * other_w / (n - 1)
-    top = np.minimum(rank, other_rank)
     with np.errstate(all="ignore"):
         mean, variance = mean / top, variance / top**2
         size = mean * (1 - mean) / variance - 1
@@ -197,6 +221,56 @@ def permutation_p(share: Any, rank: Any, fourths: Any, other_rank: Any, other: A
         size = np.where(size < 1e9, size, 0.0)
         p = betaincc(mean * size, (1 - mean) * size, np.clip(share / top, 0.0, 1.0))
     return np.where((top > 0) & (size > 0), p, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactTests:
+    """Exact tests of tables with few counts in one of two rows: p-values, -1 for other tables."""
+
+    p: Floats
+    #: The law of the statistic, the columns that it belongs to, and their marked rows.
+    laws: tuple[tuple[Floats, Ints, Ints], ...]
+
+    @classmethod
+    def of(
+        cls, form: TargetForm, n_bins: Ints, fisher_p: Floats, marked: Ints, bin_counts: Ints
+    ) -> ExactTests:
+        """Test the marked columns, those with the same groups together."""
+        laws = []
+        if len(form.counts) > 2 and len(marked):
+            which = np.flatnonzero((n_bins == 2) & (marked[:, 0] >= 0))
+            if len(which):
+                laws.append((*_law(tuple(form.counts.tolist()), MOST_MARKED), which))
+        elif len(marked):
+            which = np.flatnonzero((n_bins > 2) & (marked[:, 0] >= 0))
+            kinds, kind = np.unique(bin_counts[which], axis=0, return_inverse=True)
+            for i, sizes in enumerate(kinds.tolist()):
+                law = _law(tuple(size for size in sizes if size), int(form.counts.min()))
+                laws.append((*law, which[kind.ravel() == i]))
+        p, found = fisher_p, []
+        for steps, tails, which in laws:
+            at, some = np.empty(len(which), np.int64), np.empty(len(which))
+            exact_tests(marked[which, : len(steps)], steps, tails, at, some)
+            p[which] = some
+            found.append((tails, which, at))
+        return cls(p, tuple(found))
+
+    def attained(self, p: Floats) -> Floats:
+        """Return the probability of a p-value of at most p: less than p for an exact test."""
+        result = p.copy()
+        for tails, which, at in self.laws:
+            some = np.empty(len(which))
+            attained(tails, at, p[which], some)
+            result[which] = some
+        return result
+
+
+@lru_cache(maxsize=256)
+def _law(sizes: tuple[int, ...], most: int) -> tuple[Ints, Floats]:
+    """Return lattice steps and tail probabilities of up to `most` marked rows on groups."""
+    counts = np.array(sizes)
+    steps = deviance_steps(counts, most, most if most < MOST_MARKED else most / 2)
+    return steps, tails_of_counts(counts, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,21 +284,24 @@ class Tested:
 
     @classmethod
     def of(
-        cls, form: TargetForm, explained: Floats, fourths: Floats, n_bins: Ints, inverses: Floats,
-        statistic: Floats, nats: Floats, exact_p: Floats,
+        cls, form: TargetForm, shares: Floats, n_bins: Ints, inverses: Floats, statistic: Floats,
+        nats: Floats, exact: ExactTests,
     ) -> Tested:  # fmt: skip
         """Combine the two tests."""
         n, groups = form.n_rows, len(form.counts)
-        constant = n_bins < 2
-        by_ranks = permutation_p(explained, 1, fourths, form.freedom, form.fourths, n)
+        explained, top, fourths = shares
+        by_ranks = permutation_p(explained, top, 1, fourths, form.freedom, form.fourths, n)
         of_groups = diagonal(np.sum(1.0 / form.counts), groups, n)
         by_bins = permutation_p(
-            statistic, n_bins - 1, diagonal(inverses, n_bins, n), groups - 1, of_groups, n
-        )
-        by_bins = np.where(exact_p >= 0, exact_p, by_bins)
-        # Two bins say what the ranks say, and words have no ranks: one test, nothing to correct.
-        single = (n_bins == 2) | (fourths == 0)
-        p = np.where(single, by_bins, np.minimum(1.0, 2 * np.minimum(by_ranks, by_bins)))
+            statistic, np.minimum(n_bins, groups) - 1, n_bins - 1, diagonal(inverses, n_bins, n),
+            groups - 1, of_groups, n,
+        )  # fmt: skip
+        by_bins = np.where(exact.p >= 0, exact.p, by_bins)
+        # Words have no ranks, and two bins and classes have nothing to rank: one test, no more.
+        single = (fourths == 0) | ((n_bins == 2) & (len(form.weights) == 0))
+        least = np.minimum(by_ranks, by_bins)
+        p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
+        constant = n_bins < 2
         p[constant] = 1.0
         df = (n_bins - 1) * (groups - 1)
         rest = n - 1 - form.freedom
