@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy import stats
 
 import tamis
+from tamis.cli.main import cli
 from tamis.core.blocks import ColumnBlock
 from tamis.core.target import Target
 from tamis.kernels.shapes import fisher
@@ -231,6 +234,13 @@ def test_words_have_no_order_and_few_bins() -> None:
     assert panel.between(panel.prepare(relabelled, np.arange(1))[0]).tolist() == [1.0]
 
 
+def test_two_words_are_a_flag() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 2, (100, 1)).astype(float), np.arange(100) % 3
+    words = ColumnBlock(0, 100, np.asfortranarray(x), kind="discrete")
+    assert AnyShape().relevance(words, y).value == AnyShape().relevance(x, y).value
+
+
 def test_bins_of_sparse_columns_separate_zero() -> None:
     rng = np.random.default_rng(2)
     x = np.where(rng.random(600) < 0.05, rng.exponential(size=600), 0.0)
@@ -250,3 +260,65 @@ def test_numbers_get_bins_of_equal_frequency() -> None:
     assert bins_for(300) == 6
     assert np.bincount(binned(x, np.zeros(300))).tolist() == [50] * 6
     assert np.bincount(binned(x[:150], np.zeros(150))).tolist() == [50] * 3
+
+
+# --- explanations --------------------------------------------------------------------------------
+
+
+def test_explanations_give_the_p_value_and_the_test_that_found_it() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.standard_normal((300, 3))
+    X[:, 0] += y
+    X[:, 1] *= 1 + 2 * y
+    log = tamis.SAOLA("any_shape").fit(X, y).log_
+    p = AnyShape().p_values(X, y)
+    assert p[2] > 0.01 > max(p[0], p[1])
+    assert f"p={p[0]:.3g} (by ranks) is below 0.01, and no kept" in log.why("x0")
+    assert f"p={p[1]:.3g} (by bins) is below 0.01" in log.why("x1")
+    assert log.why("x2").endswith(f"p={p[2]:.3g} is not below 0.01")
+
+
+def test_a_threshold_of_fcbf_is_shown_as_a_strength() -> None:
+    X, y = make(1, 250, 2)
+    log = tamis.FCBF(threshold=0.9, measure="any_shape").fit(X, y).log_
+    assert "is not above 0.9, the larger of the threshold and the 1% level" in log.why("x0")
+
+
+# --- words in a table, saved selections, the command line ----------------------------------------
+
+
+def messy(n: int = 300) -> pd.DataFrame:
+    """A table of words, counts and numbers; the words and a U-shaped number matter."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    town = np.where(y == 1, rng.choice(["Lyon", "Nice", "Pau"], n), rng.choice(["Metz", "Pau"], n))
+    table = pd.DataFrame({"town": town, "age": rng.normal(size=n) * (1 + 3 * y), "class": y})
+    table["visits"] = rng.poisson(2, n)
+    table["village"] = table["town"].str.upper()
+    return table
+
+
+def test_words_numbers_and_counts_need_only_this_measure(tmp_path: Path) -> None:
+    table = messy()
+    table.to_csv(tmp_path / "table.csv", index=False)
+    out = tmp_path / "run"
+    arguments = ["select", str(tmp_path / "table.csv"), "--target", "class", "--out", str(out)]
+    cli([*arguments, "--measure", "any_shape"], standalone_mode=False)
+    run = tamis.open_run(out)
+    assert run.kept_names == ["town", "age"]
+    assert "(by bins) is below 0.01" in run.log.why("age")
+    assert "village was dropped as redundant" in run.log.why("village")
+    assert "is not below 0.01" in run.log.why("visits")
+
+
+def test_a_saved_selection_remembers_which_columns_are_words(tmp_path: Path) -> None:
+    table = messy()
+    y = table.pop("class").to_numpy()
+    whole = tamis.select(table, tamis.SAOLA("any_shape"), y)
+    selection = tamis.Selection.create(tmp_path / "run", y, tamis.SAOLA("any_shape"))
+    selection.feed(table[["town", "age"]])
+    again = tamis.Selection.open(tmp_path / "run")
+    again.feed(table[["visits", "village"]])
+    for name in table:
+        assert again.run.log.why(name) == whole.log.why(name)

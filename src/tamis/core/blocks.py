@@ -323,6 +323,13 @@ def with_rows(block: ColumnBlock, rows: npt.NDArray[np.intp]) -> ColumnBlock:
     return replace(block, values=compressed_columns(moved).widened(), n_rows=len(rows))
 
 
+def has_no_order(block: ColumnBlock) -> npt.NDArray[np.bool_]:
+    """Return which columns of a block are categories without an order."""
+    if block.kind == "discrete":
+        return np.ones(block.width, np.bool_)
+    return np.zeros(block.width, np.bool_) if block.is_text is None else block.is_text
+
+
 def most_levels(n_rows: int) -> float:
     """Return the number of levels above which columns are numbers rather than categories."""
     return min(MANY_LEVELS, n_rows / ROWS_A_LEVEL)

@@ -21,6 +21,7 @@ from tamis.core.growable import Growable, PiecewiseFloats
 from tamis.core.names import NameBook, Names
 from tamis.core.near_names import no_such_feature
 from tamis.core.notebook import card, html_table, shares
+from tamis.core.p_levels import is_second, p_of
 from tamis.core.sentences import counted, fill, join, show
 from tamis.core.verdicts import EVENT, EVIDENCE, Decision, Reason, Verdict
 
@@ -347,7 +348,14 @@ class DecisionLog:
         for key in ("relevance", "level"):
             if f"{{{key}_p}}" in sentence:
                 numbers[f"{key}_p"] = 10.0 ** -numbers.pop(key)
+        texts = self.template_fields
+        tests = texts["tests"].split("|") if "{level_" in sentence and "tests" in texts else []
+        if tests:
+            level = numbers.pop("level")
+            numbers["p"] = p_of(d.relevance, level, float(texts["alpha"]))
         fields = dict(zip(numbers, show(*numbers.values()), strict=True))
+        if tests:
+            fields["test_used"] = tests[is_second(level)]
         fields["name"] = self.names[d.feature]
         fields["because"] = join([self.names[b] for b in d.because])
         return fill(sentence, fields, self.template_fields)

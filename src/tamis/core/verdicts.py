@@ -28,6 +28,8 @@ class Reason:
     template fields of the log such as ``{target}``. A template field may hold fields:
     ``{I}`` with ``I = "I({name}; {target})"``. Strengths that are -log10 of a p-value, so that
     larger is stronger, are shown as p-values by ``{relevance_p}`` and ``{level_p}``.
+    ``{level_passed}`` and ``{level_missed}`` are what the measure says about relevance and level:
+    one that gates by p-values (`tamis.core.p_levels`) shows ``{p}`` and ``{test_used}``.
     """
 
     verdict: Verdict

@@ -47,6 +47,7 @@ def shape_column(
                 at += 1
             sizes[groups] = at - begin
         groups += 1
+    unordered &= groups > 2  # the order of two values does not matter
     n_bins = (
         _cut_categories(sizes, groups, codes) if unordered else _cut(sizes, groups, n, bins, codes)
     )

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincc, betaincinv
 
-from tamis.core.blocks import ColumnBlock
+from tamis.core.blocks import ColumnBlock, has_no_order
+from tamis.core.p_levels import level_of
 from tamis.core.params import Number, check
 from tamis.core.target import Target
 from tamis.kernels.exact_counts import attained, deviance_steps, exact_tests, tails_of_counts
@@ -33,9 +34,6 @@ BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
 
 #: Most rows of a rare bin or class that gets an exact test.
 MOST_MARKED = 100
-
-#: A strength below this counts as this where a p-value is written as a cutoff.
-LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -75,15 +73,22 @@ class AnyShape(Measure):
         block = ColumnBlock.of(columns)
         tested = self.tested(block, ready_target(target, block.n_rows))
         result = Strength.room(block.width) if out is None else out.part(block.width)
-        passes = tested.p < self.alpha
-        value = np.where(passes, np.maximum(tested.value, LEAST), tested.value)
-        cutoff = np.maximum(value, LEAST) * (tested.p / self.alpha)
-        result.value[:] = value
-        result.cutoff[:] = np.where(
-            passes, np.minimum(cutoff, np.nextafter(value, 0.0)), np.maximum(cutoff, value)
+        result.value[:], result.cutoff[:] = level_of(
+            tested.value, tested.p, self.alpha, tested.by_bins
         )
         result.cutoff[tested.constant] = np.nan
         return result
+
+    def template_fields(self, target: Target) -> dict[str, str]:
+        """Return the texts that explanations by this measure need."""
+        return super().template_fields(target) | {
+            "alpha": repr(self.alpha),
+            "tests": "ranks|bins",
+            "level_passed": (
+                "{relevance_symbol}={relevance}, p={p} (by {test_used}) is below {alpha}"
+            ),
+            "level_missed": "{relevance_symbol}={relevance}, p={p} is not below {alpha}",
+        }
 
     def p_values(self, columns: Any, target: Any) -> Floats:
         """Return the p-value of every column; 1 for a constant one."""
@@ -102,7 +107,7 @@ class AnyShape(Measure):
         table, unit = table_of(n)
         over_columns(
             lambda lo, hi: relevance(
-                *block.arrays, unordered(block), bins_for(n), *form.arrays, form.low_sums, table,
+                *block.arrays, has_no_order(block), bins_for(n), *form.arrays, form.low_sums, table,
                 MOST_MARKED, lo, hi, shares, n_bins, inverses, statistic, information, fisher_p,
                 marked, bin_counts,
             ),
@@ -120,13 +125,6 @@ class AnyShape(Measure):
 def bins_for(n_rows: int) -> int:
     """Return the number of bins of a column of numbers."""
     return BINS if n_rows >= FEW_ROWS else FEW_BINS
-
-
-def unordered(block: ColumnBlock) -> npt.NDArray[np.bool_]:
-    """Return which columns of a block are categories without an order."""
-    if block.kind == "discrete":
-        return np.ones(block.width, np.bool_)
-    return np.zeros(block.width, np.bool_) if block.is_text is None else block.is_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,10 +360,10 @@ def shape(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> ShapedColumns:
         np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width), np.empty(width),
         np.empty(width, np.bool_),
     )  # fmt: skip
-    has_no_order = unordered(block)[picks]
+    unordered = has_no_order(block)[picks]
     over_columns(
         lambda lo, hi: shape_columns(
-            v.indptr, v.indices, v.data, n, has_no_order, bins_for(n), lo, hi, *shaped.form
+            v.indptr, v.indices, v.data, n, unordered, bins_for(n), lo, hi, *shaped.form
         ),
         indptr,
     )

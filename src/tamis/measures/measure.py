@@ -23,6 +23,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+#: What explanations say about a strength and its level, unless a measure says it differently.
+LEVEL_SENTENCES = {
+    "level_passed": "{relevance_symbol}={relevance} is above {level}, {gate}",
+    "level_missed": "{relevance_symbol}={relevance} is not above {level}, {gate}",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Strength:
     """Strengths and the cutoffs above which they count as dependence.
@@ -277,7 +284,7 @@ class Measure(ABC):
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
         of = "class" if target.is_classes else "target"
-        return {
+        return LEVEL_SENTENCES | {
             "target": of,
             "relevance_symbol": self.symbol.format(a="{name}", b=of),
             "pair_symbol": self.symbol.format(a="{name}", b="{because}"),

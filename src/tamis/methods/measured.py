@@ -30,10 +30,7 @@ from tamis.methods.selector import ColumnSelector, FeatureStreamSelector
 
 #: Reasons that the measure alone decides. They come first, so 0, 1 and 2 are their codes.
 COMMON_REASONS = {
-    "irrelevant": when_irrelevant(
-        "{name} was dropped as irrelevant: {relevance_symbol}={relevance} is not above {level}, "
-        "{gate}"
-    ),
+    "irrelevant": when_irrelevant("{name} was dropped as irrelevant: {level_missed}"),
     "constant": CONSTANT,
     "untested": when_irrelevant(
         "{name} was dropped as irrelevant: there are too few rows to test its dependence on the "

@@ -185,9 +185,7 @@ class SeparatingRule(MeasuringRule):
             up_to = "single kept feature makes"
         alone = f"and no {up_to} it independent of the {{target}}"
         return reasons | {
-            "kept": when_kept(
-                "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, " + alone
-            ),
+            "kept": when_kept("{name} is kept: {level_passed}, " + alone),
             "kept untested": when_kept("{name} is kept: " + untested + "dependence, " + alone),
         }
 

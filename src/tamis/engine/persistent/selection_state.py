@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.blocks import ColumnBlock, Compressed, has_no_order
 from tamis.core.decisions import Decision, DecisionLog, Mark, Reason, Verdict
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.files import atomic_file
@@ -100,6 +100,8 @@ class SelectionState(SavedSelection):
     stop: Stop | None = None
     seen: SeenColumns = field(default_factory=SeenColumns)
     columns: dict[int, Column] = field(default_factory=dict)
+    #: Which of them are categories without an order.
+    unordered: set[int] = field(default_factory=set)
     #: Features that were withdrawn, or displaced by one that was, since the last commit.
     forgotten: list[int] = field(default_factory=list)
 
@@ -134,6 +136,7 @@ class SelectionState(SavedSelection):
             self.encoded.add(scored.first, scored.cuts, held)
         if block is None:
             return
+        categories = has_no_order(block)
         lo, hi = np.searchsorted(held, [block.first, block.first + block.width])
         for feature in held[lo:hi].tolist():
             j = feature - block.first
@@ -145,6 +148,8 @@ class SelectionState(SavedSelection):
                 rows = np.flatnonzero(block.values[:, j])
                 values = block.values[rows, j]
             self.columns[feature] = rows.astype(np.int32), values.astype(np.float64)
+            if categories[j] and self.selector.kind == "any":  # others do not ask
+                self.unordered.add(feature)
         if len(self.columns) > 2 * len(held) + 64:  # dropped columns outnumber held ones
             self.columns = {f: self.columns[f] for f in held.tolist() if f in self.columns}
 
@@ -162,7 +167,8 @@ class SelectionState(SavedSelection):
         np.cumsum([len(rows) for rows, _ in held], out=indptr[1:])
         rows = np.concatenate([np.zeros(0, np.int32), *(rows for rows, _ in held)])
         values = np.concatenate([np.zeros(0), *(values for _, values in held)])
-        return ColumnBlock(0, self.target.n_rows, Compressed(indptr, rows, values))
+        is_text = np.array([f in self.unordered for f in features], dtype=np.bool_)
+        return ColumnBlock(0, self.target.n_rows, Compressed(indptr, rows, values), is_text=is_text)
 
     def withdraw(self, features: Sequence[int], why: str) -> list[int]:
         """Withdraw features; return those that they had displaced, which may be fed again.
@@ -231,7 +237,10 @@ class SelectionState(SavedSelection):
             pieces = self._put_log(opened)
             for feature in sorted(held - self.stored):
                 rows, values = self.columns[feature]
-                put(opened, "column", feature, {"rows": rows, "values": values})
+                column = {"rows": rows, "values": values}
+                if feature in self.unordered:
+                    column["unordered"] = True
+                put(opened, "column", feature, column)
             for feature in self.stored - held:
                 put(opened, "column", feature, None)
             if len(log):
@@ -345,6 +354,7 @@ class SelectionState(SavedSelection):
                 held = saved["features"].tolist()
                 found = {feature: column for feature, column, _ in read(opened, "column")}
                 state.columns = {f: _checked(found[f], target.n_rows) for f in held}
+                state.unordered = {f for f in held if found[f].get("unordered")}
                 state.stored = set(found)
                 selector.restore(target, saved, state.kept_block(held), log)
                 if selector.kept_.tolist() != log.replay():

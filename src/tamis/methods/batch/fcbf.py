@@ -9,7 +9,7 @@ import numpy as np
 from tamis.core.decisions import DecisionLog, Reason
 from tamis.core.params import Number, param
 from tamis.core.target import Target
-from tamis.measures.measure import Floats, Ints, Measure
+from tamis.measures.measure import LEVEL_SENTENCES, Floats, Ints, Measure
 from tamis.methods.batch.candidates import CandidateRule, Candidates
 from tamis.methods.rule import when_kept, when_redundant
 
@@ -112,6 +112,8 @@ class FCBFRule(CandidateRule):
         words = super().template_fields(measure, target)
         if self.threshold > 0 and words["gate"] != "the threshold":
             words["gate"] = f"the larger of the threshold and {words['gate']}"
+            words |= LEVEL_SENTENCES  # the level is no longer a p-value
+            words.pop("tests", None)
         return words
 
     def reasons(self) -> dict[str, Reason]:
@@ -124,7 +126,6 @@ class FCBFRule(CandidateRule):
             "redundant": when_redundant(closer + "is the better predictor ({because_relevance})"),
             "tied": when_redundant(closer + "predicts as well and came first"),
             "kept": when_kept(
-                "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, "
-                "and no better predictor makes it redundant"
+                "{name} is kept: {level_passed}, and no better predictor makes it redundant"
             ),
         }

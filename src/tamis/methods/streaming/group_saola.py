@@ -108,8 +108,8 @@ class GroupSAOLARule(SAOLARule):
         fell = "{name} was kept in its group, but is redundant with an earlier group: " + WEAKER
         return super().reasons() | {
             "stays": when_kept(
-                "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, and no "
-                "kept feature of its own or an earlier group makes it redundant"
+                "{name} is kept: {level_passed}, and no kept feature of its own or an earlier "
+                "group makes it redundant"
             ),
             "outdone": when_evicted(fell + BETTER),
             "matched": when_evicted(fell + OLDER),

@@ -145,7 +145,6 @@ class SAOLARule(MeasuredRule):
             "tied": when_redundant(DROPPED + weaker + OLDER),
             "evicted": when_evicted(REPLACED + weaker + better),
             "kept": when_kept(
-                "{name} is kept: {relevance_symbol}={relevance} is above {level}, {gate}, "
-                "and no kept feature makes it redundant"
+                "{name} is kept: {level_passed}, and no kept feature makes it redundant"
             ),
         }
