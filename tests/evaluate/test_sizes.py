@@ -71,8 +71,8 @@ def test_enough_is_the_smallest_size_near_the_best() -> None:
 
 
 def test_what_cannot_be_ranked_is_refused_in_one_sentence() -> None:
-    with pytest.raises(ParameterError, match="SAOLA does not rank its features; use one that does"):
-        size_path(X, y, SAOLA())
+    with pytest.raises(ParameterError, match="SelectKBest does not rank its features; use one that"):
+        size_path(X, y, SelectKBest())
     with pytest.raises(ParameterError, match="sizes=0 is not a whole number at least 1"):
         size_path(X, y, MRMR(n_features=3), sizes=[0])
     with pytest.raises(InputError, match="has 3 features, fewer than every size"):

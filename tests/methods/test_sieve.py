@@ -140,12 +140,12 @@ def test_the_rules_are_those_of_the_slow_reference(
     for j in range(n):
         selector.update(selector.score(ColumnBlock(j, 4, columns(n)[:, j : j + 1])))
         assert selector.kept_.tolist() == slow.arrive(j)
-        assert selector.held_.tolist() == slow.pool
+        assert selector.held_features.tolist() == slow.pool
         assert selector.log_.replay() == selector.kept_.tolist()
     assert selector.ranking_.tolist() == slow.ranking()
     kept = selector.kept_.tolist()
     expected = [slow.worth(f, kept) for f in kept]
-    np.testing.assert_allclose(selector.scores_, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(selector.worth_, expected, rtol=0, atol=1e-12)
     for feature in range(n):
         sentence = selector.log_.why(feature)
         assert f"x{feature}" in sentence
@@ -202,8 +202,8 @@ def test_curved_relations_are_kept_and_copies_are_not() -> None:
     assert 7 in found.kept_
     assert not {8, 9} <= set(found.kept_.tolist())
     assert set(found.kept_) == set(found.ranking_[:20])
-    assert len(found.scores_) == 20
-    assert (found.scores_ > 0).all()
+    assert len(found.worth_) == 20
+    assert (found.worth_ > 0).all()
     assert found.log_.counts()["kept"] == 20
 
 

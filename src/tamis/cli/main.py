@@ -29,6 +29,7 @@ COMMANDS = {
     "report": ("tamis.cli.report", "Write one page about a run, a model or a comparison."),
     "learn": ("tamis.cli.learn", "Learn from a stream of rows; write a small model."),
     "predict": ("tamis.cli.predict", "Predict rows with a model from tamis learn."),
+    "apply": ("tamis.cli.apply", "Write only the columns of a file that a run kept."),
     "why": ("tamis.cli.why", "Explain why a feature was kept or dropped."),
     "feed": ("tamis.cli.feed", "Feed new columns to an earlier selection."),
     "status": ("tamis.cli.status", "Show the state of a selection."),

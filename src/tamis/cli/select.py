@@ -145,7 +145,7 @@ def _select(options: Any, begun: float) -> Run:
     """Check as much as possible before the data are read, then select."""
     from tamis.engine.persistent.selection_state import can_be_saved
     from tamis.engine.runs import save_run
-    from tamis.engine.selecting import select
+    from tamis.engine.selecting import row_roles, select
     from tamis.sources import open_source
     from tamis.sources.axis import to_columns
     from tamis.sources.base import refuse_without_target
@@ -189,7 +189,7 @@ def _select(options: Any, begun: float) -> Run:
             every = COMMIT_EVERY
         if every is None:
             run = select(columns, selector, keep_state=True, **how, **about)
-            run.source["name"] = name
+            run.source |= {"name": name, **row_roles(source)}
             if run.state is not None:
                 run.state.know_rows(source)  # a column store does not hold their names
             run.seconds = {**seconds, **run.seconds}

@@ -245,6 +245,26 @@ class DecisionLog:
             return ""
         return f"stopped at {words['stopped_at']}, because {words['stopped_because']}"
 
+    @property
+    def scores(self) -> npt.NDArray[np.float64]:
+        """Relevance of each feature to the target; NaN where it was not measured."""
+        return self.relevances_of(np.arange(len(self)))
+
+    @property
+    def support(self) -> npt.NDArray[np.bool_]:
+        """Whether each feature is kept."""
+        kept: npt.NDArray[np.bool_] = self.verdicts == Verdict.KEPT
+        return kept
+
+    def ranking(self, *, as_kept: bool = False) -> npt.NDArray[np.int64]:
+        """Return the kept features, best first: by relevance, or in the order they were kept in."""
+        kept = np.array(self.replay(), dtype=np.int64)
+        if not as_kept:
+            return kept[np.argsort(-self.relevances_of(kept), kind="stable")]
+        entered = self._events.view["feature"]
+        place = {feature: i for i, feature in enumerate(entered.tolist())}
+        return kept[np.argsort([place[feature] for feature in kept.tolist()], kind="stable")]
+
     def replay(self) -> list[int]:
         """Replay the events and return the features kept at the end, in order of arrival."""
         kept: dict[int, None] = {}

@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from tamis._registry import BATCH_METHODS
 from tamis.core.decisions import DecisionLog
 from tamis.core.errors import SourceError
 from tamis.core.files import MARKERS, atomic_folder, reason, recover_missing
@@ -110,11 +112,57 @@ class Run:
             for f, r in zip(kept, relevance, strict=True)
         ]
 
-    def to_frame(self) -> Any:
-        """Return the kept features as a pandas data frame: feature, name, relevance, arrival."""
-        import pandas as pd
+    @property
+    def scores_(self) -> npt.NDArray[np.float64]:
+        """Relevance of each feature to the target; NaN where it was not measured."""
+        return self.log.scores
 
-        return pd.DataFrame(self.kept_rows(), columns=list(SELECTED))
+    @property
+    def support_(self) -> npt.NDArray[np.bool_]:
+        """Whether each feature is kept."""
+        return self.log.support
+
+    @property
+    def ranking_(self) -> npt.NDArray[np.int64]:
+        """Kept features, best first: in the order of a batch method, else by relevance."""
+        ranking = getattr(self.selector, "ranking_", None)
+        if ranking is not None:
+            return np.asarray(ranking)
+        in_batch = self.method in BATCH_METHODS or not self.log.is_in_order
+        return self.log.ranking(as_kept=in_batch)
+
+    def to_frame(self) -> Any:
+        """Return what happened to each feature, as a pandas data frame with one row each."""
+        return self.log.to_pandas()
+
+    def transform(self, X: Any) -> Any:
+        """Return the kept columns of a table, as a table of the same kind.
+
+        Parameters
+        ----------
+        X : pandas, polars or Arrow table, array or scipy sparse matrix
+            Columns with the names that the run selected by, or all its columns in their order.
+        """
+        from tamis.engine.kept_columns import kept_columns  # which knows tables
+
+        return kept_columns(self.log, X)
+
+    def apply(self, data: Any, out: str | os.PathLike[str], **options: Any) -> Any:
+        """Write the kept columns of data to a file or a store, as ``tamis apply`` does.
+
+        Parameters
+        ----------
+        data : path, Source, array, data frame or Arrow table
+            New data, or the data of the run, of any size.
+        out : path
+            NAME.parquet, .arrow, .csv, .tsv, .npy, .npz, .svm, .cols or .rows.
+        **options
+            ``force=True`` replaces an existing file, ``progress=`` is called during the work;
+            the others say how data is read, as in ``tamis.open``.
+        """
+        from tamis.engine.applying import apply_run  # which knows sources
+
+        return apply_run(self, data, out, **options)
 
     @property
     def notes(self) -> list[str]:

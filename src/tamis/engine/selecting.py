@@ -176,10 +176,18 @@ def select(
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    facts = vars(info) | encoded | ({} if ending is None else {"stop": ending.settings()})
+    facts = vars(info) | encoded | row_roles(source)
+    facts |= {} if ending is None else {"stop": ending.settings()}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.state = state
     return run
+
+
+def row_roles(source: Source) -> dict[str, Any]:
+    """Return the names of the target and of the key, if they have one, for the record."""
+    named = source.keys()
+    roles = {"target_name": source.target_name, "key": None if named is None else named[0]}
+    return {role: name for role, name in roles.items() if name is not None}
 
 
 def _target(source: Source, y: Any, task: str) -> Target:

@@ -182,6 +182,10 @@ class Stopper(Unstopped):
         selector.update(columns.scores)
         found = self._first_stop(mark, columns, end)
         if found is None:
+            if self._stop.accuracy is not None:
+                needed = selector.held_features.tolist()  # type: ignore[attr-defined]
+                self._hold(columns, needed)
+                self._held = {feature: self._held[feature] for feature in needed}
             return columns
         at, why = found
         log.roll_back(mark)
@@ -245,37 +249,44 @@ class Stopper(Unstopped):
             return columns.block
         return self.read(columns.first, columns.first + _width(columns))
 
-    def _entries(self, mark: Mark) -> Iterator[tuple[int, int]]:
-        """Follow the decisions since a mark; yield each feature that enters, and when it does."""
-        log, kept = self._selector.log_, self._kept
+    def _entries(self, mark: Mark) -> Iterator[int]:
+        """Follow the decisions since a mark; yield each arrival that made a feature enter.
+
+        All decisions that an arrival caused are followed before it is yielded. Those between groups
+        come after the last arrival of a group, and belong to none.
+        """
+        log, kept, in_groups = self._selector.log_, self._kept, self._selector.rule.takes_groups
         arrays = log.since(replace(mark, features=len(log)))
         verdicts = log.reason_verdicts[arrays["event_reason"]].tolist()
         features, at = arrays["event_feature"].tolist(), arrays["event_at"].tolist()
-        for feature, moment, verdict in zip(features, at, verdicts, strict=True):
+        entered = False
+        for i, (feature, moment, verdict) in enumerate(zip(features, at, verdicts, strict=True)):
             if verdict != Verdict.KEPT:
                 kept.pop(feature, None)
             elif feature not in kept:
                 kept[feature] = None
-                yield feature, moment
+                entered = True
+            settled = i + 1 == len(at) or at[i + 1] != moment or (in_groups and feature == moment)
+            if settled and entered:
+                yield moment
+                entered = False
 
     def _replay(self, mark: Mark) -> None:
         """Follow the decisions since a mark."""
-        for _, moment in self._entries(mark):
+        for moment in self._entries(mark):
             self._last = moment
 
     def _first_stop(self, mark: Mark, columns: ScoredColumns, end: int) -> tuple[int, str] | None:
         """Return the first column of a block after which a rule holds, and why; None if none."""
-        stop, block = self._stop, None
-        for feature, moment in self._entries(mark):
+        stop = self._stop
+        for moment in self._entries(mark):
             if stop.idle is not None and self._last + stop.idle < moment:
                 break
             self._last = moment
             if stop.features is not None and len(self._kept) >= stop.features:
                 return moment, f"{counted(stop.features, 'feature was', 'features were')} kept"
             if stop.accuracy is not None:
-                block = self._block(columns) if block is None else block
-                self._held[feature] = _column(block, feature - block.first)
-                self._held = {f: self._held[f] for f in self._kept}
+                self._hold(columns, self._kept)
                 accuracy = self._accuracy()
                 if accuracy >= stop.accuracy:
                     return moment, (
@@ -286,6 +297,14 @@ class Stopper(Unstopped):
             none = counted(stop.idle, "column was", "columns were")
             return self._last + stop.idle, f"none of the last {none} kept"
         return None
+
+    def _hold(self, columns: ScoredColumns, features: Iterable[int]) -> None:
+        """Hold the columns of some features, those of a block among them."""
+        new = [feature for feature in features if feature not in self._held]
+        block = self._block(columns) if new else None
+        for feature in new:
+            assert block is not None
+            self._held[feature] = _column(block, feature - block.first)
 
     def _accuracy(self) -> float:
         """Measure the kept features, with a module of a layer above this one."""

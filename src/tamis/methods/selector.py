@@ -147,6 +147,16 @@ class ColumnSelector:
         return found
 
     @property
+    def scores_(self) -> npt.NDArray[np.float64]:
+        """Relevance of each feature to the target; NaN where it was not measured."""
+        return self.log_.scores
+
+    @property
+    def support_(self) -> npt.NDArray[np.bool_]:
+        """Whether each feature is kept."""
+        return self.log_.support
+
+    @property
     def work_(self) -> dict[str, int]:
         """Counted work: what was computed, whatever the machine."""
         return {
@@ -276,7 +286,12 @@ class FeatureStreamSelector(ColumnSelector):
     saved: ClassVar[Mapping[str, str]] = {}
 
     @property
-    def held_(self) -> npt.NDArray[np.int64]:
+    def ranking_(self) -> npt.NDArray[np.int64]:
+        """Kept features, the most relevant first."""
+        return self.log_.ranking()
+
+    @property
+    def held_features(self) -> npt.NDArray[np.int64]:
         """Features whose columns the stream needs to go on, in order of arrival.
 
         These are the kept ones, and those that a rule holds in reserve.
@@ -286,10 +301,10 @@ class FeatureStreamSelector(ColumnSelector):
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume, besides target, log and held columns.
 
-        Nested dicts of numbers, strings and arrays: ``features`` are the held ones (`held_`),
+        Nested dicts of numbers, strings and arrays: ``features`` are the held ones (`held_features`),
         ``each`` has one entry for each of them in every array, ``numbers`` is about the whole.
         """
-        state: dict[str, Any] = {"features": self.held_, "each": {}, "numbers": {}}
+        state: dict[str, Any] = {"features": self.held_features, "each": {}, "numbers": {}}
         for owner in (self, self.rule):
             for name, path in owner.saved_per_feature.items():
                 state["each"][name] = attrgetter(path)(owner)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeVar
@@ -156,6 +156,14 @@ class Source(ABC):
     @property
     def column_names(self) -> list[str] | None:
         """Names of the columns that `column` returns, features or not, if they have names."""
+        return None
+
+    def original(self, names: Sequence[str], text: Collection[str] = ()) -> Iterator[Any] | None:
+        """Stream some columns as they are in the file: Arrow record batches, rows in order.
+
+        Words are words and dates are dates. The columns in `text` of a CSV file stay text; if all
+        do, nothing in the file is interpreted. None for a source that holds numbers only.
+        """
         return None
 
     def column(self, name: str) -> npt.NDArray[Any] | None:

@@ -32,7 +32,7 @@ from tamis.engine.persistent.selection_state import Given, can_be_saved, started
 from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
 from tamis.engine.seen_columns import target_hashes
-from tamis.engine.selecting import Watch, describe_run, watched
+from tamis.engine.selecting import Watch, describe_run, row_roles, watched
 from tamis.engine.stopping import Stopper
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
@@ -115,7 +115,7 @@ def begin(
         request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
     encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
-    facts = vars(info) | encoded | {"name": name} | ending
+    facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})

@@ -128,7 +128,7 @@ class SelectionState(SavedSelection):
 
     def remember(self, scored: ScoredColumns) -> None:
         """Store what is needed of the columns that the selector was updated with."""
-        held, block = self.selector.held_, scored.block
+        held, block = self.selector.held_features, scored.block
         if scored.hashes is not None and scored.names is not None:
             features = np.arange(scored.first, scored.first + len(scored.names))
             self.seen.add(features, name_hashes(scored.names), scored.hashes)
@@ -155,7 +155,7 @@ class SelectionState(SavedSelection):
 
     def fetch(self, source: ColumnSource) -> None:
         """Read the few held columns that workers read but did not send."""
-        for feature in self.selector.held_.tolist():
+        for feature in self.selector.held_features.tolist():
             if feature not in self.columns:
                 block = next(source.columns(1, feature, feature + 1))
                 self.remember(ScoredColumns(feature, feature + 1, None, None, block))
@@ -176,7 +176,7 @@ class SelectionState(SavedSelection):
         No decision is revised: the displaced features are returned, but not restored.
         """
         log, selector = self.log, self.selector
-        kept, held = selector.kept_.tolist(), selector.held_.tolist()
+        kept, held = selector.kept_.tolist(), selector.held_features.tolist()
         back = [f for f in displaced(log, features) if f not in features and f not in held]
         log.declare(WITHDRAWALS)
         for feature in features:
@@ -222,11 +222,11 @@ class SelectionState(SavedSelection):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = masked(line) | size | {"time": now}
         facts = dict(self.head["run"])
-        held = set(selector.held_.tolist()) if len(log) else set()
+        held = set(selector.held_features.tolist()) if len(log) else set()
         facts["work"] = {key: int(count) for key, count in selector.work_.items()}
         facts["source"] = facts["source"] | {"n_columns": len(log)}
         if self.encoded is not None and len(log):
-            facts["source"] = facts["source"] | self.encoded.record(selector.held_)
+            facts["source"] = facts["source"] | self.encoded.record(selector.held_features)
         if hasattr(selector, "measure_"):
             facts["measure"] = repr(selector.measure_)
             facts["measure_reason"] = selector.measure_reason

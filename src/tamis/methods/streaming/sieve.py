@@ -74,7 +74,7 @@ class SieveRule(MeasuredRule):
     ranking_ : ndarray of int
         The features of the pool, best first: the first j of them are what ``n_features=j`` would
         keep of the pool.
-    scores_ : ndarray of float
+    worth_ : ndarray of float
         What each kept feature is worth, in the order of `kept_`.
 
     References
@@ -275,7 +275,7 @@ class SieveStream(MeasuredStream):
         return pool.features[pool.is_kept] if len(pool.features) else pool.features.copy()
 
     @property
-    def held_(self) -> npt.NDArray[np.int64]:
+    def held_features(self) -> npt.NDArray[np.int64]:
         """The features of the pool, in order of arrival: those kept and those in reserve."""
         features: npt.NDArray[np.int64] = self._kept.features.copy()
         return features
@@ -283,11 +283,11 @@ class SieveStream(MeasuredStream):
     @property
     def ranking_(self) -> npt.NDArray[np.int64]:
         """The features of the pool, best first."""
-        features = self.held_
+        features = self.held_features
         return features[self._kept.weigh(1).order[::-1]] if len(features) else features
 
     @property
-    def scores_(self) -> Floats:
+    def worth_(self) -> Floats:
         """What each kept feature is worth, in the order of `kept_`."""
         if not len(self._kept.features):
             return np.zeros(0)
@@ -313,9 +313,9 @@ class SieveStream(MeasuredStream):
         """Log which features of the reserve take the places of those that were withdrawn."""
         before = self.log_.replay()
         weighed = self._kept.weigh(self._kept.n_features)
-        for i in np.flatnonzero(self._kept.is_kept & ~np.isin(self.held_, before)).tolist():
+        for i in np.flatnonzero(self._kept.is_kept & ~np.isin(self.held_features, before)).tolist():
             self.log_.append(self._told("returned", i, weighed), at=len(self.log_) - 1)
-        for i in np.flatnonzero(~self._kept.is_kept & np.isin(self.held_, before)).tolist():
+        for i in np.flatnonzero(~self._kept.is_kept & np.isin(self.held_features, before)).tolist():
             self.log_.append(self._told("displaced", i, weighed), at=len(self.log_) - 1)
 
 

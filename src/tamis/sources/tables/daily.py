@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -93,6 +93,26 @@ class DailySource(ColumnSource):
         if self._roles.target is not None:
             return None
         return name_one(self.path, [name for name in self.names() if name != self._key])
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of all columns, file by file."""
+        every = [name for part in self._parts for name in part.column_names]
+        return list(dict.fromkeys(every))
+
+    def original(self, names: Sequence[str], text: Collection[str] = ()) -> Iterator[Any]:
+        """Stream some columns as they are in the files, in the row order of the first."""
+        import pyarrow as pa
+
+        found: dict[str, Any] = {}
+        for part, in_order in zip(self._parts, self._in_order, strict=True):
+            here = [n for n in names if n in part.column_names and n not in found]
+            if here:
+                table = part._file.read(here)
+                order = None if in_order else self._order(part)
+                table = table if order is None else table.take(pa.array(order))
+                found |= {name: table.column(name) for name in here}
+        yield from pa.table({name: found[name] for name in names}).to_batches(1 << 16)
 
     def target(self) -> npt.NDArray[Any] | None:
         """Return the target in the row order of the first file, or None if none was named."""

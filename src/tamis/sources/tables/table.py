@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -122,6 +122,11 @@ class TableSource(ColumnSource, RowSource):
     def column_names(self) -> list[str]:
         """Names of all columns."""
         return list(self._file.schema.names)
+
+    def original(self, names: Sequence[str], text: Collection[str] = ()) -> Iterator[Any]:
+        """Stream some columns as they are in the file."""
+        step = default_width(len(names), max(self.n_rows, 1), None)
+        return self._file.batches(names, step)
 
     def column(self, name: str) -> npt.NDArray[Any] | None:
         """Return the values of one column, numbers or text, or None if it does not exist."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -139,6 +139,8 @@ class CsvRows(RowSource):
         self._words: dict[str, Any] = {}
         self._y: npt.NDArray[Any] | None = None
         self._held: TableSource | None = None
+        #: Types of columns that are not what their first lines suggest, for `original`.
+        self._original: dict[str, Any] = {}
 
     @property
     def n_rows(self) -> int:
@@ -185,6 +187,28 @@ class CsvRows(RowSource):
     def column_names(self) -> list[str]:
         """Names of all columns."""
         return self._text.names
+
+    def original(self, names: Sequence[str], text: Collection[str] = ()) -> Iterator[Any]:
+        """Stream some columns as they are in the file: numbers as numbers, all else as text.
+
+        The first lines decide. A column that turns out to hold something else raises
+        `ReadAgainError`, and is read as that the next time.
+        """
+        import pyarrow as pa
+
+        kinds = {name: self._original.get(name, self._text.guessed[name]) for name in names}
+        numbers = (pa.int64(), pa.float64(), pa.bool_())
+        types = {
+            name: kind if kind in numbers and name not in text else pa.large_string()
+            for name, kind in kinds.items()
+        }
+        try:
+            yield from self._text.batches(types, raw=set(names) <= set(text))
+        except ReadAgainError as found:
+            if (name := found.args[0]) is not None:
+                whole = types[name] == pa.int64()
+                self._original[name] = pa.float64() if whole else pa.large_string()
+            raise
 
     def column(self, name: str) -> npt.NDArray[Any] | None:
         """Return the values of one column, numbers or text, or None if it does not exist."""

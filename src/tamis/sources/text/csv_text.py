@@ -83,8 +83,10 @@ class CsvText:
         self.names = schema.names if header else [f"x{i}" for i in range(len(schema.names))]
         self.guessed = dict(zip(self.names, schema.types, strict=True))
 
-    def batches(self, types: Mapping[str, Any]) -> Iterator[Any]:
+    def batches(self, types: Mapping[str, Any], *, raw: bool = False) -> Iterator[Any]:
         """Stream record batches of some columns, given with their types.
+
+        With `raw`, a text that means a missing value is a text.
 
         Raises
         ------
@@ -92,7 +94,7 @@ class CsvText:
             If a column of numbers holds something else, or a record is longer than expected.
         """
         text, n_rows = _Lines(self.file, self.longest_line, self.dialect), 0
-        with self._one_sentence(), self._open(types, text) as reader:
+        with self._one_sentence(), self._open(types, text, raw=raw) as reader:
             for batch in reader:
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -100,7 +102,7 @@ class CsvText:
         if text.quotes % 2:
             self._refuse_open_quote(n_rows + self.header)
 
-    def _open(self, types: Mapping[str, Any], text: _Lines) -> Any:
+    def _open(self, types: Mapping[str, Any], text: _Lines, *, raw: bool = False) -> Any:
         """Open the text with Arrow; without types, all columns are read and their types guessed."""
         import pyarrow as pa
         import pyarrow.csv
@@ -115,8 +117,9 @@ class CsvText:
             delimiter=self.dialect.delimiter, newlines_in_values=True
         )
         converting = pyarrow.csv.ConvertOptions(
-            column_types=dict(types), include_columns=list(types), null_values=self.gaps,
-            strings_can_be_null=True, decimal_point=self.dialect.decimal,
+            column_types=dict(types), include_columns=list(types),
+            null_values=[] if raw else self.gaps, strings_can_be_null=not raw,
+            decimal_point=self.dialect.decimal,
         )  # fmt: skip
         return pyarrow.csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting)
 
@@ -145,7 +148,7 @@ class CsvText:
         if match := _VALUE.search(message):
             name = self.names[int(match[1])] if self.names else f"number {int(match[1]) + 1}"
             where = f" line {self._lines_of(int(match[2]))[0]}" if match[2] else ""
-            if match[3] == "double":
+            if match[3] in ("double", "int64", "bool"):
                 raise ReadAgainError(name) from error
             if match[3].startswith(("date", "time")):
                 value = match[4].removeprefix("invalid value ")
