@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_wine
+from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from tamis import MRMR, SAOLA
+from tamis import MRMR
 from tamis.core.errors import InputError, ParameterError
 from tamis.evaluate import SizePath, size_path
 
@@ -71,7 +72,9 @@ def test_enough_is_the_smallest_size_near_the_best() -> None:
 
 
 def test_what_cannot_be_ranked_is_refused_in_one_sentence() -> None:
-    with pytest.raises(ParameterError, match="SelectKBest does not rank its features; use one that"):
+    with pytest.raises(
+        ParameterError, match="SelectKBest does not rank its features; use one that"
+    ):
         size_path(X, y, SelectKBest())
     with pytest.raises(ParameterError, match="sizes=0 is not a whole number at least 1"):
         size_path(X, y, MRMR(n_features=3), sizes=[0])

@@ -301,8 +301,8 @@ class FeatureStreamSelector(ColumnSelector):
     def state(self) -> dict[str, Any]:
         """Return what the stream needs to resume, besides target, log and held columns.
 
-        Nested dicts of numbers, strings and arrays: ``features`` are the held ones (`held_features`),
-        ``each`` has one entry for each of them in every array, ``numbers`` is about the whole.
+        Nested dicts of numbers, strings and arrays: ``features`` are the `held_features`, ``each``
+        has one entry for each of them in every array, ``numbers`` is about the whole.
         """
         state: dict[str, Any] = {"features": self.held_features, "each": {}, "numbers": {}}
         for owner in (self, self.rule):
