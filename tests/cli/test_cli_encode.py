@@ -112,3 +112,30 @@ def test_numbers_with_gaps_are_left_out_pair_by_pair(tamis, tmp_path):
     assert "saola kept 1 of 2 features" in done.out
     assert "measure: CompletePairs(measure=FisherZ(" in done.out
     assert "strong is kept" in tamis("why", out, "strong").out
+
+
+@pytest.mark.filterwarnings("ignore:.*holds dates")
+def test_a_messy_file_needs_no_option(tamis, tmp_path):
+    """Gaps, words, an identifier and a date, and a price to predict."""
+    rng = np.random.default_rng(3)
+    n = 300
+    area, city = rng.normal(120, 30, n), rng.choice(["Lyon", "Paris", "Nice"], n)
+    price = 1500 * area + np.where(city == "Paris", 80_000, 0) + rng.normal(0, 15_000, n)
+    area[::17] = np.nan
+    houses = {
+        "id": [f"H{i:04d}" for i in range(n)],
+        "sold": pd.date_range("2024-01-01", periods=n).astype(str),
+        "city": city,
+        "area": area.round(1),
+        "noise": rng.normal(size=n),
+        "garden": rng.choice(["yes", "no", ""], n),
+        "price": price.round().astype(int),
+    }
+    pd.DataFrame(houses).to_csv(tmp_path / "houses.csv", index=False)
+    arguments = (tmp_path / "houses.csv", "--target", "price", "--method", "sieve")
+    done = tamis("select", *arguments, "--out", tmp_path / "run")
+    assert done.code == 0, done
+    assert "values in 2 columns, a bin of their own, unless there are few" in done.out
+    kept = pd.read_csv(tmp_path / "run" / "selected.csv")["name"].tolist()
+    assert kept == ["city", "area"]
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["source"]["missing"]["gaps"] > 0

@@ -77,10 +77,11 @@ def _method_name(value: str) -> str:
     "--bins", type=int, help="Number of bins, for --encode other than mdlp. Default: 5."
 )  # fmt: skip
 @click.option(
-    "--missing", default="error", show_default=True,
-    type=Choice(["error", "category", "delete"]),
-    help="Missing values: raise an error, make them a category, or leave them out of each "
-    "comparison (pairwise deletion).",
+    "--missing", default="auto", show_default=True,
+    type=Choice(["auto", "error", "category", "delete"]),
+    help="Missing values: make them a category, leave them out of each comparison (pairwise "
+    "deletion), or raise an error. auto: any_shape, the measure of sieve, gives them a bin of "
+    "their own; other measures raise an error.",
 )  # fmt: skip
 @click.option(
     "--missing-value", type=float, metavar="NUMBER",
@@ -262,7 +263,10 @@ def summary(run: Run, out: str) -> list[str]:
     missing = source.get("missing", {"policy": "error"})
     if missing["policy"] != "error":
         owner = "its" if missing["gaps"] == 1 else "their"
-        became = {"category": f"a category of {owner} own", "delete": "left out of each comparison"}
+        became = {
+            "auto": f"a bin of {owner} own, unless there are few", "delete": "left out of each "
+            "comparison", "category": f"a category of {owner} own",
+        }  # fmt: skip
         lines.append(
             f"missing: {counted(missing['gaps'], 'value')} in "
             f"{counted(missing['columns'], 'column')}, {became[missing['policy']]}"

@@ -173,6 +173,12 @@ class ColumnBlock:
         left = Compressed(kept_before[v.indptr], v.indices[filled], v.data[filled])
         return replace(self, values=left)
 
+    def count_gaps(self) -> tuple[int, int]:
+        """Return the number of missing values, and of columns that have some."""
+        gone = np.flatnonzero(np.isnan(self.entries))
+        columns = np.searchsorted(self.spans, gone, side="right")
+        return len(gone), len(np.unique(columns))
+
     @property
     def entries(self) -> Floats:
         """The stored numbers, flat, column by column."""

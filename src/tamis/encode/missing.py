@@ -1,4 +1,4 @@
-"""Policies for missing values: an error, a category of their own, or pairwise deletion."""
+"""Policies for missing values: left to the measure, an error, a category, pairwise deletion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.core.blocks import GAP, ColumnBlock, Compressed
 from tamis.core.errors import ParameterError
 from tamis.core.params import Number, OneOf, check
 
-_POLICIES = OneOf(("error", "category", "delete"))
+_POLICIES = OneOf(("auto", "error", "category", "delete"))
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Missing:
 
     Parameters
     ----------
-    policy : {"error", "category", "delete"}
+    policy : {"auto", "error", "category", "delete"}
+        "auto": they stay missing, for measures that take them (`AnyShape`); others raise an error.
         "error": raise an error that names the column. "category": missing values are a category
         of their own, one above the highest code of the column (code 0 if zeros are missing).
         "delete": each value of a measure is computed over the rows where neither side is missing
@@ -76,7 +77,9 @@ class Missing:
         """Return the code of a missing value in each column, given the highest code of each."""
         if self.zero_is_gap:
             return np.zeros(len(tops))
-        return np.full(len(tops), GAP) if self.policy == "delete" else tops + 1.0
+        if self.policy == "category":
+            return tops + 1.0
+        return np.full(len(tops), GAP if self.policy == "delete" else np.nan)
 
 
 def with_entries(block: ColumnBlock, entries: np.ndarray) -> ColumnBlock:

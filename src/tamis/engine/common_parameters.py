@@ -27,9 +27,10 @@ class CommonParameters(DeclaredParameters):
     encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
         Turn columns of numbers into categories, each independently. Columns of text and of few
         whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
-    missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are handled: raise an error, treat them as a category of their own, or
-        leave them out of each comparison (pairwise deletion): correlations are then those of the
+    missing : {"auto", "error", "category", "delete"} or Missing, default="auto"
+        How missing values are handled. "auto": `AnyShape`, the measure of `Sieve`, gives them a bin
+        of their own; other measures raise an error. "category" makes them a category. "delete"
+        leaves them out of each comparison (pairwise deletion): correlations are then those of the
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
         Features that must stay; the others are judged beside them.
@@ -43,7 +44,7 @@ class CommonParameters(DeclaredParameters):
     _: KW_ONLY
     task: str = param("auto", TASKS)
     encode: Encoder | str | None = None
-    missing: Missing | str = "error"
+    missing: Missing | str = "auto"
     keep: Any = None
     stop: Any = None
 

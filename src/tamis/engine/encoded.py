@@ -8,7 +8,7 @@ The run folder records what was done.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -58,9 +58,12 @@ class Encoding:
     def __init__(self, encode: Encoder | str | None, missing: Missing | str) -> None:
         given = resolve(encode)
         self.missing = Missing.of(missing)
-        if given is not None and self.missing == Missing() and given.missing != "error":
+        says_nothing = self.missing in (Missing(), Missing("auto"))
+        if given is not None and says_nothing and given.missing != "error":
             self.missing = Missing.of(given.missing)  # the encoder's own
         self.cuts = given is not None
+        if self.missing.policy == "auto" and (self.cuts or self.missing.zero_is_gap):
+            self.missing = replace(self.missing, policy="error")  # no measure sees them
         encoder: Encoder = PlainEncoder() if given is None else given.clone()
         plain = {k: _plain(v) for k, v in encoder.get_params(deep=False).items()}
         self.encoder = encoder.set_params(**plain | {"missing": self.missing})
@@ -71,10 +74,9 @@ class Encoding:
 
     def prepare(self, selector: ColumnSelector, target: Target) -> str:
         """Give a selector a suitable measure, and the reason where we chose it."""
-        policy = self.missing.policy
-        rule = selector.rule
-        if "measure" not in selector.rule.get_params():
-            if policy != "error":
+        rule, passes = selector.rule, self.missing.policy in ("auto", "error")
+        if "measure" not in rule.get_params():
+            if not passes:
                 raise ParameterError(
                     f"{selector.method} takes numbers, so missing values can be no category and "
                     "cannot be left out: fill the gaps, or use a method with a measure"
@@ -88,13 +90,15 @@ class Encoding:
             reason = f"every column is turned into categories by {self}"
         if measure is not None:
             rule.measure, rule.alpha = self.adapted(measure), None
-        elif policy != "error":
+        elif not passes:
             selector.adapt_measure = self.adapted
         return reason
 
     def adapted(self, measure: Measure) -> Measure:
         """Return the measure as it treats missing values, or raise an error."""
-        if self.missing.policy == "category" and measure.kind != "discrete":
+        if self.missing.policy == "category" and measure.takes_gaps and not self.cuts:
+            self.encoder.set_params(missing=replace(self.missing, policy="auto"))
+        elif self.missing.policy == "category" and measure.kind == "continuous":
             raise ParameterError(
                 f"the measure {type(measure).__name__} takes numbers, so missing values cannot be "
                 "a category: turn numbers into categories with encode='mdlp' (--encode mdlp), or "
@@ -158,8 +162,7 @@ class Encoding:
 def encoding_of(encode: Any, missing: Missing | str) -> Encoding | None:
     """Return the encoding, or None if columns pass unchanged."""
     found = Encoding(encode, missing)
-    unchanged = not found.cuts and found.missing.policy == "error" and found.missing.values != 0
-    return None if unchanged else found
+    return None if not found.cuts and found.missing == Missing("auto") else found
 
 
 def prepared(selector: ColumnSelector, target: Target, encoding: Encoding | None) -> str:
@@ -167,8 +170,11 @@ def prepared(selector: ColumnSelector, target: Target, encoding: Encoding | None
     return "" if encoding is None else encoding.prepare(selector, target)
 
 
-#: What a run records if columns pass unchanged.
-UNCHANGED = {"missing": {"policy": "error", "gaps": 0, "columns": 0}}
+def unchanged(selector: ColumnSelector) -> dict[str, Any]:
+    """Return what a run records if columns pass unchanged, with their missing values if allowed."""
+    gaps, columns = selector.gaps
+    policy = "auto" if gaps else "error"
+    return {"missing": {"policy": policy, "gaps": int(gaps), "columns": int(columns)}}
 
 
 class EncodedSoFar:

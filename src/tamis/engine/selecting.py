@@ -17,7 +17,7 @@ from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import UNCHANGED, EncodedSource, encoding_of, prepared
+from tamis.engine.encoded import EncodedSource, encoding_of, prepared, unchanged
 from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import SETTLED, take_all
@@ -49,7 +49,7 @@ def select(
     *,
     task: str = "auto",
     encode: Encoder | str | None = None,
-    missing: Missing | str = "error",
+    missing: Missing | str = "auto",
     keep: Any = None,
     groups: Any = None,
     stop: Any = None,
@@ -79,9 +79,10 @@ def select(
     encode : {"mdlp", "equal-width", "equal-frequency", "kmeans"} or Encoder, optional
         Turn columns of numbers into categories, each independently. Columns of text and of few
         whole numbers are unchanged (`tamis.encode`). All columns are then compared as categories.
-    missing : {"error", "category", "delete"} or Missing, default="error"
-        How missing values are handled: raise an error, treat them as a category of their own, or
-        leave them out of each comparison (pairwise deletion): correlations are then those of the
+    missing : {"auto", "error", "category", "delete"} or Missing, default="auto"
+        How missing values are handled. "auto": `AnyShape`, the measure of `Sieve`, gives them a bin
+        of their own; other measures raise an error. "category" makes them a category. "delete"
+        leaves them out of each comparison (pairwise deletion): correlations are then those of the
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
         Features that must stay; the others are judged beside them.
@@ -171,7 +172,7 @@ def select(
         encoded: dict[str, Any] = (
             columns.record(chosen.kept_, taken.gaps, taken.gap_columns, noted)
             if isinstance(columns, EncodedSource)
-            else UNCHANGED
+            else unchanged(chosen)
         )
     selected = time.perf_counter()
     info = source.info()

@@ -4,6 +4,9 @@ A shaped column lists, for every row off its background, a bin and a score. Scor
 mid-ranks, centred, so they are whole numbers and their sums are exact; a column that is mostly zero
 lists only its nonzeros, with the score of zero subtracted (`base`). Everything below is a function
 of counts and of such sums, so it does not depend on the layout of a column.
+
+A missing value (NaN) has the middle rank, which says nothing, and a bin of its own if there are
+enough of them: that they are missing may say something. Tests permute all rows, so they stay valid.
 """
 
 from __future__ import annotations
@@ -31,30 +34,30 @@ def shape_column(
     `sizes`, `codes` and `scores` are scratch for n + 1 groups of equal values; the listing goes to
     `out_rows`, `out_codes` and `out_scores`, rows per bin to `counts`. Returns the length of the
     listing, the number of bins, the bin of the rows that are not listed (-1: all are), the base,
-    the sum of squares of the scores, that of their fourth powers, and whether a bin is a value.
+    the sum of squares of the scores, that of their fourth powers, whether a bin is a value, and the
+    number of missing values.
     """
     filled = last - first
-    order = argsort(values[first:last])
-    groups, zero, at = 0, -1, 0
-    while at < filled or (zero < 0 and filled < n):
-        value = values[first + order[at]] if at < filled else np.inf
-        if zero < 0 and filled < n and value > 0.0:
-            zero = groups
-            sizes[groups] = n - filled
-        else:
-            begin = at
-            while at < filled and values[first + order[at]] == value:
-                at += 1
-            sizes[groups] = at - begin
+    order, gaps = _order(values[first:last])
+    groups, zero = _group_sizes(values[first:last], order, filled - gaps, n, sizes)
+    present = n - gaps
+    if gaps > 0:
+        sizes[groups] = gaps
         groups += 1
     unordered &= groups > 2  # the order of two values does not matter
-    n_bins = (
-        _cut_categories(sizes, groups, codes) if unordered else _cut(sizes, groups, n, bins, codes)
-    )
+    if unordered:
+        n_bins = _cut_categories(sizes, groups, codes)
+    elif gaps > 0:
+        n_bins = _cut(sizes, groups - 1, present, bins, codes)
+        n_bins = _bin_of_gaps(sizes, groups, n, bins, n_bins, codes)
+    else:
+        n_bins = _cut(sizes, groups, n, bins, codes)
     counts[:n_bins] = 0
     below, squares, fourths = 0, 0.0, 0.0
     for g in range(groups):
-        scores[g] = 0.0 if unordered else float(2 * below + sizes[g] - n)
+        scores[g] = float(2 * below + sizes[g] - present)
+        if unordered or (gaps > 0 and g == groups - 1):
+            scores[g] = 0.0
         below += sizes[g]
         counts[codes[g]] += sizes[g]
         squared = scores[g] * scores[g]
@@ -79,7 +82,69 @@ def shape_column(
             place = rows[first + entry] if full else entry
             out_codes[place], out_scores[place] = codes[g], scores[g] - base
             at += 1
-    return (n if full else filled), n_bins, background, base, squares, fourths, n_bins == groups
+    length, is_value = (n if full else filled), n_bins == groups
+    return length, n_bins, background, base, squares, fourths, is_value, gaps
+
+
+@jit
+def _group_sizes(values, order, known, n, sizes):
+    """Count the rows of each value in order; return the number of values and the one that is 0.
+
+    The first `known` of `order` sort the values; rows without an entry are 0. -1: none is.
+    """
+    groups, zero, at, zeros = 0, -1, 0, n - len(values)
+    while at < known or (zero < 0 and zeros > 0):
+        value = values[order[at]] if at < known else np.inf
+        if zero < 0 and zeros > 0 and value > 0.0:
+            zero = groups
+            sizes[groups] = zeros
+        else:
+            begin = at
+            while at < known and values[order[at]] == value:
+                at += 1
+            sizes[groups] = at - begin
+        groups += 1
+    return groups, zero
+
+
+@jit
+def _order(values):
+    """Return the indices that sort the values, those of missing ones last, and their number."""
+    gaps = 0
+    for t in range(len(values)):
+        gaps += values[t] != values[t]
+    if gaps == 0:
+        return argsort(values), 0
+    order, present = np.empty(len(values), np.int64), np.empty(len(values) - gaps, np.int64)
+    known, gap = 0, len(present)
+    for t in range(len(values)):
+        if values[t] == values[t]:
+            present[known] = t
+            known += 1
+        else:
+            order[gap] = t
+            gap += 1
+    order[:known] = present[argsort(values[present])]
+    return order, gaps
+
+
+@jit
+def _bin_of_gaps(sizes, groups, n, bins, n_bins, codes):
+    """Give missing values, the last group, a bin; return how many bins there are then.
+
+    They have a bin of their own, or the one of the median if they would fill less than a quarter
+    of a bin.
+    """
+    last = groups - 1
+    if n_bins < 2 or 4 * sizes[last] * bins >= n:
+        codes[last] = n_bins
+        return n_bins + 1
+    g, below = 0, sizes[0]
+    while 2 * below < n - sizes[last]:
+        g += 1
+        below += sizes[g]
+    codes[last] = codes[g]
+    return n_bins
 
 
 @jit
@@ -167,7 +232,7 @@ def shape_columns(
     sizes, codes, scores = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n + 1)
     for j in range(lo, hi):
         at = out_pointers[j]
-        _, n_bins[j], backgrounds[j], bases[j], squares[j], _, exact[j] = shape_column(
+        _, n_bins[j], backgrounds[j], bases[j], squares[j], _, exact[j], _ = shape_column(
             rows, values, indptr[j], indptr[j + 1], n, unordered[j], bins, sizes, codes, scores,
             out_rows[at:], out_codes[at:], out_scores[at:], level_counts[j],
         )  # fmt: skip
@@ -235,7 +300,7 @@ def relevance(
         else:
             first, last = indptr[j], indptr[j + 1]
             from_rows, from_values = rows, values
-        length, width, background, base, squares, fourth, _ = shape_column(
+        length, width, background, base, squares, fourth, _, gaps = shape_column(
             from_rows, from_values, first, last, n, unordered[j], bins, sizes, codes, scores,
             listed, binned, scored, counts,
         )  # fmt: skip
@@ -254,11 +319,11 @@ def relevance(
             if len(weights) == 0 and n_groups == 2:
                 # The total is 0: the highest scores of one class are minus the lowest of the other.
                 most = -min(
-                    _lowest_sum(sizes, scores, group_counts[0]),
-                    _lowest_sum(sizes, scores, group_counts[1]),
+                    _lowest_sum(sizes, scores, gaps, group_counts[0]),
+                    _lowest_sum(sizes, scores, gaps, group_counts[1]),
                 )
                 shares[1, j] = most * most * (1 / norms[0] + 1 / norms[1]) / squares
-            elif len(weights) > 0 and width == 2:
+            elif len(weights) > 0 and width == 2 and gaps == 0:
                 most = -min(low_sums[counts[0]], low_sums[counts[1]])
                 shares[1, j] = most * most * inverse_sum(counts, 2) / norms[0]
         inverses[j] = inverse_sum(counts, width)
@@ -288,10 +353,17 @@ def inverse_sum(counts, width):
 
 
 @jit
-def _lowest_sum(sizes, scores, wanted):
-    """Return the sum of the `wanted` lowest scores; groups of equal ones are in order."""
+def _lowest_sum(sizes, scores, gaps, wanted):
+    """Return the sum of the `wanted` lowest scores; groups of equal ones are in order.
+
+    The last group are `gaps` missing values, whose score is 0.
+    """
     total, g = 0.0, 0
     while wanted > 0:
+        if gaps > 0 and scores[g] >= 0.0:
+            wanted -= gaps
+            gaps = 0
+            continue
         taken = min(wanted, sizes[g])
         total += taken * scores[g]
         wanted -= taken

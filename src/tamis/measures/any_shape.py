@@ -60,6 +60,7 @@ class AnyShape(Measure):
     kind: ClassVar[str] = "any"
     symbol: ClassVar[str] = "R({a}, {b})"
     resolution: ClassVar[float] = 1e-12
+    takes_gaps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check("AnyShape", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))

@@ -210,6 +210,8 @@ class Measure(ABC):
         Differences up to this are rounding errors, and such values count as tied.
     needs_classes : bool
         Whether a regression target is refused.
+    takes_gaps : bool
+        Whether columns may hold missing values, as NaN.
     deletes_pairs : bool
         Whether missing values are left out pair by pair.
     """
@@ -219,6 +221,7 @@ class Measure(ABC):
     symbol: ClassVar[str]
     resolution: ClassVar[float] = 0.0
     needs_classes: ClassVar[bool] = False
+    takes_gaps: ClassVar[bool] = False
     deletes_pairs: ClassVar[bool] = False
 
     @abstractmethod

@@ -121,6 +121,8 @@ class ScoredBlock:
     levels: Floats
     columns: Sequence[Any]
     foresight: Foresight | None = field(default=None, kw_only=True)
+    #: Missing values, and columns that have some.
+    gaps: tuple[int, int] = field(default=(0, 0), kw_only=True)
 
     def arrival(self, i: int) -> Arrival:
         """Return survivor i."""
@@ -316,7 +318,7 @@ class Measuring(ColumnSelector):
     # --- beginning -------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._relevant = 0
+        self._relevant, self.gaps = 0, (0, 0)
         self._kept = NOTHING
         for stale in ("measure_", "measure_reason"):
             vars(self).pop(stale, None)
@@ -340,7 +342,7 @@ class Measuring(ColumnSelector):
         measure.check_target(self._target)
         self._kept = self.rule.kept(measure, self._target)
         self.measure_, self.measure_reason = self._kept.measure, why
-        self.kind = self.measure_.kind
+        self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps
         self.log_.template_fields |= self.rule.template_fields(self.measure_, self._target)
 
     # --- the two halves of taking a block --------------------------------------------------
@@ -367,6 +369,7 @@ class Measuring(ColumnSelector):
             strength.value[survivors],
             strength.cutoff[survivors],
             self._kept.panel.prepare(block, survivors),
+            gaps=block.count_gaps() if self.takes_gaps else (0, 0),
         )
 
     def update(self, scored: ScoredBlock) -> None:
@@ -375,6 +378,7 @@ class Measuring(ColumnSelector):
         # The marks of `score` are the codes of the reasons that come first.
         self.log_.append_bulk(scored.relevance, scored.level, scored.constant, scored.names)
         self._relevant += int(np.count_nonzero(scored.strengths > scored.levels))
+        self.gaps = self.gaps[0] + scored.gaps[0], self.gaps[1] + scored.gaps[1]
         self._take(scored, 0, len(scored.features))
 
     @abstractmethod
@@ -404,7 +408,9 @@ class MeasuredStream(Measuring, FeatureStreamSelector):
         "why": "measure_reason",
         "relevant": "_relevant",
         "pairs": "_kept.panel.pairs",
+        "gaps": "gaps",
     }
+    saved_later: ClassVar[frozenset[str]] = frozenset({"gaps"})
 
     @property
     def kept_(self) -> npt.NDArray[np.int64]:

@@ -70,6 +70,7 @@ class Rule(DeclaredParameters):
     #: What a saved stream holds of the rule, by name: one value per kept feature, one value.
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}
+    saved_later: ClassVar[frozenset[str]] = frozenset()
 
     #: What the rule counts for `work_`, by name.
     counted: ClassVar[Mapping[str, str]] = {}

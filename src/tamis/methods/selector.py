@@ -68,6 +68,9 @@ class ColumnSelector:
 
     #: What values are taken for: "discrete" (categories, so words too), "continuous", or "".
     kind: str = ""
+    #: Whether columns may hold missing values, as NaN; how many there were, in how many columns.
+    takes_gaps: bool = False
+    gaps: tuple[int, int] = (0, 0)
     #: Whether that was decided by the columns that came first.
     _picked_by_auto: bool = False
     #: Turns the measure that "auto" picks into one that handles missing values.
@@ -199,6 +202,9 @@ class ColumnSelector:
         """Raise an error for unsupported values: NaN, infinity, text instead of numbers."""
         entries = block.entries
         not_finite, not_whole = scan(entries)
+        if not_finite >= 0 and self.takes_gaps:
+            infinite = np.isinf(entries)
+            not_finite = int(np.argmax(infinite)) if infinite.any() else -1
         if not_finite >= 0:
             column = block.column_of_entry(not_finite)
             sentence = _of_gap(block, int(not_finite), self.name_of(block, column))
@@ -327,6 +333,8 @@ class FeatureStreamSelector(ColumnSelector):
             for name, path in owner.saved.items():
                 parent, _, attribute = path.rpartition(".")
                 holder = attrgetter(parent)(owner) if parent else owner
+                if name in owner.saved_later and name not in state["numbers"]:
+                    continue
                 now, value = getattr(holder, attribute, None), state["numbers"][name]
                 if isinstance(now, np.ndarray):  # an array of a file may be read-only, or flat
                     value = np.array(value, now.dtype)

@@ -22,7 +22,7 @@ from tamis.core.process_memory import peak_megabytes
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import UNCHANGED, EncodedSource
+from tamis.engine.encoded import EncodedSource, unchanged
 from tamis.engine.groups import GroupTable, grouped, read_groups, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import Scorer, advance, ahead, warn_of_leak
@@ -53,7 +53,7 @@ def begin(
     *,
     task: str = "auto",
     encode: Encoder | str | None = None,
-    missing: Missing | str = "error",
+    missing: Missing | str = "auto",
     groups: GroupTable | None = None,
     stop: Any = None,
     rows: ColumnSource | None = None,
@@ -113,7 +113,9 @@ def begin(
         refuse_groups(chosen)
         grouped(source, groups)  # which says what is wrong with them
         request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
-    encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
+    encoded = (
+        unchanged(state.selector) if state.encoded is None else state.encoded.encoding.record()
+    )
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
     facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
     with atomic_folder(folder, "run", force=force) as work:

@@ -23,7 +23,7 @@ from tamis.core.sentences import counted
 from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import UNCHANGED
+from tamis.engine.encoded import unchanged
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.persistent.feeding import Fed, Feeding
 from tamis.engine.persistent.saved_selection import not_persistent
@@ -106,7 +106,7 @@ class Selection:
         *,
         task: str = "auto",
         encode: Encoder | str | None = None,
-        missing: Missing | str = "error",
+        missing: Missing | str = "auto",
         stop: Any = None,
         key_name: str | None = None,
         name_prefix: str = "x",
@@ -147,7 +147,9 @@ class Selection:
             state.keys = as_keys(key, target.n_rows, "key")
         if is_series(y) and y.name:
             state.target_name = str(y.name)
-        encoded = UNCHANGED if state.encoded is None else state.encoded.encoding.record()
+        encoded = (
+            unchanged(state.selector) if state.encoded is None else state.encoded.encoding.record()
+        )
         source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
                   "name": "columns that are fed", "fingerprint": "", **encoded}  # fmt: skip
         with atomic_folder(folder, "run", force=force) as work:

@@ -27,7 +27,7 @@ from tamis.core.files import atomic_file
 from tamis.core.masking import masked
 from tamis.core.target import Target
 from tamis.engine.common_parameters import CommonParameters
-from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of, prepared
+from tamis.engine.encoded import EncodedSoFar, Encoding, encoding_of, prepared, unchanged
 from tamis.engine.known_selectors import as_selector, saved_form, selector_from
 from tamis.engine.log_tables import describe_log, write_events, write_log
 from tamis.engine.loop import ScoredColumns
@@ -36,7 +36,7 @@ from tamis.engine.persistent.state_file import Record, put, read, reading, writi
 from tamis.engine.runs import RUN_FIELDS, Run, readable_files
 from tamis.engine.seen_columns import SeenColumns, name_hashes
 from tamis.engine.stopping import Stop
-from tamis.measures.auto import known_by_name
+from tamis.measures.auto import from_name, known_by_name
 from tamis.measures.measure import Measure
 from tamis.methods.selector import FeatureStreamSelector
 from tamis.sources.base import ColumnSource, Source
@@ -227,6 +227,8 @@ class SelectionState(SavedSelection):
         facts["source"] = facts["source"] | {"n_columns": len(log)}
         if self.encoded is not None and len(log):
             facts["source"] = facts["source"] | self.encoded.record(selector.held_features)
+        elif selector.gaps[0]:
+            facts["source"] = facts["source"] | unchanged(selector)
         if hasattr(selector, "measure_"):
             facts["measure"] = repr(selector.measure_)
             facts["measure_reason"] = selector.measure_reason
@@ -353,8 +355,10 @@ class SelectionState(SavedSelection):
                 ((_, saved, _),) = read(opened, "selector")
                 held = saved["features"].tolist()
                 found = {feature: column for feature, column, _ in read(opened, "column")}
-                state.columns = {f: _checked(found[f], target.n_rows) for f in held}
                 state.unordered = {f for f in held if found[f].get("unordered")}
+                measure = saved["numbers"].get("measure")
+                gaps = measure is not None and from_name(**measure).takes_gaps
+                state.columns = {f: _checked(found[f], target.n_rows, gaps) for f in held}
                 state.stored = set(found)
                 selector.restore(target, saved, state.kept_block(held), log)
                 if selector.kept_.tolist() != log.replay():
@@ -366,12 +370,15 @@ class SelectionState(SavedSelection):
             return state
 
 
-def _checked(column: Record, n_rows: int) -> Column:
-    """Return a stored column, checked to have increasing valid row indices and finite values."""
+def _checked(column: Record, n_rows: int, gaps: bool) -> Column:
+    """Return a stored column, checked to have increasing valid row indices and finite values.
+
+    With `gaps`, values may be missing.
+    """
     rows, values = column["rows"], column["values"]
     if rows.dtype != np.int32 or values.dtype != np.float64 or rows.shape != (len(values),):
         raise SourceError("a kept column holds invalid arrays")
-    if values.ndim != 1 or not np.isfinite(values).all():
+    if values.ndim != 1 or not (np.isfinite(values) | (gaps & np.isnan(values))).all():
         raise SourceError("a kept column holds invalid numbers")
     if len(rows) and (rows[0] < 0 or rows[-1] >= n_rows or not (np.diff(rows) > 0).all()):
         raise SourceError("a kept column holds invalid row indices")
