@@ -199,7 +199,7 @@ def test_invalid_settings_raise_one_sentence():
         (EqualWidth(1), ParameterError, "EqualWidth: bins=1 is not a whole number at least 2"),
         (MDLP(which="some"), ParameterError, "MDLP: which='some' is not one of 'numbers', 'all'"),
         (EqualWidth(), InputError, "Input X contains infinity in column 'x1'; drop the column"),
-        (MDLP(missing=3), ParameterError, "missing=3 is not one of 'error', 'category', 'delete'"),
+        (MDLP(missing=3), ParameterError, "missing=3 is not one of 'auto', 'error', 'category'"),
     ):
         with pytest.raises(kind) as caught:
             encoder.fit(X, [0, 1])
