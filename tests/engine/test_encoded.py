@@ -157,7 +157,7 @@ def test_the_given_measure_is_kept():
         ("osfs", {"missing": "delete"}, "OSFS compares a feature with several others at once, so"),
         (tamis.OSFS("g_squared"), {"missing": "delete"}, "GSquared cannot leave out missing val"),
         ("saola", {"encode": "tree"}, "encode='tree' is not known; give an encoder such as MDLP()"),
-        ("saola", {"missing": "drop"}, "missing: policy='drop' is not one of 'error', 'category'"),
+        ("saola", {"missing": "drop"}, "missing: policy='drop' is not one of 'auto', 'error'"),
         ("saola", {"encode": EqualFrequency(1)}, "EqualFrequency: bins=1 is not a whole number"),
     ],
 )
