@@ -12,11 +12,13 @@ from tamis.core.decisions import Decision as Decision
 from tamis.core.decisions import DecisionLog as DecisionLog
 from tamis.core.decisions import Verdict as Verdict
 from tamis.core.errors import TamisError as TamisError
+from tamis.engine.data_profile import Profile as Profile
 from tamis.engine.learning.learn import learn as learn
 from tamis.engine.learning.model import open_model as open_model
 from tamis.engine.learning.model import save_model as save_model
 from tamis.engine.learning.tune import tune as tune
 from tamis.engine.persistent.selection import Selection as Selection
+from tamis.engine.profiling import profile as profile
 from tamis.engine.runs import Run as Run
 from tamis.engine.runs import open_run as open_run
 from tamis.engine.runs import save_run as save_run

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tamis.cli.options import json_option, source_options
-from tamis.cli.output import echo, echo_json
+from tamis.cli.output import echo, echo_json, progress
+from tamis.core.errors import TamisError
 from tamis.core.files import kind_of
+
+if TYPE_CHECKING:
+    from tamis.engine.data_profile import Profile
+    from tamis.sources.base import Progress
 
 
 @click.command("info")
@@ -22,8 +27,12 @@ from tamis.core.files import kind_of
 def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> None:
     """Show what DATA holds: a data file, a store, or the folder of a run, model or comparison.
 
+    For data: rows, columns by kind, what is suspicious (identifiers, copies, dates), the target,
+    every problem that keeps tamis select from running, and a command that works.
+
     \b
     Examples:
+      tamis info patients.csv --target died
       tamis info news20.svm
       tamis info run/ --json
       tamis info model/
@@ -31,24 +40,42 @@ def command(data: str, reading: dict[str, Any], verify: bool, as_json: bool) -> 
     """  # noqa: D301  (click needs the backspace character)
     readers = {"run": _of_run, "model": _of_model, "comparison": _of_results, "path": _of_path}
     kind = kind_of(data)
-    facts = readers[kind](data) if kind else _of_source(data, reading, verify)
+    found = None
+    if kind:
+        facts = readers[kind](data)
+    else:
+        with progress() as report:
+            facts, found = _of_source(data, reading, verify, report)
     if as_json:
-        echo_json(facts)
+        echo_json(facts if found is None else facts | {"profile": found.to_dict()})
         return
     width = max(map(len, facts))
     echo(*(f"{key:<{width}}  {_text(value)}" for key, value in facts.items()))
+    if found is not None:
+        echo(*found.lines())
 
 
-def _of_source(data: str, reading: dict[str, Any], verify: bool) -> dict[str, Any]:
+def _of_source(
+    data: str, reading: dict[str, Any], verify: bool, report: Progress
+) -> tuple[dict[str, Any], Profile | None]:
+    """Return the description of a source, as far as its reader takes it, and its profile."""
+    from tamis.engine.profiling import profile
     from tamis.sources import open_source
 
-    source = open_source(data, **reading)
-    if verify:
-        source.verify()
-    facts = dict(vars(source.info()))
-    details = facts.pop("details")
-    verified = {"verified": True} if verify else {}
-    return {"name": Path(data).name, **facts, **details, **verified}
+    facts: dict[str, Any] = {"name": Path(data).name}
+    try:
+        source = open_source(data, **reading)
+        if verify:
+            source.verify()
+        about = dict(vars(source.info()))
+    except TamisError:
+        if verify:
+            raise
+        return facts, profile(data, progress=report, **reading)
+    details = about.pop("details")
+    facts |= about | details | ({"verified": True} if verify else {})
+    stream = source.format == "redis"  # its rows are read once
+    return facts, None if stream else profile(data, progress=report, **reading)
 
 
 def _of_run(data: str) -> dict[str, Any]:

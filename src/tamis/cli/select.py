@@ -24,7 +24,7 @@ from tamis.cli.options import (
     source_options,
 )
 from tamis.cli.output import echo, followed, messages, progress, resumable, typed_command
-from tamis.core.errors import InputError, ParameterError
+from tamis.core.errors import InputError, ParameterError, SourceError, TamisError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters, split_method
 from tamis.core.sentences import counted, suggestion
@@ -137,9 +137,28 @@ def command(**given: Any) -> None:
       tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
     """  # noqa: D301  (click needs the backspace character)
     options = SimpleNamespace(**given)
-    run = _select(options, time.perf_counter())
+    try:
+        run = _select(options, time.perf_counter())
+    except (InputError, SourceError) as error:
+        raise _with_all_problems(error, options) from error
     if not options.quiet:
         echo(*summary(run, options.out))
+
+
+def _with_all_problems(error: TamisError, options: Any) -> TamisError:
+    """Return an error that names every problem of a table, not only the first."""
+    from tamis.engine.profiling import all_problems
+    from tamis.sources import format_of
+
+    reading = options.reading
+    is_table = reading.get("format") or (
+        format_of(options.data) if os.path.exists(options.data) else None
+    )
+    if "target" not in reading or is_table not in ("csv", "parquet", "arrow"):
+        return error
+    handled = ["gaps"] if options.missing != "error" else []
+    handled += ["words"] if options.encode or options.measure != "auto" else []
+    return all_problems(error, options.data, None, handled, reading)
 
 
 def _select(options: Any, begun: float) -> Run:

@@ -22,6 +22,7 @@ from tamis.engine.groups import grouped, refuse_groups
 from tamis.engine.known_selectors import as_selector
 from tamis.engine.loop import SETTLED, take_all
 from tamis.engine.persistent.selection_state import as_keys, new_state
+from tamis.engine.profiling import naming_all_problems
 from tamis.engine.runs import Run
 from tamis.engine.stopping import Stop
 from tamis.engine.workers.executors import executor
@@ -152,7 +153,10 @@ def select(
             chosen, chosen.log_, facts | {"fingerprint": ""}, target, seconds, command
         )
 
-    with contextlib.ExitStack() as stack:
+    with (
+        naming_all_problems(data, y, common.encode, common.missing),
+        contextlib.ExitStack() as stack,
+    ):
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))
         columns: ColumnSource = stack.enter_context(temporary_columns(source, progress))

@@ -92,6 +92,8 @@ def open_source(
         from tamis.sources.streams.iterators import open_blocks
 
         opener = open_blocks
+    if opener is MemorySource:
+        options.setdefault("dates", None)
     if memory is not None:
         known = inspect.signature(opener).parameters
         if "memory" in known or any(p.kind is p.VAR_KEYWORD for p in known.values()):

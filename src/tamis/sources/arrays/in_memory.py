@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,15 @@ from tamis.core.errors import InputError
 from tamis.core.names import Names
 from tamis.kernels.compressed_checks import first_broken
 from tamis.sources.base import ColumnSource
-from tamis.sources.tables.table_columns import as_words, coded, row_labels, sorted_words
+from tamis.sources.tables.dates import days, note_left_out
+from tamis.sources.tables.table_columns import (
+    as_words,
+    coded,
+    floats,
+    listed,
+    row_labels,
+    sorted_words,
+)
 
 
 def is_frame(data: Any) -> bool:
@@ -59,6 +67,9 @@ class MemorySource(ColumnSource):
         Names of the columns; data frames have their own.
     first : int, default=0
         Arrival number of the first column.
+    dates : {"error", "ignore", "number"}, optional
+        Refuse columns of dates in a data frame (the default), leave them out, or take them as days
+        since 1970. None leaves them out with a warning.
     """
 
     format: ClassVar[str] = "memory"
@@ -67,7 +78,13 @@ class MemorySource(ColumnSource):
     stored: int | None = None
 
     def __init__(
-        self, X: Any, y: Any = None, *, names: Names | None = None, first: int = 0
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        names: Names | None = None,
+        first: int = 0,
+        dates: Literal["error", "ignore", "number"] | None = "error",
     ) -> None:
         import scipy.sparse as sp
 
@@ -76,7 +93,7 @@ class MemorySource(ColumnSource):
         self._frame: Any = None
         self._matrix: Any = None
         if is_frame(X):
-            self._frame = _as_frame(X)
+            self._frame = _as_frame(X) if dates == "error" else _without_dates(_as_frame(X), dates)
             shape = (len(self._frame), len(self._frame.columns))
             if names is None:
                 self._names = Names.of(self._frame.columns)
@@ -189,6 +206,30 @@ def _as_frame(data: Any) -> Any:
     except nw.exceptions.DuplicateError as error:
         raise InputError(f"two columns have the same name; rename one of them: {error}") from error
     return frame
+
+
+def _without_dates(frame: Any, dates: str | None) -> Any:
+    """Return a frame without columns of dates, or with their days since 1970."""
+    import narwhals as nw
+
+    temporal = (nw.Datetime, nw.Date, nw.Time, nw.Duration)
+    found = [name for name, dtype in frame.schema.items() if dtype in temporal]
+    if not found:
+        return frame
+    if dates == "number":
+        implementation = nw.get_native_namespace(frame)
+        made = []
+        for name in found:
+            numbers = floats(days(frame.get_column(name).to_arrow()))
+            made.append(nw.new_series(name, numbers, nw.Float64, backend=implementation))
+        return frame.with_columns(*made)
+    if len(found) == len(frame.columns):
+        raise InputError(
+            f"the data has only dates ({listed(found)}); take them as numbers with dates='number'"
+        )
+    if dates is None:
+        note_left_out("the data", found)
+    return frame.drop(found)
 
 
 def without_row_labels(data: Any) -> Any:

@@ -1,0 +1,376 @@
+"""What the columns of any data hold: kinds, gaps and hashes, read a block at a time.
+
+Tables are read leniently here: a column that a reader would refuse is described instead. Data
+without named columns is described by blocks of numbers, without a Python loop over columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.names import Names
+from tamis.engine.seen_columns import Hashes, hashes_of
+from tamis.sources.base import ColumnSource, Progress
+from tamis.sources.tables import dates
+from tamis.sources.tables.table_columns import as_words, coded, floats, kind_of, sorted_words
+from tamis.sources.text.csv_text import CsvText
+from tamis.sources.text.dialect import MARKS, number_pattern
+
+Bools = npt.NDArray[np.bool_]
+
+#: Values in a block of a table.
+_ENTRIES = 4_000_000
+#: Bytes in memory per byte of text, and the largest expected compression ratio.
+_HELD, _UNPACKED = 6, 8
+#: Floats cannot represent all integers beyond this exactly.
+_EXACT = 2.0**53
+#: Values of a mixed column that are named.
+_NAMED = 5
+
+
+class ColumnKind(IntEnum):
+    """What a column holds."""
+
+    NUMBERS = 0
+    WHOLE_NUMBERS = 1
+    WORDS = 2
+    DATES = 3
+    CONSTANTS = 4
+    IDENTIFIERS = 5
+    NUMBERS_AND_WORDS = 6
+    OTHER = 7
+
+    @property
+    def label(self) -> str:
+        """The kind in words."""
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass
+class Columns:
+    """What is known about each column, as arrays.
+
+    Attributes
+    ----------
+    names : Names or None
+        Their names, if they have any.
+    kinds : ndarray of int
+        A `ColumnKind` each.
+    gaps, levels : ndarray of int
+        Missing values, and different values (-1 if they were not counted).
+    large, infinite : ndarray of bool
+        Whole numbers beyond 2^53; infinite values.
+    words, as_text : ndarray of bool
+        Text of three categories or more; text most of which is numbers, in a table that has types.
+    hashes : ndarray of uint64
+        Equal for columns with equal values.
+    others : dict
+        Texts in columns of numbers, by the number of the column.
+    """
+
+    names: Names | None
+    kinds: npt.NDArray[np.int8]
+    gaps: npt.NDArray[np.int64]
+    levels: npt.NDArray[np.int64]
+    large: Bools
+    infinite: Bools
+    words: Bools
+    as_text: Bools
+    hashes: Hashes
+    others: dict[int, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, names: Names | None, parts: Sequence[Columns]) -> Columns:
+        """Concatenate the columns of blocks."""
+        if not parts:
+            empty = np.zeros(0, np.int64)
+            flags = np.zeros(0, np.bool_)
+            hashes = np.zeros(0, np.uint64)
+            kinds = empty.astype(np.int8)
+            return cls(names, kinds, empty, empty, flags, flags, flags, flags, hashes)
+        others, first = dict[int, list[str]](), 0
+        for part in parts:
+            others |= {first + j: found for j, found in part.others.items()}
+            first += len(part.kinds)
+        whole = {a: np.concatenate([getattr(part, a) for part in parts]) for a in _ARRAYS}
+        return cls(names, others=others, **whole)
+
+    def without(self, at: int) -> Columns:
+        """Return the columns without one."""
+        keep = np.flatnonzero(np.arange(len(self.kinds)) != at)
+        others = {j - (j > at): found for j, found in self.others.items() if j != at}
+        names = None if self.names is None else self.names.pick(keep)
+        return Columns(names, others=others, **{a: getattr(self, a)[keep] for a in _ARRAYS})
+
+    def as_words(self, at: int) -> None:
+        """Take the numbers of a column for names of categories."""
+        self.large[at] = False
+        self.others.pop(at, None)
+        if self.kinds[at] != ColumnKind.CONSTANTS:
+            self.kinds[at], self.words[at] = ColumnKind.WORDS, True
+
+
+#: The arrays of `Columns`.
+_ARRAYS = ("kinds", "gaps", "levels", "large", "infinite", "words", "as_text", "hashes")
+
+
+class Readable(Protocol):
+    """A table of named columns: a file of tables, or a CSV file as text."""
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return all rows of some columns, as an Arrow table."""
+
+
+class TextColumns:
+    """The columns of a CSV file as text, whatever they hold."""
+
+    def __init__(self, text: CsvText) -> None:
+        self.text = text
+
+    def read(self, names: Sequence[str]) -> Any:
+        """Return all rows of some columns."""
+        import pyarrow as pa
+
+        from tamis.sources.text.csv_text import ReadAgainError
+
+        types = {name: pa.large_string() for name in names}
+        while True:
+            try:
+                batches = list(self.text.batches(types))
+                schema = pa.schema(list(types.items()))
+                return pa.Table.from_batches(batches, schema)
+            except ReadAgainError:
+                continue
+
+
+# --- blocks of numbers ------------------------------------------------------------------------
+
+
+def of_source(source: ColumnSource, progress: Progress) -> Columns:
+    """Describe the columns of a source, block by block."""
+    parts = [of_block(block) for block in source.columns(progress=progress)]
+    return Columns.joined(source.names(), parts)
+
+
+def of_block(block: ColumnBlock) -> Columns:
+    """Describe columns of numbers or codes."""
+    sparse = isinstance(block.values, Compressed)
+    found = (_sparse if sparse else _dense)(block)
+    gaps, levels, whole, most, constant, serial = found
+    kinds = np.where(whole, ColumnKind.WHOLE_NUMBERS, ColumnKind.NUMBERS).astype(np.int8)
+    kinds[serial] = ColumnKind.IDENTIFIERS
+    kinds[constant] = ColumnKind.CONSTANTS
+    words = np.zeros(block.width, np.bool_) if block.is_text is None else block.is_text.copy()
+    kinds[words] = ColumnKind.WORDS
+    infinite = np.isinf(most)
+    large = whole & (most > _EXACT) & ~infinite
+    hashes = hashes_of(block)
+    flags = np.zeros(block.width, np.bool_)
+    return Columns(block.names, kinds, gaps, levels, large, infinite, words, flags, hashes)
+
+
+def _dense(block: ColumnBlock) -> tuple[Any, ...]:
+    """Return gaps, levels, and which columns are whole, constant, or a running number."""
+    assert not isinstance(block.values, Compressed)
+    values = np.sort(block.values, axis=0)  # missing values are last
+    gaps = np.isnan(values).sum(axis=0)
+    levels = (values[1:] > values[:-1]).sum(axis=0) + (gaps < block.n_rows)
+    with np.errstate(invalid="ignore"):
+        whole = np.all(np.isnan(values) | (values == np.floor(values)), axis=0)
+        whole &= gaps < block.n_rows
+    last = np.maximum(block.n_rows - gaps - 1, 0)
+    empty = gaps == block.n_rows
+    top = np.where(empty, 0.0, values[last, np.arange(block.width)])
+    low = np.where(empty, 0.0, values[0])
+    with np.errstate(invalid="ignore"):
+        serial = whole & (levels == block.n_rows) & (top - low + 1 == block.n_rows)
+    serial &= block.n_rows >= FEWEST_IDS
+    return gaps, levels, whole, np.maximum(top, -low), levels + (gaps > 0) <= 1, serial
+
+
+def _sparse(block: ColumnBlock) -> tuple[Any, ...]:
+    """Return the same for compressed columns, from their stored values."""
+    v, width = block.values, block.width
+    assert isinstance(v, Compressed)
+    stored = np.diff(v.indptr)
+    column = np.repeat(np.arange(width), stored)
+    data = np.asarray(v.data, dtype=np.float64)
+
+    def count(mask: Bools) -> npt.NDArray[np.int64]:
+        return np.bincount(column[mask], minlength=width)
+
+    missing = np.isnan(data)
+    gaps, zeros = count(missing), count(data == 0)
+    with np.errstate(invalid="ignore"):
+        whole = count(~missing & (data != np.floor(data))) == 0
+    most, same = np.zeros(width), np.ones(width, np.bool_)
+    filled = np.flatnonzero(stored)
+    if len(filled):
+        begins = np.asarray(v.indptr[:-1])[filled]
+        most[filled] = np.maximum.reduceat(np.where(missing, 0.0, np.abs(data)), begins)
+        low = np.fmin.reduceat(data, begins)
+        same[filled] = ~(np.fmax.reduceat(data, begins) != low)
+    constant = (stored == zeros) | (same & (stored == block.n_rows) & (gaps == 0))
+    constant |= gaps == block.n_rows
+    serial = np.zeros(width, np.bool_)
+    return gaps, np.full(width, -1), whole, most, constant, serial
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+#: With fewer rows, different values in every row mean nothing.
+FEWEST_IDS = 20
+
+
+def of_table(
+    table: Readable, features: Sequence[str], decimal: str | None, memory: int, progress: Progress
+) -> tuple[Columns, int]:
+    """Describe columns of a table, some at a time; return the number of rows as well.
+
+    With a decimal mark, numbers and dates may be written as text.
+    """
+    n_rows = getattr(table, "n_rows", 0)
+    width = max(1, min(_ENTRIES, memory // 64) // max(1, n_rows))
+    if isinstance(table, TextColumns):  # each part is a pass over the file
+        file = table.text.file
+        held = file.size * (_HELD if file.compression == "none" else _HELD * _UNPACKED)
+        width = max(1, len(features) * memory // max(held, 1))
+    parts = []
+    for lo in range(0, len(features), width):
+        some = features[lo : lo + width]
+        found = table.read(some)
+        n_rows = int(found.num_rows)
+        for done, name in enumerate(some, lo + 1):
+            parts.append(_of_column(found.column(name), name, decimal))
+            progress("profiling columns", done, len(features))
+    return Columns.joined(Names.of(features), parts), n_rows
+
+
+def _of_column(column: Any, name: str, decimal: str | None) -> Columns:
+    """Describe one Arrow column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    is_text = pa.types.is_dictionary(kind) or kind_of(kind) == "text"
+    if is_text:
+        return _of_text(as_words(_whole(column)), name, decimal)
+    if dates.is_date(kind):
+        return _special(floats(dates.days(_whole(column))), ColumnKind.DATES)
+    if kind_of(kind) == "number":
+        distinct = pc.count_distinct(column).as_py() if str(kind) in ("int64", "uint64") else -1
+        return _of_numbers(floats(column), name, distinct)
+    if pa.types.is_null(kind):
+        return _of_numbers(np.full(len(column), np.nan), name)
+    return _special(np.full(len(column), np.nan), ColumnKind.OTHER, column.null_count)
+
+
+def _of_numbers(values: npt.NDArray[np.float64], name: str, distinct: int = -1) -> Columns:
+    """Describe a column of numbers; `distinct` counts integers that floats cannot tell apart."""
+    found = of_block(ColumnBlock.of(values))
+    found.levels[0] = max(found.levels[0], distinct)
+    if found.kinds[0] == ColumnKind.CONSTANTS and found.levels[0] > 1:
+        found.kinds[0] = ColumnKind.WHOLE_NUMBERS
+    different = found.levels[0] == len(values) >= FEWEST_IDS
+    whole = found.kinds[0] == ColumnKind.WHOLE_NUMBERS
+    if whole and different and (found.large[0] or called_id(name)):
+        found.kinds[0] = ColumnKind.IDENTIFIERS
+    return found
+
+
+def _special(values: npt.NDArray[np.float64], kind: ColumnKind, gaps: int | None = None) -> Columns:
+    found = of_block(ColumnBlock.of(values))
+    found.kinds[0] = kind
+    if gaps is not None:
+        found.gaps[0], found.levels[0] = gaps, -1
+    return found
+
+
+def _of_text(text: Any, name: str, decimal: str | None) -> Columns:
+    """Describe a column of text: numbers, dates or words."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = sorted_words(text)
+    if not len(words):
+        return _of_numbers(np.full(len(text), np.nan), name)
+    is_number = pc.match_substring_regex(words, number_pattern(decimal or "."))
+    numbers = pc.sum(is_number.cast(pa.int64())).as_py()
+    if numbers == len(words) and decimal is not None:
+        return _of_numbers(floats(plain(text, decimal)), name, len(words))
+    found = of_block(ColumnBlock.of(coded(text, words)))
+    found.words[0] = len(words) > 2
+    found.as_text[0] = decimal is None and 2 * numbers >= len(words) > 2
+    if decimal is not None and dates.orders(words[:1000].to_pylist()):
+        found.kinds[0] = ColumnKind.DATES
+    elif decimal is not None and 2 * numbers >= len(words):
+        found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
+        others = words.filter(pc.invert(is_number))
+        found.others[0] = others[: _NAMED + 1].to_pylist()
+    elif decimal is not None and 2 * _with_other_mark(words, decimal) >= len(words):
+        found.kinds[0] = ColumnKind.NUMBERS_AND_WORDS
+        found.others[0] = words[: _NAMED + 1].to_pylist()
+    elif found.kinds[0] != ColumnKind.CONSTANTS:
+        given = len(text) - text.null_count
+        many = len(words) >= FEWEST_IDS and 2 * len(words) >= given
+        found.kinds[0] = ColumnKind.IDENTIFIERS if many else ColumnKind.WORDS
+    return found
+
+
+def _with_other_mark(words: Any, decimal: str) -> int:
+    """Return how many texts are numbers with the other decimal mark; a reader refuses them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    other = next(mark for mark in MARKS if mark != decimal)
+    is_number = pc.match_substring_regex(words, number_pattern(other))
+    return int(pc.sum(is_number.cast(pa.int64())).as_py() or 0)
+
+
+def plain(text: Any, decimal: str) -> Any:
+    """Return numbers in Arrow text as floats."""
+    import pyarrow as pa
+
+    from tamis.sources.text.dialect import Dialect
+
+    return Dialect(";", decimal, False, []).plain(text).cast(pa.float64())
+
+
+def _whole(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def called_id(name: str) -> bool:
+    """Return whether a name is that of an identifier.
+
+    >>> called_id("patient_id"), called_id("ID"), called_id("width")
+    (True, True, False)
+    """
+    word = name.strip().lower()
+    ends = ("_id", " id", ".id", "-id", "_key", "_no", "_nr", "_number", "number", "code", "index")
+    return word in ("id", "key", "nr", "no", "row", "uuid", "guid") or word.endswith(ends)
+
+
+# --- equal columns ----------------------------------------------------------------------------
+
+
+def copies(columns: Columns, wanted: Bools, most: int) -> tuple[list[list[int]], int]:
+    """Return the first few groups of columns with equal values, and how many copies there are."""
+    at = np.flatnonzero(wanted)
+    order = np.argsort(columns.hashes[at], kind="stable")
+    marks = columns.hashes[at][order]
+    begins = np.flatnonzero(np.concatenate([[True], marks[1:] != marks[:-1]])) if len(at) else at
+    ends = np.append(begins[1:], len(at))
+    several = np.flatnonzero(ends - begins > 1)
+    first = np.argsort(at[order[begins[several]]], kind="stable")[:most]
+    groups = [at[order[begins[g] : ends[g]]].tolist() for g in several[first].tolist()]
+    return groups, int((ends - begins - 1)[several].sum())

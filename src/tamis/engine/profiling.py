@@ -1,0 +1,528 @@
+"""Make profiles: read data leniently, find what is wrong with it, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.errors import InputError, SourceError, TamisError
+from tamis.core.masking import masked
+from tamis.core.sentences import counted
+from tamis.core.target import Target
+from tamis.engine.data_profile import Finding, Profile
+from tamis.engine.profiled_columns import ColumnKind, Columns, TextColumns, copies, of_source, plain
+from tamis.engine.profiled_columns import of_table as columns_of_table
+from tamis.engine.seen_columns import target_hashes
+from tamis.sources import format_of, gives_blocks, open_source
+from tamis.sources.arrays.in_memory import is_frame, without_row_labels
+from tamis.sources.axis import temporary_columns
+from tamis.sources.base import (
+    MEMORY,
+    Progress,
+    Source,
+    as_path,
+    describe_target,
+    silent,
+    whole_numbers,
+)
+from tamis.sources.tables.table_columns import Roles, floats, listed, row_labels, target_values
+from tamis.sources.tables.table_files import ArrowTable, MemoryTable, ParquetTable
+from tamis.sources.text.csv_table import LONGEST_LINE
+from tamis.sources.text.csv_text import CsvText, usual_gaps
+from tamis.sources.text.dialect import Dialect, detect
+from tamis.sources.text_files import TextFile
+
+Bools = npt.NDArray[np.bool_]
+
+#: Options of a reader that a profile follows itself, so that it need not refuse a column.
+_LENIENT = {
+    "format", "target", "key", "ignore", "categorical", "na", "delimiter", "decimal", "dates",
+    "header", "longest_line", "memory", "work",
+}  # fmt: skip
+#: Texts that often mean a missing value.
+_GAP_WORDS = {
+    "?", "-", "--", ".", "n.a.", "n/a", "na", "none", "missing", "unknown", "nil", "inf", "-inf",
+    "#n/a", "#div/0!", "not available", "k.a.", "*",
+}  # fmt: skip
+#: Names of columns that are often the target.
+_TARGET_NAMES = ("target", "y", "class", "label", "outcome", "response", "status", "diagnosis")
+#: Columns that are named, and groups of equal columns.
+_NAMED, _GROUPS = 5, 3
+#: Findings about several columns, and about one.
+_FINDINGS = {
+    "identifiers": ("are identifiers", "is an identifier"),
+    "target copies": ("are copies of the target", "is a copy of the target"),
+    "dates": ("hold dates", "holds dates"),
+    "numbers as text": ("hold numbers as text", "holds numbers as text"),
+    "gaps": ("have missing values", "has missing values"),
+    "words": ("hold words beside numbers", "holds words beside numbers"),
+    "large": ("hold whole numbers beyond 2^53", "holds whole numbers beyond 2^53"),
+    "infinite": ("hold infinite values", "holds infinite values"),
+    "other": ("hold lists or other structures", "holds lists or other structures"),
+}
+_IGNORE = "--ignore (ignore=)"
+
+
+def profile(data: Any, y: Any = None, *, progress: Progress = silent, **options: Any) -> Profile:
+    """Describe data: its columns by kind, what is suspicious, and every problem at once.
+
+    A column that a selection would refuse is described here.
+
+    Parameters
+    ----------
+    data : path, Source, array, scipy sparse matrix, data frame or Arrow table
+        What to describe.
+    y : array-like or path, optional
+        The target, if the data does not include one.
+    progress : callable, optional
+        Called as ``progress(what, done, total)``.
+    **options
+        How a file is read, as for ``tamis.open``: ``target=``, ``ignore=`` and so on.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"id": range(40), "dose": [1.5, None, 2, 3] * 10})
+    >>> found = profile(table, [0, 1, 1, 0] * 10)
+    >>> [str(finding) for finding in found.problems]
+    ["'dose' has missing values: --missing category (missing=)"]
+    >>> print(found.python)
+    tamis.select(data.drop(columns=['id']), y=y, missing='category', encode='mdlp')
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the profile says it
+        return _Profiling(data, y, options, progress).make()
+
+
+def all_problems(
+    error: TamisError, data: Any, y: Any, handled: Iterable[str], options: dict[str, Any]
+) -> TamisError:
+    """Return an error with every problem of the data, or the given one if it is the only one.
+
+    `handled` names the problems that the parameters of the selection take care of.
+    """
+    try:
+        found = profile(data, y, **options)
+    except Exception:  # what was wrong first is still wrong
+        return error
+    left = [finding for finding in found.problems if finding.kind not in set(handled)]
+    if sum(max(1, finding.count) for finding in left) < 2:
+        return error
+    ready = found.command or found.python
+    where = masked(os.fspath(data), whole=True) if found.command is not None else "the data"
+    each = "; ".join(str(finding) for finding in left)
+    works = f"; this works: {ready}" if ready else ""
+    return InputError(f"{where} has {counted(len(left), 'problem')}: {each}{works}")
+
+
+@contextmanager
+def naming_all_problems(data: Any, y: Any, encode: Any, missing: Any) -> Iterator[None]:
+    """Turn an error about one column into one about all of them, for data that can be read again.
+
+    A source is read by the command line, which does the same with the options that were typed.
+    """
+    try:
+        yield
+    except InputError as error:
+        if error.column is None or isinstance(data, Source) or gives_blocks(data):
+            raise
+        handled = [*(["words"] if encode is not None else []),
+                   *(["gaps"] if missing != "error" else [])]  # fmt: skip
+        found = all_problems(error, data, y, handled, {})
+        if found is error:
+            raise
+        raise found from error
+
+
+class _Profiling:
+    """Makes one profile."""
+
+    columns: Columns
+    #: Columns that equal the target.
+    leaks: Bools
+    name_of: Callable[[int], str]
+
+    def __init__(self, data: Any, y: Any, options: dict[str, Any], progress: Progress) -> None:
+        if isinstance(y, str | os.PathLike):  # read with the data
+            y, options = None, {**options, "y": y}
+        self.data, self.y, self.options, self.progress = data, y, options, progress
+        self.problems: list[Finding] = []
+        self.reading = ""
+        self.target_name: str | None = None
+        #: Options that the data needs, besides those that were given.
+        self.needs: dict[str, Any] = {}
+        self.path = as_path(data) if isinstance(data, str | os.PathLike) else None
+        self.format = data.format if isinstance(data, Source) else "memory"
+        if self.path is not None:
+            self.format = options.get("format") or format_of(self.path)
+
+    def make(self) -> Profile:
+        """Read the data and return its profile."""
+        table = self._table()
+        n_rows, y = self._of_source() if table is None else self._of_table(*table)
+        columns = self.columns
+        kinds = {kind.label: int(np.sum(columns.kinds == kind)) for kind in ColumnKind}
+        kinds["gaps"] = int(np.count_nonzero(columns.gaps))
+        described, target = self._of_target(y)
+        suspicious = self._suspicions(target)
+        settings = self._column_problems(target is not None and not target.is_classes)
+        command, python = (None, None) if target is None else self._commands(settings)
+        name = "data" if self.path is None else os.path.basename(os.path.normpath(self.path))
+        return Profile(
+            masked(name, whole=True), self.format, n_rows, len(columns.kinds), kinds, described,
+            self.target_name, self.reading, self.problems, suspicious, command, python, columns,
+        )  # fmt: skip
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def _table(self) -> tuple[Any, list[str]] | None:
+        """Return the data as columns of any type, and their names; None if it is not a table."""
+        if self.path is None:
+            is_table = not isinstance(self.data, Source) and is_frame(self.data)
+            found: Any = MemoryTable(_arrow(self.data), "data", "memory") if is_table else None
+        elif not set(_given(self.options)) <= _LENIENT:
+            return None
+        elif self.format == "csv":
+            return self._text()
+        else:
+            kinds = {"parquet": ParquetTable, "arrow": ArrowTable}
+            found = kinds[self.format](self.path) if self.format in kinds else None
+        return None if found is None else (found, list(found.schema.names))
+
+    def _text(self) -> tuple[Any, list[str]]:
+        """Return the columns of a CSV file; what is not clear about it is a problem."""
+        assert self.path is not None
+        options, file = self.options, TextFile(self.path)
+        gaps = _several(options.get("na"))
+        longest, header = options.get("longest_line", LONGEST_LINE), options.get("header", True)
+        skip = {
+            name
+            for role in ("key", "ignore", "categorical")
+            for name in _several(options.get(role))
+        }
+        marks = {name: options.get(name) for name in ("delimiter", "decimal")}
+        marks["delimiter"] = "\t" if marks["delimiter"] == "\\t" else marks["delimiter"]
+        dialect: Dialect | None = None
+        while dialect is None:
+            try:
+                dialect = detect(
+                    file, longest, header=header, gaps=usual_gaps(gaps), skip=skip, **marks
+                )
+            except SourceError as error:
+                sentence = str(error).removeprefix(f"{self.path}: ")
+                name = "decimal" if "decimal" in sentence else "delimiter"
+                if marks[name] is not None:
+                    raise
+                marks[name] = self.needs[name] = "." if name == "decimal" else ","
+                if "has a decimal comma" in sentence and marks["delimiter"] != ",":
+                    marks[name] = self.needs[name] = ","
+                self.problems.append(Finding(name, [], 0, sentence))
+        if dialect.delimiter != "," or dialect.decimal != ".":
+            self.reading = f"delimiter {dialect.delimiter!r} and decimal mark {dialect.decimal!r}"
+        text = CsvText(file, dialect, header, gaps, longest)
+        return TextColumns(text), text.names
+
+    def _of_table(self, table: Any, names: list[str]) -> tuple[int, Any]:
+        """Describe the columns of a table; return the number of rows and the target."""
+        again = [name for name, count in Counter(names).items() if count > 1]
+        if again:
+            sentence = f"{listed(again)} occur{'s' if len(again) == 1 else ''} more than once"
+            self.problems.append(
+                Finding("names", again[:_NAMED], len(again), sentence, "rename the columns")
+            )
+            names = [name for name in names if name not in set(again)]
+        lists = (_several(self.options.get(role)) for role in ("ignore", "categorical"))
+        roles = Roles(self.options.get("target"), self.options.get("key"), *lists)
+        schema = getattr(table, "schema", None)
+        labels = row_labels(names, None if schema is None else schema.metadata)
+        features = []
+        if set(names) - roles.aside - set(labels):
+            features = roles.features(self.path or "the data", names, labels)
+        decimal = table.text.dialect.decimal if isinstance(table, TextColumns) else None
+        self.columns, n_rows = columns_of_table(
+            table, features, decimal, self.options.get("memory", MEMORY), self.progress
+        )
+        for name in set(roles.categorical) & set(features):
+            self.columns.as_words(features.index(name))
+        self.target_name = roles.target
+        if self.y is not None:
+            return n_rows, np.asarray(self.y)
+        if roles.target is None:
+            if (guess := self._guess(features)) is None:
+                return n_rows, None
+            self.needs["target"] = self.target_name = guess
+            self.columns = self.columns.without(features.index(guess))
+        column = table.read([self.target_name]).column(0)
+        return n_rows, target_values(column) if decimal is None else _labels(column, decimal)
+
+    def _guess(self, features: list[str]) -> str | None:
+        """Return a column that may be the target: one with such a name, or the last."""
+        columns = self.columns
+        kinds = (ColumnKind.NUMBERS, ColumnKind.WHOLE_NUMBERS, ColumnKind.WORDS)
+        fits = np.isin(columns.kinds, kinds) & (columns.gaps == 0) & ~columns.large
+        at = [j for j, name in enumerate(features) if fits[j] and name.lower() in _TARGET_NAMES]
+        at = at or np.flatnonzero(fits)[-1:].tolist()
+        return features[at[0]] if at and len(features) > 1 else None
+
+    def _of_source(self) -> tuple[int, Any]:
+        """Describe the columns of a source; return the number of rows and the target."""
+        source = self.data
+        if not isinstance(source, Source):
+            options = self.options if self.y is None else {**self.options, "y": self.y}
+            source = open_source(source, **options)
+        self.target_name = source.target_name
+        try:
+            with temporary_columns(source, self.progress) as columns:
+                prefix, base = columns.name_prefix, columns.name_base
+                self.name_of = lambda j: f"{prefix}{j + base}"
+                self.columns = of_source(columns, self.progress)
+                return columns.n_rows, columns.target()
+        except TamisError as error:  # values that its reader refuses
+            self.problems.append(Finding("reading", [], 0, str(error)))
+            self.columns = Columns.joined(None, [])
+            return 0, None
+
+    # --- what was found ---------------------------------------------------------------------
+
+    def _name(self, j: int) -> str:
+        names = self.columns.names
+        return self.name_of(j) if names is None else names[j]
+
+    def _names(self, mask: Bools) -> list[str]:
+        return [self._name(j) for j in np.flatnonzero(mask).tolist()]
+
+    def _finding(self, kind: str, mask: Bools, remedy: str) -> list[Finding]:
+        """Return a finding about the columns of a mask, if there are any."""
+        at = np.flatnonzero(mask)
+        if not len(at):
+            return []
+        names = [self._name(j) for j in at[:_NAMED].tolist()]
+        more = f" and {len(at) - _NAMED:,} more" if len(at) > _NAMED else ""
+        shown = ", ".join(map(repr, names)) + more
+        return [Finding(kind, names, len(at), f"{shown} {_FINDINGS[kind][len(at) == 1]}", remedy)]
+
+    def _of_target(self, y: Any) -> tuple[str, Target | None]:
+        """Describe the target; return it if it can be used."""
+        if y is None and any(finding.kind == "reading" for finding in self.problems):
+            return "not read", None
+        if y is None:
+            remedy = "name the column to predict with --target (target=), or give y="
+            self.problems.append(Finding("target", [], 0, "there is no target", remedy))
+            return "none", None
+        called = "" if self.target_name is None else f"{self.target_name!r}, "
+        if "target" in self.needs:
+            called = f"{self.target_name!r} (a guess; name it with --target), "
+        y = np.asarray(y)
+        missing = _missing(y)
+        if missing.any():
+            rows = counted(int(missing.sum()), "row has", "rows have")
+            remedy = "remove these rows from the file"
+            self.problems.append(Finding("target", [], 0, f"{rows} no target", remedy))
+        try:
+            found = Target.of(_settled(y[~missing]))
+            found.refuse_constant()
+        except TamisError as error:
+            self.problems.append(Finding("target", [], 0, str(error)))
+            return f"{called}which cannot be used", None
+        described = describe_target(found.labels)
+        if not found.is_classes:
+            described = f"numbers from {found.values.min():g} to {found.values.max():g}"
+        why = "" if found.reason == "it was given" else f" ({found.reason})"
+        return f"{called}{described}{why}", None if missing.any() else found
+
+    def _suspicions(self, target: Target | None) -> list[Finding]:
+        """Find columns that may not be features."""
+        columns, kinds = self.columns, self.columns.kinds
+        self.leaks = np.zeros(len(kinds), np.bool_)
+        if target is not None:
+            self.leaks = np.isin(columns.hashes, target_hashes(target)) & ~columns.large
+            self.leaks &= (kinds != ColumnKind.CONSTANTS) & (kinds != ColumnKind.OTHER)
+        as_days = "they are left out; --dates number (dates='number') takes them as days"
+        left = self.options.get("dates") != "number"
+        found = [
+            *self._finding("identifiers", kinds == ColumnKind.IDENTIFIERS, _IGNORE),
+            *self._finding("target copies", self.leaks, _IGNORE),
+            *self._finding("numbers as text", columns.as_text, "convert to numbers first"),
+            *self._finding("dates", kinds == ColumnKind.DATES, as_days if left else ""),
+        ]
+        plain_kinds = (ColumnKind.NUMBERS, ColumnKind.WHOLE_NUMBERS, ColumnKind.WORDS)
+        groups, count = copies(
+            columns, np.isin(kinds, plain_kinds) & ~self.leaks & ~columns.large, _GROUPS
+        )
+        if groups:
+            names = [[self._name(j) for j in group] for group in groups]
+            each = "; ".join(" = ".join(map(repr, group[:_NAMED])) for group in names)
+            sentence = f"{counted(count, 'column is', 'columns are')} equal to others ({each})"
+            some = [name for group in names for name in group[1:]]
+            found.append(Finding("copies", some[:_NAMED], count, sentence))
+        return found
+
+    def _column_problems(self, is_regression: bool) -> dict[str, Any]:
+        """Note every problem of a column; return the settings that handle all of them."""
+        columns, kinds = self.columns, self.columns.kinds
+        dates = kinds == ColumnKind.DATES
+        as_days = self.options.get("dates") == "number"
+        ignore = np.isin(kinds, (ColumnKind.IDENTIFIERS, ColumnKind.OTHER))
+        ignore |= self.leaks | columns.infinite
+        left = ignore | (dates & (not as_days))
+        used = ~left & (kinds != ColumnKind.CONSTANTS)
+        words, gaps = columns.words & ~dates, columns.gaps > 0
+        na, large = self._mixed(left, words, gaps), columns.large & ~left
+        mixed_words = words & (kinds == ColumnKind.NUMBERS_AND_WORDS)
+        words, gaps = (words | large) & used, gaps & ~left
+        numbers = used & ~words & ((kinds == ColumnKind.NUMBERS) | dates | (columns.levels > 20))
+        words &= is_regression or bool(numbers.any()) or bool(gaps.any())
+        if is_regression and gaps.any() and words.any():
+            # No measure takes both: leave out the fewer of the two.
+            ignore = ignore | (words if words.sum() <= gaps.sum() else gaps)
+        settings, in_words, in_gaps = dict[str, Any](), _IGNORE, _IGNORE
+        kept_words, kept_gaps = words & ~ignore, gaps & ~ignore
+        if kept_gaps.any():
+            settings["missing"] = "delete" if is_regression else "category"
+            in_gaps = f"--missing {settings['missing']} (missing=)"
+        if not is_regression and (kept_words.any() or kept_gaps.any()):
+            settings["encode"], in_words = "mdlp", "--encode mdlp (encode=)"
+        elif kept_words.any():
+            settings["measure"], in_words = "any_shape", "--measure any_shape (measure=)"
+        self.problems += [
+            *self._finding("gaps", (columns.gaps > 0) & ~left, in_gaps),
+            *self._finding("words", words & columns.words & ~mixed_words, in_words),
+            *self._finding("large", large, "--categorical (categorical=)"),
+            *self._finding("infinite", columns.infinite & ~self.leaks, _IGNORE),
+            *self._finding("other", kinds == ColumnKind.OTHER, _IGNORE),
+        ]
+        self.needs |= {
+            "ignore": self._names(ignore), "na": na,
+            "categorical": self._names((large | mixed_words) & ~ignore),
+        }  # fmt: skip
+        self.usable = bool(np.any(~left & ~ignore))
+        return settings
+
+    def _mixed(self, left: Bools, words: Bools, gaps: Bools) -> list[str]:
+        """Note columns of numbers that hold some text; return texts that mean a missing value."""
+        na = list[str]()
+        for j, others in self.columns.others.items():
+            if left[j]:
+                continue
+            name, shown = self._name(j), ", ".join(map(repr, others[:3]))
+            if len(others) <= 3 and all(word.strip().lower() in _GAP_WORDS for word in others):
+                na += [word for word in others if word not in na]
+                words[j], gaps[j] = False, True
+                remedy = f"--na {' --na '.join(map(shlex.quote, others))} (na=)"
+            else:
+                words[j] = True
+                remedy = "fix them, or --categorical (categorical=)"
+            sentence = f"{name!r} holds numbers and also {shown}"
+            self.problems.append(Finding("numbers and words", [name], 1, sentence, remedy))
+        return na
+
+    # --- the command that works ---------------------------------------------------------------
+
+    def _commands(self, settings: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """Return a command and a call that work, if options are enough."""
+        if not self.usable or any(finding.kind == "names" for finding in self.problems):
+            return None, None
+        reading = {k: v for k, v in _given(self.options).items() if k != "memory"}
+        for key, more in self.needs.items():
+            if isinstance(more, list):
+                before = _several(reading.pop(key, None))
+                more = [*before, *(name for name in more if name not in before)]
+            if more:
+                reading[key] = more
+        if self.path is None:
+            drop = f".drop(columns={reading['ignore']!r})" if "ignore" in reading else ""
+            y = "" if isinstance(self.data, Source) else "y=y"
+            return None, _call("tamis.select", f"data{drop}", y, *_arguments(settings))
+        y = [] if self.y is None else ["y=y"]
+        opened = _call("tamis.open", repr(self.path), *_arguments(reading))
+        python = _call("tamis.select", opened, *y, *_arguments(settings))
+        words = ["tamis", "select", self.path]
+        for name, value in {**reading, **settings}.items():
+            for one in _several(value):
+                words += _option(name, one)
+        command = shlex.join([*words, "--out", _free_folder()])
+        return (None if y else command), python
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {k: v for k, v in options.items() if v not in (None, (), [], False) or k == "zero_based"}
+
+
+def _several(value: Any) -> list[Any]:
+    """Return one value, or some, as a list."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """Return an option as on the command line."""
+    flag = f"--{name.replace('_', '-')}"
+    if name == "zero_based":
+        return ["--zero-based" if value else "--one-based"]
+    if value is True:
+        return [flag]
+    return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
+
+
+def _arguments(options: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in options.items()]
+
+
+def _call(function: str, *arguments: str) -> str:
+    return f"{function}({', '.join(argument for argument in arguments if argument)})"
+
+
+def _free_folder() -> str:
+    """Return the name of a folder that does not exist."""
+    names = ("run" if i == 1 else f"run{i}" for i in range(1, 1_000))
+    return next((f"{name}/" for name in names if not os.path.lexists(name)), "run/")
+
+
+def _arrow(data: Any) -> Any:
+    """Return a data frame as an Arrow table."""
+    import narwhals as nw
+    import pyarrow as pa
+
+    if nw.dependencies.is_polars_lazyframe(data):
+        data = data.collect()
+    if not isinstance(data, pa.Table):
+        known = nw.dependencies.is_into_dataframe(data)
+        data = nw.from_native(data, eager_only=True).to_arrow() if known else pa.table(data)
+    return without_row_labels(data)
+
+
+def _missing(y: npt.NDArray[Any]) -> Bools:
+    """Return which values are missing or infinite."""
+    if y.dtype.kind == "f":
+        return ~np.isfinite(y)
+    if y.dtype.kind == "O":
+        return np.array([v is None or v != v for v in y.tolist()], np.bool_)
+    return np.zeros(len(y), np.bool_)
+
+
+def _settled(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return labels whose missing values were removed as numbers or text."""
+    if y.dtype.kind == "f" and len(y):
+        return whole_numbers(y)
+    return np.array(y.tolist()) if y.dtype.kind == "O" else y
+
+
+def _labels(column: Any, decimal: str) -> npt.NDArray[Any]:
+    """Return a target in text: numbers if all values are, else text."""
+    import pyarrow as pa
+
+    try:
+        return whole_numbers(floats(plain(column.combine_chunks(), decimal)))
+    except pa.ArrowInvalid:
+        found: npt.NDArray[Any] = column.to_numpy()
+        return found if column.null_count else found.astype(str)

@@ -1,0 +1,260 @@
+"""tamis info profiles any file, and the command that it suggests runs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+pytestmark = pytest.mark.filterwarnings("always::tamis.core.errors.DataWarning")
+
+
+def clinic(n: int = 240) -> pd.DataFrame:
+    """A table with one of everything."""
+    rng = np.random.default_rng(0)
+    died = rng.integers(0, 2, n)
+    table = pd.DataFrame(
+        {
+            "patient": [f"P{i:04}" for i in range(n)],
+            "number": np.arange(1, n + 1),
+            "age": rng.integers(20, 90, n).astype(float),
+            "dose": (rng.normal(size=n) + died).round(4),
+            "town": rng.choice(["Bonn", "Köln", "Ulm"], n),
+            "sex": rng.choice(["f", "m"], n),
+            "seen": pd.date_range("2024-01-01", periods=n).strftime("%d.%m.%Y"),
+            "dead": died,
+            "unit": 1,
+            "lab": np.where(rng.random(n) < 0.05, "?", rng.normal(size=n).round(2).astype(str)),
+            "died": died,
+            "cost": (rng.normal(size=n) + died).round(3),
+        }
+    )
+    table["dose again"] = table["dose"]
+    table.loc[::10, "age"] = np.nan
+    table.loc[::9, "town"] = None
+    return table
+
+
+def suggested(tamis, path: Path, *options: str) -> list[str]:
+    """Return the command that tamis info suggests, without the name of the program."""
+    found = tamis("info", path, *options, "--json")
+    assert found.code == 0, found.err
+    command = json.loads(found.out)["profile"]["command"]
+    assert command is not None, found.out
+    return shlex.split(command)[1:]
+
+
+def works(tamis, path: Path, *options: str) -> str:
+    """Run what tamis info suggests; return the command."""
+    command = suggested(tamis, path, *options)
+    done = tamis(*command)
+    assert done.code == 0, (command, done.err)
+    assert tamis(*command, "--force").code == 0
+    return shlex.join(command)
+
+
+def test_everything_about_a_messy_file_at_once(tamis, tmp_path):
+    clinic().drop(columns="cost").to_csv("clinic.csv", index=False)
+    lines = tamis("info", "clinic.csv", "--target", "died").out.splitlines()
+    command = (
+        "tamis select clinic.csv --target died --ignore patient --ignore number --ignore dead "
+        "--na '?' --missing category --encode mdlp --out run/"
+    )
+    assert lines[1:] == [
+        "clinic.csv: 240 rows, 11 columns",
+        "columns: 2 numbers, 2 whole numbers, 2 words, 1 dates, 1 constants, 2 identifiers, "
+        "1 numbers and words, 2 gaps",
+        "target: 'died', 2 classes: 0 (109), 1 (131)",
+        "suspicious: 'patient', 'number' are identifiers: --ignore (ignore=)",
+        "suspicious: 'dead' is a copy of the target: --ignore (ignore=)",
+        "suspicious: 'seen' holds dates: they are left out; --dates number (dates='number') takes "
+        "them as days",
+        "suspicious: 1 column is equal to others ('dose' = 'dose again')",
+        "problem: 'lab' holds numbers and also '?': --na '?' (na=)",
+        "problem: 'age', 'town' have missing values: --missing category (missing=)",
+        "problem: 'town' holds words beside numbers: --encode mdlp (encode=)",
+        f"this works: {command}",
+    ]
+    refused = tamis("select", "clinic.csv", "--target", "died", "--out", "other")
+    assert refused.code == 2
+    assert refused.err.splitlines()[-1] == (
+        "tamis: clinic.csv has 3 problems: 'lab' holds numbers and also '?': --na '?' (na=); "
+        "'age', 'town' have missing values: --missing category (missing=); 'town' holds words "
+        f"beside numbers: --encode mdlp (encode=); this works: {command}"
+    )
+    # What is handled is not listed again.
+    rest = tamis("select", "clinic.csv", "--target", "died", "--out", "other", "--na", "?",
+                 "--missing", "delete", "--ignore", "patient")  # fmt: skip
+    assert "missing values" not in rest.err
+    done = tamis(*shlex.split(command)[1:])
+    assert done.code == 0
+    assert "kept 1 of 7 features" in done.out
+
+
+def write(table: pd.DataFrame, kind: str) -> Path:
+    path = Path(f"data.{kind}")
+    if kind == "parquet":
+        table.to_parquet(path)
+    elif kind == "german.csv":
+        table.to_csv(path, index=False, sep=";", decimal=",")
+    else:
+        table.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("target", ["died", "cost", "sex", None])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "german.csv", "parquet"])
+def test_the_suggestion_works(tamis, tmp_path, kind, target):
+    table = clinic()
+    if kind == "parquet":
+        table["seen"] = pd.to_datetime(table["seen"], format="%d.%m.%Y")
+        table["lab"] = pd.to_numeric(table["lab"], errors="coerce")
+    path = write(table, kind)
+    works(tamis, path, *([] if target is None else ["--target", target]))
+
+
+def test_odd_columns_of_a_parquet_file(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 120
+    y = rng.integers(0, 2, n)
+    table = pa.table(
+        {
+            "account": pa.array(2**60 + np.arange(n)),
+            "group": pa.array(2**60 + y + rng.integers(0, 2, n)),
+            "lists": [[1, 2]] * n,
+            "endless": np.where(np.arange(n) == 3, np.inf, rng.normal(size=n)),
+            "-x 'y'": rng.normal(size=n) + y,
+            "nothing": pa.nulls(n),
+            "numbers in text": [str(v) for v in rng.integers(0, 30, n)],
+            "when": pa.array(np.arange(n).astype("datetime64[D]")),
+            "outcome": y,
+        }
+    )
+    pq.write_table(table, "odd.parquet")
+    command = works(tamis, Path("odd.parquet"))
+    assert "--ignore account" in command
+    assert "--categorical group" in command
+    text = tamis("info", "odd.parquet").out
+    assert "'outcome' (a guess; name it with --target)" in text
+    assert "problem: 'lists' holds lists or other structures: --ignore" in text
+    assert "problem: 'endless' holds infinite values: --ignore" in text
+    assert "suspicious: 'numbers in text' holds numbers as text: convert to numbers first" in text
+
+
+def test_numbers_with_words_that_are_not_gaps(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    level = np.where(rng.random(100) < 0.2, "high", rng.integers(0, 9, 100).astype(str))
+    pd.DataFrame({"level": level, "x": rng.normal(size=100) + y, "y": y}).to_csv("a.csv")
+    command = works(tamis, Path("a.csv"), "--target", "y")
+    assert "--categorical level" in command
+
+
+def test_what_is_not_clear_about_a_file_is_a_problem(tamis, tmp_path):
+    rows = "".join(f"{1 + i % 7}.{100 + i};{i % 2}\n" for i in range(60))
+    Path("a.csv").write_text("a;y\n" + rows)
+    text = tamis("info", "a.csv", "--target", "y").out
+    assert "problem: '1.100' in column 'a' may have a decimal mark or grouped thousands" in text
+    assert "--decimal ." in works(tamis, Path("a.csv"), "--target", "y")
+
+
+def test_targets_that_cannot_be_used(tamis, tmp_path):
+    pd.DataFrame({"x": range(30), "y": [1.0, None, 2.0] * 10, "z": 1}).to_csv("a.csv", index=False)
+    found = tamis("info", "a.csv", "--target", "y")
+    assert "problem: 10 rows have no target: remove these rows from the file" in found.out
+    assert "this works" not in found.out
+    found = tamis("info", "a.csv", "--target", "z")
+    assert "problem: the target is 1 in every row" in found.out
+    Path("b.csv").write_text("a,a,y\n1,2,0\n2,3,1\n")
+    found = tamis("info", "b.csv", "--target", "y", "--json")
+    problems = json.loads(found.out)["profile"]["problems"]
+    assert [problem["kind"] for problem in problems] == ["names"]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_matrices_and_svmlight(tamis, svm, tmp_path, sparse):
+    assert "columns: 30 whole numbers" in tamis("info", svm).out
+    works(tamis, svm)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    X = np.round(rng.normal(size=(100, 6)), 2) * (rng.random((100, 6)) < 0.5)
+    X[:, 1] += y
+    X[:, 4], X[:, 5] = 0, X[:, 1]
+    X[3, 2] = 1 if sparse else np.nan  # a sparse file must not hold gaps
+    name = "m.npz" if sparse else "m.npy"
+    sp.save_npz(name, sp.csc_matrix(X)) if sparse else np.save(name, X)
+    np.save("m.y.npy", y)
+    text = tamis("info", name).out
+    assert f"columns: 5 numbers, 1 constants{'' if sparse else ', 1 gaps'}" in text
+    assert "1 column is equal to others ('x1' = 'x5')" in text
+    works(tamis, Path(name))
+
+
+def test_values_that_a_reader_refuses_are_a_problem(tamis, tmp_path):
+    sp.save_npz("m.npz", sp.csc_matrix([[1.0, np.nan], [0.0, 2.0]]))
+    np.save("m.y.npy", [0, 1])
+    found = tamis("info", "m.npz")
+    assert found.code == 0
+    assert "problem: m.npz holds NaN or infinity; fill or drop such values first" in found.out
+    assert tamis("info", "nothing.csv").code == 2
+
+
+def test_gene_tables_keep_their_options(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    status = rng.integers(0, 2, 50)
+    X = rng.normal(size=(50, 8)) + np.outer(status, np.arange(8) == 2)
+    X[4, 5] = np.nan
+    samples = [f"S{i}" for i in range(50)]
+    pd.DataFrame(X.T, [f"g{j}" for j in range(8)], samples).to_csv("expr.tsv", sep="\t")
+    pd.DataFrame({"sample": samples, "status": status}).to_csv("pheno.csv", index=False)
+    how = ("--transpose", "--y", "pheno.csv", "--key", "sample", "--target", "status")
+    command = works(tamis, Path("expr.tsv"), *how)
+    assert "--transpose" in command
+    assert "--missing category" in command
+
+
+def random_table(seed: int) -> tuple[pd.DataFrame, str]:
+    """Return a table of random columns of all kinds, and the name of its target."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 200))
+    targets = {
+        "two classes": rng.integers(0, 2, n),
+        "words": rng.choice(["u", "v", "w"], n),
+        "real": rng.normal(size=n).round(3) + 0.0005,
+    }
+    name = str(rng.choice(list(targets)))
+    makers = {
+        "real": lambda: rng.normal(size=n).round(3),
+        "few": lambda: rng.integers(0, 4, n),
+        "counts": lambda: rng.poisson(40, n),
+        "words": lambda: rng.choice(["a", "b", "c d"], n),
+        "flag": lambda: rng.choice(["yes", "no"], n),
+        "names": lambda: [f"n{i}" for i in range(n)],
+        "day": lambda: pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d"),
+        "same": lambda: np.full(n, 7),
+        "mixed": lambda: np.where(rng.random(n) < 0.1, "n.a.", rng.integers(0, 50, n).astype(str)),
+        "odd": lambda: np.where(rng.random(n) < 0.1, "big", rng.integers(0, 50, n).astype(str)),
+        "large": lambda: 2**60 + rng.integers(0, 3, n),
+        "empty": lambda: np.full(n, np.nan),
+    }
+    table = {"sure": rng.normal(size=n).round(4)}
+    for kind in rng.choice(list(makers), int(rng.integers(1, 9)), replace=False):
+        column = pd.Series(np.asarray(makers[kind]())).astype(object)
+        if rng.random() < 0.4:
+            column[rng.random(n) < 0.2] = None
+        table[f"{kind} {len(table)}"] = column
+    return pd.DataFrame(table | {"the target": targets[name]}), "the target"
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_suggestion_works_on_random_tables(tamis, tmp_path, seed):
+    table, target = random_table(seed)
+    table.to_csv("a.csv", index=False)
+    works(tamis, Path("a.csv"), "--target", target)
