@@ -322,3 +322,13 @@ def test_a_saved_selection_remembers_which_columns_are_words(tmp_path: Path) -> 
     again.feed(table[["visits", "village"]])
     for name in table:
         assert again.run.log.why(name) == whole.log.why(name)
+
+
+@pytest.mark.parametrize("n_classes", [299, 290, 200, 100])
+def test_noise_does_not_pass_when_nearly_every_row_is_a_class(n_classes: int) -> None:
+    """A column of identifiers as the target: the statistics take a handful of values only."""
+    rng = np.random.default_rng(n_classes)
+    n = 300
+    y = rng.permutation(np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
+    for noise in (rng.integers(0, 3, (n, 2000)).astype(float), rng.standard_normal((n, 2000))):
+        assert np.mean(AnyShape().p_values(noise, y.astype(str)) < 0.01) < 0.02

@@ -35,6 +35,10 @@ BINS, FEW_BINS, FEW_ROWS = 6, 3, 200
 #: Most rows of a rare bin or class that gets an exact test.
 MOST_MARKED = 100
 
+#: With fewer rows per class than this, on average, and fewer pairs of rows of the same class, the
+#: statistics take so few values that their p-values cannot be trusted, and no column is relevant.
+ROWS_A_CLASS, SAME_CLASS_PAIRS = 4, 150
+
 
 @dataclass(frozen=True)
 class AnyShape(Measure):
@@ -160,6 +164,12 @@ class TargetForm:
     def marks(self) -> bool:
         """Whether some tables may have few counts in one of two rows, and need exact tests."""
         return len(self.counts) > 2 or int(self.counts.min()) <= ROWS_A_BIN * MOST_BINS
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether nearly every row is a class of its own."""
+        pairs = int(np.sum(self.counts * (self.counts - 1))) // 2
+        return self.n_rows < ROWS_A_CLASS * len(self.counts) and pairs < SAME_CLASS_PAIRS
 
     @property
     def freedom(self) -> int:
@@ -307,7 +317,7 @@ class Tested:
         least = np.minimum(by_ranks, by_bins)
         p = np.where(single, by_bins, np.minimum(1.0, least + exact.attained(least)))
         constant = n_bins < 2
-        p[constant] = 1.0
+        p[constant | form.is_scattered] = 1.0
         df = (n_bins - 1) * (groups - 1)
         rest = n - 1 - form.freedom
         adjusted = 1 - (1 - explained) * (n - 1) / rest if rest > 0 else np.zeros(len(p))
