@@ -94,6 +94,13 @@ def _method_name(value: str) -> str:
     "well from the kept ones, in five folds). The other columns are not examined. "
     "May be repeated: the first that holds.",
 )  # fmt: skip
+@click.option(
+    "--weights", metavar="COLUMN", help="The column that holds the weight of each row."
+)  # fmt: skip
+@click.option(
+    "--given", multiple=True, metavar="COLUMN",
+    help="A covariate to adjust for, such as age. May be repeated. It is not a candidate.",
+)  # fmt: skip
 @groups_option
 @source_options
 @click.option(
@@ -264,6 +271,7 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     groups = None if options.groups is None else read_groups(options.groups)
     about = {"encode": found.encode or encode, "missing": missing, "groups": groups}
     about["stop"] = list(options.stop) or None
+    about |= {"sample_weight": options.weights, "given": list(options.given) or None}
     return found.kind(**found.params).to_selector(), about
 
 
@@ -277,6 +285,10 @@ def summary(run: Run, out: str) -> list[str]:
     ]
     if run.measure:
         lines.append(f"measure: {run.measure}, because {run.measure_reason}")
+    if source.get("given"):
+        lines.append(f"adjusted for: {', '.join(source['given'])}")
+    if source.get("weights"):
+        lines.append(f"weights: {source['weights']}")
     if source.get("encode"):
         lines.append(f"encode: {source['encode']}")
     missing = source.get("missing", {"policy": "error"})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tamis.core.covariates import Covariates, checked_weights
 from tamis.core.errors import InputError
 from tamis.core.params import OneOf, check
 
@@ -43,6 +44,9 @@ class Target:
     n_classes: int
     #: Why the values are taken for classes or for numbers.
     reason: str = "it was given"
+    #: One weight per row, and the covariates to adjust for, if there are any.
+    weights: npt.NDArray[np.float64] | None = None
+    given: Covariates | None = None
 
     @classmethod
     def of(cls, y: Any, task: str = "auto") -> Target:
@@ -57,7 +61,9 @@ class Target:
         """
         check("target", "task", task, TASKS)
         if isinstance(y, Target):
-            return y if task in ("auto", y.task) else cls.of(y.labels, task)
+            if task in ("auto", y.task):
+                return y
+            return cls.of(y.labels, task).adjusted(y.weights, y.given)
         array = np.asarray(y)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array.ravel()
@@ -103,6 +109,23 @@ class Target:
             return self.values
         return np.asarray(self.classes[self.codes])
 
+    def adjusted(self, weights: Any = None, given: Covariates | None = None) -> Target:
+        """Return the target with sample weights and covariates, or raise an error."""
+        if weights is None and given is None:
+            return self
+        if given is not None and len(given.values) != self.n_rows:
+            raise InputError(
+                f"the covariates have {len(given.values)} rows but the target has {self.n_rows}; "
+                "give one row of covariates for each row"
+            )
+        checked = None if weights is None else checked_weights(weights, self.n_rows)
+        if checked is not None and self.n_rows > 1 and np.ptp(self.values[checked > 0]) == 0:
+            raise InputError(
+                "the target is the same in every row with a positive weight, so no feature can "
+                "predict it; give weights to rows of two classes or more"
+            )
+        return replace(self, weights=checked, given=given)
+
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Rows per class."""
@@ -144,6 +167,10 @@ class Target:
             digest.update(np.ascontiguousarray(self.codes).tobytes())
         else:
             digest.update(np.ascontiguousarray(self.values).tobytes())
+        if self.weights is not None:
+            digest.update(self.weights.tobytes())
+        if self.given is not None:
+            self.given.update(digest)
         return digest.hexdigest()[:16]
 
 

@@ -29,6 +29,7 @@ from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.methods import ColumnSelector
 from tamis.sources import open_source
+from tamis.sources.aside import set_aside
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import (
     ColumnSource,
@@ -52,6 +53,8 @@ def select(
     encode: Encoder | str | None = None,
     missing: Missing | str = "auto",
     keep: Any = None,
+    given: Any = None,
+    sample_weight: Any = None,
     groups: Any = None,
     stop: Any = None,
     keep_state: bool = False,
@@ -87,6 +90,14 @@ def select(
         complete pairs, with their own degrees of freedom.
     keep : sequence of names or numbers of columns, optional
         Features that must stay; the others are judged beside them.
+    given : names of columns, data frame or array, optional
+        Covariates to adjust for, such as age, sex or principal components: columns of the data by
+        name, which are then not candidates, or a table with one row per row. Correlations become
+        partial correlations given them; measures of categories compare rows inside their joint
+        categories.
+    sample_weight : array-like of shape (n_rows,) or name of a column, optional
+        One weight per row, finite and not negative. Correlations are those of weighted least
+        squares; measures of categories count a row as often as its weight says.
     groups : array-like, dict or label, optional
         For `GroupSAOLA`: the group of each column, by position or by name, or one label for all.
         The columns of a group must be adjacent; a folder of daily tables brings its own groups.
@@ -127,8 +138,8 @@ def select(
     check("select", "n_jobs", n_jobs, (Number(1, integer=True), None))
     begun = time.perf_counter()
     chosen: Any = as_selector(selector)
-    given = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
-    common = CommonParameters.of(selector, given)
+    asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
+    common = CommonParameters.of(selector, asked)
     source = open_source(data)
     target = _target(source, y, common.task)
     if groups is not None:
@@ -137,13 +148,6 @@ def select(
     ending = Stop.for_selector(common.stop, chosen, target)
     reason = prepared(chosen, target, encoding)
     state = None
-    if keep_state:
-        with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
-            state = new_state(chosen, target, encoding, ending)
-    if state is not None:
-        state.know_rows(source)
-    elif (named := source.keys()) is not None:
-        as_keys(named[1], target.n_rows, named[0])  # duplicate or missing keys: a broken table
 
     def so_far() -> Run:
         """Return the run so far; the fingerprint of the data is added at the end."""
@@ -160,6 +164,15 @@ def select(
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))
         columns: ColumnSource = stack.enter_context(temporary_columns(source, progress))
+        columns, weights, covariates = set_aside(columns, sample_weight, given)
+        target = target.adjusted(weights, covariates)
+        if keep_state:
+            with contextlib.suppress(ParameterError, InputError):  # a run that no file can hold
+                state = new_state(chosen, target, encoding, ending)
+        if state is not None:
+            state.know_rows(source)
+        elif (named := source.keys()) is not None:
+            as_keys(named[1], target.n_rows, named[0])  # duplicate or missing keys: a broken table
         if groups is not None:
             columns = grouped(columns, groups)
         if encoding is not None:
@@ -181,7 +194,7 @@ def select(
     selected = time.perf_counter()
     info = source.info()
     seconds = {"select": selected - begun, "fingerprint": time.perf_counter() - selected}
-    facts = vars(info) | encoded | row_roles(source)
+    facts = vars(info) | encoded | row_roles(source) | adjustments_of(target, sample_weight)
     facts |= {} if ending is None else {"stop": ending.settings()}
     run = describe_run(chosen, chosen.log_, facts, target, seconds, command)
     run.state = state
@@ -193,6 +206,16 @@ def row_roles(source: Source) -> dict[str, Any]:
     named = source.keys()
     roles = {"target_name": source.target_name, "key": None if named is None else named[0]}
     return {role: name for role, name in roles.items() if name is not None}
+
+
+def adjustments_of(target: Target, sample_weight: Any) -> dict[str, Any]:
+    """Return what a run records about weights and covariates; nothing without them."""
+    found: dict[str, Any] = {}
+    if target.weights is not None:
+        found["weights"] = sample_weight if isinstance(sample_weight, str) else "given"
+    if target.given is not None:
+        found["given"] = list(target.given.names)
+    return found
 
 
 def _target(source: Source, y: Any, task: str) -> Target:

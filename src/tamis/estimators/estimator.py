@@ -41,6 +41,7 @@ from tamis.sources.arrays.in_memory import (
     one_column,
     without_row_labels,
 )
+from tamis.sources.aside import covariates_of
 from tamis.sources.base import silent
 
 
@@ -110,6 +111,8 @@ class ColumnEstimator(SelectingEstimator):
         def __init__(self, *args: Any, **params: Any) -> None: ...
 
     def __init_subclass__(cls, **options: Any) -> None:
+        if "_rule" in vars(cls) and cls._rule.adjusts and cls.fit is ColumnEstimator.fit:
+            cls.fit = _fit_adjusted  # type: ignore[method-assign]
         super().__init_subclass__(**options)
         if "_rule" in vars(cls):
             cls.__init__ = _constructor(cls._rule)  # type: ignore[method-assign]
@@ -142,7 +145,9 @@ class ColumnEstimator(SelectingEstimator):
         """
         return self._fit(X, y)
 
-    def _fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def _fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, given: Any = None
+    ) -> Self:
         if y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None"
@@ -159,7 +164,7 @@ class ColumnEstimator(SelectingEstimator):
             )  # fmt: skip
             source = MemorySource(X, column_or_1d(y, warn=True))
         self.__dict__.pop("_selector", None)
-        selector, target, reason = self._begin(source.target())
+        selector, target, reason = self._begin(source.target(), sample_weight, given)
         columns = grouped(source, groups)
         if self._encoding is not None:
             columns = EncodedSource(columns, self._encoding, target)
@@ -167,10 +172,13 @@ class ColumnEstimator(SelectingEstimator):
         self._selector, self._stopper = selector, taken.stopper
         return self
 
-    def _begin(self, y: Any) -> tuple[Any, Target, str]:
+    def _begin(
+        self, y: Any, sample_weight: Any = None, given: Any = None
+    ) -> tuple[Any, Target, str]:
         """Return a new selector, its target, and why the encoding chose its measure, if it did."""
         common = CommonParameters.of(self)
         selector, target = self._to_selector(), Target.of(y, common.task)
+        target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
         self._encoding = encoding_of(common.encode, common.missing)
         self._stop = Stop.for_selector(common.stop, selector, target)
         return selector, target, prepared(selector, target, self._encoding)
@@ -228,19 +236,29 @@ class StreamEstimator(ColumnEstimator):
     _selector: FeatureStreamSelector
     _begin_with: ClassVar[str] = "fit(X, y), or start(y) and feed(columns)"
 
-    def start(self, y: Any, *, name_prefix: str = "x", name_base: int = 0) -> Self:
+    def start(
+        self,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        given: Any = None,
+        name_prefix: str = "x",
+        name_base: int = 0,
+    ) -> Self:
         """Start a stream: the rows and their target are fixed, and `feed` adds columns.
 
         Parameters
         ----------
         y : array-like of shape (n_rows,)
             The target.
+        sample_weight, given : array-like, optional
+            One weight per row, and covariates to adjust for, as in ``tamis.select``.
         name_prefix, name_base : str, int
             Features that come without a name are called prefix + (arrival number + base).
         """
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.pop("_selector", None)
-        selector, target, reason = self._begin(y)
+        selector, target, reason = self._begin(y, sample_weight, given)
         selector.start(target, name_prefix=name_prefix, name_base=name_base)
         if reason:
             selector.measure_reason = reason
@@ -300,7 +318,9 @@ class StreamEstimator(ColumnEstimator):
 class GroupEstimator(StreamEstimator):
     """Base of the estimators for feature streams whose columns come in groups."""
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None, given: Any = None
+    ) -> Self:
         """Select features from a whole table, its columns taken in order.
 
         Parameters
@@ -311,8 +331,12 @@ class GroupEstimator(StreamEstimator):
             The target: classes, or numbers for measures that take them.
         groups : array-like of shape (n_columns,), optional
             The group of each column; one label stands for all.
+        sample_weight : array-like of shape (n_rows,), optional
+            One weight per row, finite and not negative.
+        given : data frame or array with one row per row, optional
+            Covariates to adjust for.
         """
-        return self._fit(X, y, groups)
+        return self._fit(X, y, groups, sample_weight, given)
 
     def feed(self, columns: Any, names: Sequence[str] | None = None, groups: Any = None) -> Self:
         """Take the next columns of the stream.
@@ -379,6 +403,28 @@ def _constructor(rule: type[Rule]) -> Callable[..., None]:
     construct.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
     construct.__name__ = "__init__"
     return construct
+
+
+def _fit_adjusted(
+    self: ColumnEstimator, X: Any, y: Any, sample_weight: Any = None, given: Any = None
+) -> ColumnEstimator:
+    """Select features from a whole table, its columns taken in order.
+
+    Parameters
+    ----------
+    X : array, scipy sparse matrix, data frame or Arrow table of shape (n_rows, n_columns)
+        The features.
+    y : array-like of shape (n_rows,)
+        The target: classes, or numbers for measures that take them.
+    sample_weight : array-like of shape (n_rows,), optional
+        One weight per row, finite and not negative.
+    given : data frame or array with one row per row, optional
+        Covariates to adjust for.
+    """
+    return self._fit(X, y, None, sample_weight, given)
+
+
+_fit_adjusted.__name__ = "fit"
 
 
 # --- blocks --------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def named(measure: Measure) -> dict[str, Any]:
         )
     parameters = {
         key: named(value) if isinstance(value, Measure) else value
-        for key, value in vars(measure).items()
+        for key, value in measure.get_params().items()
     }
     return {"name": measure.name, "parameters": parameters}
 

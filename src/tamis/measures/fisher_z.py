@@ -14,6 +14,12 @@ more than two classes, R is the partial multiple correlation with the indicators
 variance of x that S leaves and the indicators explain), and its F test has (k-1, n-m-k) degrees of
 freedom. m counts the columns of S that are not collinear with others in it. A column of which S
 leaves less than 1e-10 of the variance is collinear with S: it is redundant, whatever the target.
+
+With sample weights or covariates Z the strength is the weighted partial correlation given Z, and
+the test is that of weighted least squares of the target on 1, Z and the column: the t test of its
+coefficient with n - q - 2 degrees of freedom, where q is the rank of Z (more than two classes: the
+F test of the column on Z and the indicators). Rows with weight 0 do not count. Strengths between
+columns are partial correlations given Z as well.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +40,7 @@ from tamis.kernels.correlation import centre, pair_correlation, relevance
 from tamis.kernels.one_to_many import correlation_with_one
 from tamis.kernels.partial import COLLINEAR, separate, target_products
 from tamis.kernels.threads import over_columns
+from tamis.measures.adjusted import AdjustedPanel, Adjustment, adjusted_relevance, adjustment_of
 from tamis.measures.conditional import UNRELIABLE, ConditionalPanel
 from tamis.measures.measure import Floats, Ints, Measure, Prepared, Strength, ready_target
 from tamis.measures.panels import RowListPanel, compressed
@@ -71,6 +78,8 @@ class FisherZ(Measure):
     kind: ClassVar[str] = "continuous"
     symbol: ClassVar[str] = "|r({a}, {b})|"
     resolution: ClassVar[float] = 1e-12
+    takes_weights: ClassVar[bool] = True
+    takes_given: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check("FisherZ", "alpha", self.alpha, Number(0, 1, open_low=True, open_high=True))
@@ -85,20 +94,26 @@ class FisherZ(Measure):
         """Return the strength of every column towards the target."""
         block = ColumnBlock.of(columns)
         encoded = ready_target(target, block.n_rows)
-        form = self._target_form(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         gate = self.target_cutoff(encoded)
         if math.isinf(gate) and self.unreliable == "dependent":
             gate = -1.0
-        arrays = block.arrays
+        adjustment = self._adjustment(encoded)
+        if adjustment is not None:
+            adjusted_relevance(block, adjustment, gate, result)
+            return result
+        form, arrays = self._target_form(encoded), block.arrays
         over_columns(
             lambda lo, hi: relevance(*arrays, *form, gate, lo, hi, result.value, result.cutoff),
             block.spans,
         )
         return result
 
-    def panel(self, target: Target) -> CorrelationPanel:
+    def panel(self, target: Target) -> CorrelationPanel | AdjustedPanel:
         """Return an empty panel of kept columns."""
+        adjustment = self._adjustment(target)
+        if adjustment is not None:
+            return AdjustedPanel(target.n_rows, self, adjustment)
         return CorrelationPanel(target.n_rows, self)
 
     def cutoff(self, n: int) -> float:
@@ -108,8 +123,11 @@ class FisherZ(Measure):
         # The lower quantile, negated: 1 - alpha/2 would be 1 for tiny levels.
         return math.tanh(-float(ndtri(self.alpha / 2)) / math.sqrt(n - 3))
 
-    def conditional_panel(self, target: Target) -> PartialCorrelationPanel:
+    def conditional_panel(self, target: Target) -> PartialCorrelations:
         """Return an empty panel that makes conditional tests."""
+        adjustment = self._adjustment(target)
+        if adjustment is not None:
+            return AdjustedPartialPanel(target, self, adjustment)
         return PartialCorrelationPanel(target, self)
 
     def under(self, unreliable: str) -> FisherZ:
@@ -118,12 +136,16 @@ class FisherZ(Measure):
 
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
-        several = self._by_indicators(target)
-        test = "R={value}, F={statistic}" if several else "|r|={value}, z={statistic}"
+        several, adjusted = self._by_indicators(target), self._adjustment(target) is not None
+        letter = "t" if adjusted else "z"
+        test = "R={value}, F={statistic}" if several else f"|r|={{value}}, {letter}={{statistic}}"
         return {**super().template_fields(target), "test": test + ", p={p}"}
 
     def target_cutoff(self, target: Target, given: int = 0) -> float:
         """Return the strength above which a column depends on this target, given others."""
+        adjustment = self._adjustment(target)
+        if adjustment is not None:
+            return adjustment.cutoff(self.alpha, adjustment.n_targets, given)
         if not self._by_indicators(target):
             return self.cutoff(target.n_rows - given)
         k, rest = target.n_classes, target.n_rows - given - target.n_classes
@@ -133,9 +155,12 @@ class FisherZ(Measure):
         return math.sqrt(1.0 - float(betaincinv(rest / 2, (k - 1) / 2, self.alpha)))
 
     def target_test(
-        self, target: Target, strength: float, given: int
+        self, target: Target, strength: float, given: int = 0
     ) -> tuple[float, float, float]:
         """Return statistic, degrees of freedom and p-value of a strength, given so many columns."""
+        adjustment = self._adjustment(target)
+        if adjustment is not None:
+            return adjustment.test(strength, given)
         if not self._by_indicators(target):
             df = target.n_rows - given - 3
             z = math.sqrt(df) * math.atanh(strength) if strength < 1 else math.inf
@@ -166,6 +191,12 @@ class FisherZ(Measure):
 
     def _by_indicators(self, target: Target) -> bool:
         return target.n_classes > 2 and self.classes == "indicator"
+
+    def _adjustment(self, target: Target) -> Adjustment | None:
+        """Return what weighted least squares needs, or None without weights and covariates."""
+        if target.weights is None and target.given is None:
+            return None
+        return adjustment_of(target, self._by_indicators(target))
 
     def _target_form(self, target: Target) -> tuple[npt.NDArray[Any], ...]:
         """Return (groups, weights, totals, norms) for the kernel."""
@@ -267,18 +298,20 @@ class CorrelationPanel(RowListPanel):
         self._hang(column.rows, np.zeros(len(column.rows), np.int32), column.values, 1, of_slot)
 
 
-class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
-    """Kept continuous columns with their correlations, among each other and with the target.
+class PartialCorrelations(ConditionalPanel):
+    """Conditional tests from correlations of kept columns among each other and with the target.
 
     Rows and columns 0..t-1 of `_correlations` are the target; then the kept columns, oldest first;
     then the newcomer. A row is computed once, when its column is considered.
     """
 
-    def __init__(self, target: Target, measure: FisherZ) -> None:
-        super().__init__(target.n_rows, measure)
-        self.target = target
+    measure: FisherZ
+    target: Target
+
+    def _begin_tests(self, target: Target, basis: Floats) -> None:
+        """Start with an orthonormal basis of the target."""
+        self.target, self._basis = target, basis
         self.tests, self.refused = np.zeros(1, np.int64), np.zeros(1, np.int64)
-        self._basis = measure.target_basis(target)
         self._n_targets = self._basis.shape[1]
         self._correlations = np.eye(self._n_targets + 1)
         self._cutoffs_given = np.zeros(0)
@@ -299,14 +332,14 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
     def add(self, column: Any) -> None:
         """Keep a prepared column."""
         self.consider(column)
-        super().add(column)
+        super().add(column)  # type: ignore[safe-super]
         self._considered = None
         self._correlations = np.pad(self._correlations, (0, 1))
         self._correlations[-1, -1] = 1.0
 
     def drop(self, positions: npt.NDArray[np.intp]) -> None:
         """Drop the kept columns at these positions (0 is the oldest)."""
-        super().drop(positions)
+        super().drop(positions)  # type: ignore[safe-super]
         rest = np.delete(np.arange(len(self._correlations)), positions + self._n_targets)
         self._correlations = self._correlations[np.ix_(rest, rest)]
 
@@ -327,3 +360,24 @@ class PartialCorrelationPanel(CorrelationPanel, ConditionalPanel):
             nothing, collinear = (math.nan,) * 5, variance < COLLINEAR
             return size, (*nothing, not collinear, collinear)
         return size, (strength, level, *self.measure.target_test(self.target, strength, int(rank)))
+
+    if TYPE_CHECKING:
+
+        def signed(self, columns: Any, lo: int, hi: int) -> Floats:
+            """Return the correlation of prepared columns lo..hi-1 with every kept column."""
+
+
+class PartialCorrelationPanel(PartialCorrelations, CorrelationPanel):
+    """Kept continuous columns that make conditional tests."""
+
+    def __init__(self, target: Target, measure: FisherZ) -> None:
+        super().__init__(target.n_rows, measure)
+        self._begin_tests(target, measure.target_basis(target))
+
+
+class AdjustedPartialPanel(PartialCorrelations, AdjustedPanel):
+    """Kept columns, adjusted for weights and covariates, that make conditional tests."""
+
+    def __init__(self, target: Target, measure: FisherZ, adjustment: Adjustment) -> None:
+        super().__init__(target.n_rows, measure, adjustment)
+        self._begin_tests(target, np.ascontiguousarray(adjustment.targets.T))

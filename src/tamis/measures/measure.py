@@ -19,6 +19,9 @@ from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 
+#: Braces in the names of covariates must not become fields of a sentence.
+_NO_FIELDS = str.maketrans("{}", "()")
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -214,6 +217,8 @@ class Measure(ABC):
         Whether columns may hold missing values, as NaN.
     deletes_pairs : bool
         Whether missing values are left out pair by pair.
+    takes_weights, takes_given : bool
+        Whether it uses the sample weights, and the covariates, of a target that has them.
     """
 
     name: ClassVar[str]
@@ -223,6 +228,8 @@ class Measure(ABC):
     needs_classes: ClassVar[bool] = False
     takes_gaps: ClassVar[bool] = False
     deletes_pairs: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
+    takes_given: ClassVar[bool] = False
 
     @abstractmethod
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
@@ -247,6 +254,21 @@ class Measure(ABC):
                 f"{type(self).__name__} needs classes, and y holds real numbers (an unknown label "
                 "type for it): use FisherZ(), or turn y into classes"
             )
+        if what := self.cannot_use(target):
+            raise InputError(
+                f"{type(self).__name__} cannot use {what}; use FisherZ() for numbers, or "
+                "MutualInformation(alpha=0.01) for categories, without missing='delete'"
+            )
+
+    def cannot_use(self, target: Target) -> str:
+        """Return what the measure cannot use of a target: sample weights, covariates or nothing."""
+        if target.weights is not None and not self.takes_weights:
+            return "sample weights"
+        return "covariates" if target.given is not None and not self.takes_given else ""
+
+    def for_target(self, target: Target) -> Self:
+        """Return the measure as it is used with this target."""
+        return self
 
     def between(self, columns: Any, others: Any) -> Floats:
         """Return the strength of each of `columns` (rows of the result) with each of `others`."""
@@ -287,10 +309,11 @@ class Measure(ABC):
     def template_fields(self, target: Target) -> dict[str, str]:
         """Return the texts that explanations by this measure need."""
         of = "class" if target.is_classes else "target"
+        given = "" if target.given is None else " | " + str(target.given).translate(_NO_FIELDS)
         return LEVEL_SENTENCES | {
             "target": of,
-            "relevance_symbol": self.symbol.format(a="{name}", b=of),
-            "pair_symbol": self.symbol.format(a="{name}", b="{because}"),
+            "relevance_symbol": self.symbol.format(a="{name}", b=of + given),
+            "pair_symbol": self.symbol.format(a="{name}", b="{because}" + given),
             "gate": self.gate(),
         }
 

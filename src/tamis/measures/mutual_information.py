@@ -8,14 +8,19 @@ no bias correction. A plug-in estimate is above 0 for almost every feature, so t
   with the chi-square quantile for (levels - 1)(classes - 1) degrees of freedom.
 
 A value smaller than the rounding of its own sum (about 1e-14 bits) is 0.
+
+With sample weights a row counts as often as its weight says: counts are sums of weights, and n is
+the sum of all. Given covariates, which must be categories, I(X;Y|Z) and the entropies given Z take
+the place of I and H, where Z is their joint category. The test is then that of the sum over the
+categories of their G-squared statistics, with the sum of their degrees of freedom.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +35,7 @@ from tamis.kernels.one_to_many import information_with_one
 from tamis.kernels.threads import over_columns
 from tamis.measures.measure import Floats, Ints, Measure, Strength, ready_target
 from tamis.measures.panels import CodedColumns, RowListPanel, code_columns, table_of
+from tamis.measures.stratified import StratifiedPanel, stratified_relevance
 
 #: Cutoffs are tabulated for columns with fewer levels than this.
 FEW = 64
@@ -44,6 +50,8 @@ class InformationMeasure(Measure):
 
     kind: ClassVar[str] = "discrete"
     needs_classes: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
+    takes_given: ClassVar[bool] = True
     _symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -52,6 +60,14 @@ class InformationMeasure(Measure):
         check(owner, "alpha", self.alpha, (Number(0, 1, open_low=True, open_high=True), None))
         if self.alpha is not None and self.threshold != 0.0:
             raise ParameterError(f"{owner}: give threshold or alpha, not both")
+
+    def for_target(self, target: Target) -> Self:
+        """Return the measure as it is used with this target: sums of weights are rounded."""
+        if target.weights is None and target.given is None:
+            return self
+        rounded = replace(self)
+        object.__setattr__(rounded, "resolution", 1e-12)
+        return rounded
 
     def gate(self) -> str:
         """Describe the cutoff in a few words, for explanations."""
@@ -65,6 +81,9 @@ class InformationMeasure(Measure):
         encoded = ready_target(target, block.n_rows)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
+        if encoded.weights is not None or encoded.given is not None:
+            stratified_relevance(self, block, encoded, result)
+            return result
         n, groups = block.n_rows, encoded.n_classes
         (table, unit), cutoffs = table_of(n), _cutoffs(self, n, groups)
         if count_relevance(block, encoded, table, unit * n, self._symmetric, cutoffs, result):
@@ -76,11 +95,13 @@ class InformationMeasure(Measure):
             result.cutoff[many] = bits
         return result
 
-    def panel(self, target: Target) -> InformationPanel:
+    def panel(self, target: Target) -> InformationPanel | StratifiedPanel:
         """Return an empty panel of kept columns."""
+        if target.weights is not None or target.given is not None:
+            return StratifiedPanel(target, self)
         return InformationPanel(target.n_rows, self)
 
-    def _bits(self, df: npt.NDArray[Any], n: int) -> Floats:
+    def _bits(self, df: npt.NDArray[Any], n: float) -> Floats:
         """Return the cutoff of the information, in bits, for `df` degrees of freedom and n rows."""
         if self.alpha is None:
             return np.full(len(df), self.threshold)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,13 +12,13 @@ from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import InputError, ParameterError
 from tamis.core.target import Target
 from tamis.kernels import gaps as kernel
-from tamis.kernels.gaps import code_gapped, pairs_gapped, relevance_gapped
+from tamis.kernels.gaps import pairs_gapped, relevance_gapped
 from tamis.kernels.threads import over_columns
 from tamis.measures.complete_pairs import CompletePairs
 from tamis.measures.fisher_z import FisherZ
-from tamis.measures.measure import Floats, Ints, Measure, Panel, Prepared, Strength, ready_target
+from tamis.measures.measure import Floats, Ints, Measure, Panel, Strength, ready_target
 from tamis.measures.mutual_information import MutualInformation, SymmetricUncertainty
-from tamis.measures.panels import compressed, table_of
+from tamis.measures.panels import GappedColumns, gapped_columns, table_of
 
 #: The most cells a table of counts may have.
 MOST_CELLS = 2**26
@@ -84,7 +83,8 @@ class PairwiseDeletion(Measure):
         return self.measure.template_fields(target)
 
     def check_target(self, target: Target) -> None:
-        """Raise an error for a regression target."""
+        """Raise an error for a regression target, sample weights or covariates."""
+        super().check_target(target)
         self.measure.check_target(target)
 
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
@@ -126,39 +126,6 @@ class PairwiseDeletion(Measure):
         if information.alpha is not None and information._symmetric:
             cutoff = cutoff * 2.0 * unit * rows / np.maximum(x + y, 1)
         return value, cutoff
-
-
-@dataclass(frozen=True, eq=False)
-class GappedColumns(Prepared):
-    """Coded columns with missing values, end to end."""
-
-    arrays: ClassVar[Mapping[str, str | None]] = {
-        "rows": "indptr",
-        "codes": "indptr",
-        "n_levels": None,
-        "gaps": None,
-    }
-
-    indptr: Ints
-    rows: npt.NDArray[np.int32]
-    codes: npt.NDArray[np.int32]
-    n_levels: Ints
-    gaps: Ints
-
-    @property
-    def mean_n_levels(self) -> float:
-        """Mean number of distinct values per column, without the missing ones."""
-        return float(np.mean(self.n_levels - (self.gaps >= 0)))
-
-
-def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) -> GappedColumns:
-    """Code the picked columns of a block."""
-    v = compressed(block, picks)
-    codes = np.empty(len(v.data), dtype=np.int32)
-    n_levels, gaps = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
-    indptr = v.indptr.astype(np.int64, copy=False)
-    code_gapped(indptr, v.data, gap, codes, n_levels, gaps)
-    return GappedColumns(indptr, v.indices.astype(np.int32, copy=False), codes, n_levels, gaps)
 
 
 class GappedPanel(Panel):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.kernels.gaps import code_gapped
 from tamis.kernels.information import entropy_table
 from tamis.kernels.levels import compress, encode
 from tamis.kernels.rowlists import NODE_ROOM, NODE_WIDTH, append_column, rebuild
@@ -75,6 +76,42 @@ def compressed(block: ColumnBlock, picks: npt.NDArray[np.intp]) -> Compressed:
     values = np.empty(len(picks) * block.n_rows, dtype=np.float64)
     compress(np.asfortranarray(block.values), picks, indptr, rows, values)
     return Compressed(indptr, rows[: indptr[-1]], values[: indptr[-1]])
+
+
+@dataclass(frozen=True, eq=False)
+class GappedColumns(Prepared):
+    """Columns coded by their values, zero as code 0: its rows are not listed.
+
+    `gaps` is the code of missing values in each column, or -1.
+    """
+
+    arrays: ClassVar[Mapping[str, str | None]] = {
+        "rows": "indptr",
+        "codes": "indptr",
+        "n_levels": None,
+        "gaps": None,
+    }
+
+    indptr: Ints
+    rows: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+    n_levels: Ints
+    gaps: Ints
+
+    @property
+    def mean_n_levels(self) -> float:
+        """Mean number of distinct values per column, without the missing ones."""
+        return float(np.mean(self.n_levels - (self.gaps >= 0)))
+
+
+def gapped_columns(block: ColumnBlock, picks: npt.NDArray[np.intp], gap: float) -> GappedColumns:
+    """Code the picked columns of a block; the number `gap` means missing (NaN: none does)."""
+    v = compressed(block, picks)
+    codes = np.empty(len(v.data), dtype=np.int32)
+    n_levels, gaps = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
+    indptr = v.indptr.astype(np.int64, copy=False)
+    code_gapped(indptr, v.data, gap, codes, n_levels, gaps)
+    return GappedColumns(indptr, v.indices.astype(np.int32, copy=False), codes, n_levels, gaps)
 
 
 class RowListPanel(Panel):

@@ -335,11 +335,15 @@ class Measuring(ColumnSelector):
             if rule.alpha is not None:
                 level = {"alpha": rule.alpha}
                 between = (at_level(between[0], level), at_level(between[1], level))
-            measure, why = choose(blocks, self._target, n_columns, *between, self.name_of)
+            cannot = between[0].cannot_use(self._target)
+            measure, why = between[1], f"{type(between[0]).__name__} cannot use {cannot}"
+            if not cannot:
+                measure, why = choose(blocks, self._target, n_columns, *between, self.name_of)
             self._use(measure if self.adapt_measure is None else self.adapt_measure(measure), why)
 
     def _use(self, measure: Measure, why: str) -> None:
         measure.check_target(self._target)
+        measure = measure.for_target(self._target)
         self._kept = self.rule.kept(measure, self._target)
         self.measure_, self.measure_reason = self._kept.measure, why
         self.kind, self.takes_gaps = self.measure_.kind, self.measure_.takes_gaps

@@ -67,6 +67,9 @@ class Rule(DeclaredParameters):
     #: Whether it takes columns in groups.
     takes_groups: ClassVar[bool] = False
 
+    #: Whether it uses sample weights and covariates.
+    adjusts: ClassVar[bool] = False
+
     #: What a saved stream holds of the rule, by name: one value per kept feature, one value.
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}

@@ -98,6 +98,7 @@ class ColumnSelector:
         self.rule.check_params()
         self._target = Target.of(y)
         self._target.refuse_constant()
+        self._refuse_adjustments()
         self.names = NameBook(name_prefix, name_base)
         self.n_features_in_ = 0
         self.log_ = DecisionLog(
@@ -113,6 +114,17 @@ class ColumnSelector:
         copy = type(self)(self.rule.clone())
         copy.adapt_measure = self.adapt_measure
         return copy
+
+    def _refuse_adjustments(self) -> None:
+        """Raise an error for sample weights or covariates that the rule cannot use."""
+        for what, there in (
+            ("sample weights", self._target.weights), ("covariates", self._target.given)
+        ):  # fmt: skip
+            if there is not None and not self.rule.adjusts:
+                raise InputError(
+                    f"{self.rule.public_name} cannot use {what}; use a method with a measure, such "
+                    "as saola, fast-osfs, fcbf or mrmr"
+                )
 
     def _begin(self) -> None:
         """Set up for new columns; the target, the names and the log are already set."""

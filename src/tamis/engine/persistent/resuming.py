@@ -32,12 +32,13 @@ from tamis.engine.persistent.selection_state import Given, can_be_saved, started
 from tamis.engine.persistent.state_file import Record
 from tamis.engine.runs import Run
 from tamis.engine.seen_columns import target_hashes
-from tamis.engine.selecting import Watch, describe_run, row_roles, watched
+from tamis.engine.selecting import Watch, adjustments_of, describe_run, row_roles, watched
 from tamis.engine.stopping import Stopper
 from tamis.engine.workers.executors import executor
 from tamis.kernels.threads import threads
 from tamis.sources import open_source
 from tamis.sources.addresses import from_here
+from tamis.sources.aside import names_of, set_aside
 from tamis.sources.axis import to_columns
 from tamis.sources.base import ColumnSource, Progress, silent
 
@@ -54,6 +55,8 @@ def begin(
     task: str = "auto",
     encode: Encoder | str | None = None,
     missing: Missing | str = "auto",
+    given: Any = None,
+    sample_weight: str | None = None,
     groups: GroupTable | None = None,
     stop: Any = None,
     rows: ColumnSource | None = None,
@@ -76,6 +79,8 @@ def begin(
         How the source was opened.
     task, encode, missing, stop
         As for `tamis.select`.
+    given, sample_weight
+        Names of columns, as for `tamis.select`.
     groups : GroupTable, optional
         The groups of columns, from a file that `resume` reads again.
     rows : ColumnSource, optional
@@ -91,10 +96,18 @@ def begin(
             f"{cannot_be_fed(chosen.method)}; it runs without --checkpoint, but starts over "
             "if it is stopped"
         )
-    given = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
-    common = CommonParameters.of(selector, given)
+    asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
+    common = CommonParameters.of(selector, asked)
     target = Target.of(source.target(), common.task)
     target.refuse_constant()
+    aside = {"sample_weight": sample_weight, "given": None if given is None else names_of(given)}
+    if not isinstance(sample_weight, str | None) or aside["given"] == []:
+        raise ParameterError(
+            "a run that can be resumed takes weights and covariates from columns of the data; give "
+            "their names"
+        )
+    columns, weights, covariates = set_aside(source, sample_weight, given)
+    target = target.adjusted(weights, covariates)
     state = started_state(chosen, target, common, source.name_prefix, source.name_base)
     state.know_rows(source)
     if rows is not None:
@@ -111,13 +124,15 @@ def begin(
     request: Record = {"path": from_here(path), "reading": {"format": source.format, **reading}}
     if groups is not None:
         refuse_groups(chosen)
-        grouped(source, groups)  # which says what is wrong with them
+        grouped(columns, groups)  # which says what is wrong with them
         request["groups"] = {"path": groups.path, "fingerprint": groups.fingerprint}
+    request["aside"] = aside
     encoded = (
         unchanged(state.selector) if state.encoded is None else state.encoded.encoding.record()
     )
     ending = {} if state.stop is None else {"stop": state.stop.settings()}
     facts = vars(info) | encoded | {"name": name} | ending | row_roles(rows or source)
+    facts |= adjustments_of(target, sample_weight)
     with atomic_folder(folder, "run", force=force) as work:
         run = describe_run(chosen, state.log, facts, target, seconds, command)
         state.create(work, run, _line(name, info.fingerprint, 0) | {"asked": request})
@@ -178,7 +193,10 @@ def resume(
         raise SourceError(
             f"{place} is not what it was when {folder} was begun; run tamis select again"
         )
-    columns = grouped(to_columns(source), _groups_again(request.get("groups"), folder))
+    columns = to_columns(source)
+    if "aside" in request:
+        columns = set_aside(columns, **request["aside"])[0]
+    columns = grouped(columns, _groups_again(request.get("groups"), folder))
     with contextlib.ExitStack() as stack:
         if n_jobs is not None:
             stack.enter_context(threads(n_jobs))

@@ -36,9 +36,10 @@ from tamis.engine.persistent.selection_state import (
 )
 from tamis.engine.persistent.state_file import STATE, Record, last_commit, only_writer
 from tamis.engine.runs import Run
-from tamis.engine.selecting import describe_run
+from tamis.engine.selecting import adjustments_of, describe_run
 from tamis.sources import Source, open_source, read_like
 from tamis.sources.arrays.in_memory import MemorySource, is_frame, is_series, one_column
+from tamis.sources.aside import covariates_of
 from tamis.sources.axis import temporary_columns
 from tamis.sources.base import Progress, silent
 
@@ -107,6 +108,8 @@ class Selection:
         task: str = "auto",
         encode: Encoder | str | None = None,
         missing: Missing | str = "auto",
+        given: Any = None,
+        sample_weight: Any = None,
         stop: Any = None,
         key_name: str | None = None,
         name_prefix: str = "x",
@@ -130,6 +133,8 @@ class Selection:
             Whether the target holds classes or numbers, how columns that are fed become categories,
             what missing values in them mean, and when to stop, as for `tamis.select`. Columns that
             are fed after the stop are not examined.
+        given, sample_weight : array-like, optional
+            Covariates to adjust for, and one weight per row, as for `tamis.select`.
         key_name : str, optional
             The column that holds the keys in fed data; default: the name of `key`, or "key".
         name_prefix, name_base : str, int
@@ -138,9 +143,10 @@ class Selection:
             Replace an existing run.
         """
         chosen: Any = as_selector(selector)
-        given = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
-        common = CommonParameters.of(selector, given)
+        asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
+        common = CommonParameters.of(selector, asked)
         target = Target.of(np.asarray(y) if is_series(y) else y, common.task)
+        target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
         state = started_state(chosen, target, common, name_prefix, name_base)
         if key is not None:
             state.key = key_name or str(getattr(key, "name", None) or "key")
@@ -151,7 +157,8 @@ class Selection:
             unchanged(state.selector) if state.encoded is None else state.encoded.encoding.record()
         )
         source = {"format": "selection", "n_rows": target.n_rows, "n_columns": 0,
-                  "name": "columns that are fed", "fingerprint": "", **encoded}  # fmt: skip
+                  "name": "columns that are fed", "fingerprint": "", **encoded,
+                  **adjustments_of(target, sample_weight)}  # fmt: skip
         with atomic_folder(folder, "run", force=force) as work:
             run = describe_run(chosen, state.log, source, target)
             state.create(work, run, {"action": "create"})

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.blocks import ColumnBlock, Compressed, has_no_order
+from tamis.core.covariates import Covariates
 from tamis.core.decisions import Decision, DecisionLog, Mark, Reason, Verdict
 from tamis.core.errors import InputError, ParameterError, SourceError
 from tamis.core.files import atomic_file
@@ -235,7 +236,12 @@ class SelectionState(SavedSelection):
         head = {**self.head, **describe_log(log), **size, "run": facts}
         with writing(self.folder, new=number == 1) as opened:
             if number == 1:
-                put(opened, "rows", 0, {"labels": self.labels, "keys": self.keys})
+                put(
+                    opened,
+                    "rows",
+                    0,
+                    {"labels": self.labels, "keys": self.keys, **self._adjusted()},
+                )
             pieces = self._put_log(opened)
             for feature in sorted(held - self.stored):
                 rows, values = self.columns[feature]
@@ -252,6 +258,14 @@ class SelectionState(SavedSelection):
         self.head, self.pieces, self.stored, self.forgotten = head, pieces, held, []
         self.history.append(line)
         self.mark = mark
+
+    def _adjusted(self) -> Record:
+        """Return the sample weights and covariates of the rows, as they are stored."""
+        given = self.target.given
+        if given is None:
+            return {"weights": self.target.weights, "given": None}
+        table = {"values": given.values, "names": list(given.names), "is_text": given.is_text}
+        return {"weights": self.target.weights, "given": table}
 
     def _put_log(self, opened: Any) -> list[Piece]:
         """Append what is new to the stored log, together with pieces that are not much larger.
@@ -321,7 +335,7 @@ class SelectionState(SavedSelection):
             stored, pieces = read_log(folder, opened)
             head, log, encoded = stored.head, stored.log, None
             ((_, rows, _),) = read(opened, "rows")
-            target = _restored_target(rows["labels"], head["run"]["source"])
+            target = _restored_target(rows, head["run"]["source"])
             if target.fingerprint != head["target"]:
                 raise SourceError("the target is not the one that the selection was made with")
             if rows["keys"] is not None and rows["keys"].shape != (target.n_rows,):
@@ -448,7 +462,9 @@ def new_state(
     if target.is_classes:
         if labels.dtype == object:
             labels = np.array(labels.tolist())
-        again = None if labels.dtype == object else Target.of(labels, target.task)
+        again = None
+        if labels.dtype != object:
+            again = Target.of(labels, target.task).adjusted(target.weights, target.given)
         if again is None or again.fingerprint != target.fingerprint:
             raise InputError(
                 "the classes of the target are neither all numbers nor all text, so they cannot be "
@@ -460,13 +476,17 @@ def new_state(
     )
 
 
-def _restored_target(labels: npt.NDArray[Any], source: Mapping[str, Any]) -> Target:
+def _restored_target(rows: Mapping[str, Any], source: Mapping[str, Any]) -> Target:
     """Return the target of a run, for the task that it was selected for."""
+    labels, given = rows["labels"], rows.get("given")
+    if given is not None:
+        given = Covariates(given["values"], tuple(given["names"]), given["is_text"])
     task = source.get("task")
     if task is None:  # of earlier versions, for which whole numbers were classes
         fractions = labels.dtype.kind == "f" and np.any(labels != np.floor(labels))
         task = "regression" if fractions else "classification"
-    return replace(Target.of(labels, task), reason=str(source.get("task_reason", "")))
+    target = replace(Target.of(labels, task), reason=str(source.get("task_reason", "")))
+    return target.adjusted(rows.get("weights"), given)
 
 
 def started_state(

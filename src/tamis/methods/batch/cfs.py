@@ -86,6 +86,7 @@ class CFSRule(CandidateRule):
     """
 
     name: ClassVar[str] = "cfs"
+    adjusts: ClassVar[bool] = True
 
     search: str = param("best_first", OneOf(("best_first", "forward")))
     stale: int = param(5, Number(1, integer=True))

@@ -71,6 +71,7 @@ class FCBFRule(CandidateRule):
     """
 
     name: ClassVar[str] = "fcbf"
+    adjusts: ClassVar[bool] = True
 
     threshold: float = param(0.0, Number(0))
 

@@ -55,6 +55,7 @@ class HITONPCRule(SeparatingRule, CandidateRule):
     """
 
     name: ClassVar[str] = "hiton-pc"
+    adjusts: ClassVar[bool] = True
 
     def rank(self, candidates: Candidates, log: DecisionLog) -> Ints:
         """Add one after the other, then test all of them again."""

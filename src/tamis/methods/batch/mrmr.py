@@ -74,6 +74,7 @@ class MRMRRule(CandidateRule):
     """
 
     name: ClassVar[str] = "mrmr"
+    adjusts: ClassVar[bool] = True
     discrete_measure: ClassVar[Measure] = MutualInformation()
 
     n_features: int = param(10, Number(1, integer=True))

@@ -235,7 +235,8 @@ class TableRule(ScoredRule):
     def fit(self, blocks: Iterable[ColumnBlock], target: Target) -> Found:
         """Gather the table, fit the model, and return the outcome for every column."""
         panel = FisherZ().panel(target)
-        parts, features, unusable = [], [], []
+        parts: list[Any] = []
+        features, unusable = [], []
         for block in blocks:
             codes = Columns.of(block).unusable(0, block.width)
             picks = np.flatnonzero(codes == 0)

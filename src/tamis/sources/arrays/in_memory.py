@@ -118,6 +118,10 @@ class MemorySource(ColumnSource):
                 "samples; give one target value for each row"
             )
 
+    def names(self) -> Names | None:
+        """Return the names of the columns, if they have any."""
+        return self._names
+
     def missing_target(self) -> str | None:
         """Return how to give a target, or None if there is one."""
         return None if self._y is not None else "give one with y="

@@ -1,0 +1,167 @@
+"""Columns that are not candidates: sample weights and covariates, set aside by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.core.blocks import ColumnBlock, Compressed
+from tamis.core.covariates import Covariates
+from tamis.core.errors import InputError
+from tamis.core.names import Names
+from tamis.sources.arrays.in_memory import MemorySource, is_series, one_column
+from tamis.sources.base import ColumnRange, ColumnSource, ColumnWrapper, default_width, short_hash
+from tamis.sources.tables.table_columns import no_such
+
+Positions = npt.NDArray[np.intp]
+
+
+class PickedColumns(ColumnWrapper):
+    """Some columns of a source, in a given order.
+
+    Columns without a name keep the name that they have by their position in the source.
+    """
+
+    def __init__(self, source: ColumnSource, positions: Positions) -> None:
+        super().__init__(source)
+        self._positions = positions
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self._positions)
+
+    def names(self) -> Names | None:
+        """Return the names of the columns, if the source knows them."""
+        names = self._source.names()
+        return None if names is None else names.pick(self._positions)
+
+    def words(self) -> npt.NDArray[np.bool_] | None:
+        """Return which columns are coded text with three or more categories, if known."""
+        words = self._source.words()
+        return None if words is None else words[self._positions]
+
+    def fingerprint(self) -> str:
+        """Return a short hash of the data and of the columns that are picked."""
+        return short_hash(self._source.fingerprint(), self._positions.astype(np.int64).tobytes())
+
+    def change(self, block: ColumnBlock) -> ColumnBlock:
+        """Return the block with names, if it has none."""
+        if block.names is not None:
+            return block
+        numbers = range(block.first, block.first + block.width)
+        called = Names.of([block.called(j, self.name_prefix, self.name_base) for j in numbers])
+        return replace(block, names=called)
+
+    def blocks(self, wanted: ColumnRange) -> Iterator[ColumnBlock]:
+        """Stream the columns; adjacent ones are read together."""
+        total, end = self.n_columns, wanted.end(self.n_columns)
+        step = wanted.width or default_width(self.n_rows, total, self.stored)
+        at = wanted.start
+        while at < end:
+            last = min(at + step, end)
+            picked = self._positions[at:last]
+            jumps = np.flatnonzero(np.diff(picked) != 1)
+            hi = at + int(jumps[0]) + 1 if len(jumps) else last
+            first = int(self._positions[at])
+            for block in self._source.columns(hi - at, first, first + hi - at):
+                named = self.change(block)
+                yield replace(named, first=at)
+                at += block.width
+            wanted.progress("reading columns", at, total)
+
+
+def set_aside(
+    columns: ColumnSource, sample_weight: Any, given: Any
+) -> tuple[ColumnSource, Any, Covariates | None]:
+    """Take the columns that hold weights and covariates out of a source.
+
+    `sample_weight` is the name of a column, or the weights themselves; `given` are names of
+    columns, or a table of covariates. Returns the other columns, the weights and the covariates.
+    """
+    names = names_of(given)
+    if names and isinstance(given, list | tuple) and len(names) < len(given):
+        raise InputError(f"given={given!r} mixes names of columns with something else")
+    aside = [*names, sample_weight] if isinstance(sample_weight, str) else names
+    if len(set(aside)) < len(aside):
+        twice = next(name for name in aside if aside.count(name) > 1)
+        raise InputError(f"the column {twice!r} was given twice; a column has one role")
+    at = positions_of(columns, aside, "given" if names else "sample_weight") if aside else []
+    held = [_column(columns, position) for position in at]
+    if isinstance(sample_weight, str):
+        sample_weight = held[-1][0]
+    covariates = None
+    if names:
+        values = np.column_stack([values for values, _ in held[: len(names)]])
+        is_text = np.array([text for _, text in held[: len(names)]])
+        covariates = Covariates(values, tuple(names), is_text)
+    elif given is not None and len(given):
+        covariates = covariates_of(given)
+    if len(at):
+        rest = np.delete(np.arange(columns.n_columns or 0), at)
+        columns = PickedColumns(columns, rest)
+    return columns, sample_weight, covariates
+
+
+def names_of(given: Any) -> list[str]:
+    """Return the covariates that are given by the names of columns."""
+    chosen = [given] if isinstance(given, str) else given
+    if not isinstance(chosen, list | tuple):
+        return []
+    return [name for name in chosen if isinstance(name, str)]
+
+
+def covariates_of(given: Any) -> Covariates:
+    """Return covariates from a data frame, a series, or an array with one row per row."""
+    if isinstance(given, Covariates):
+        return given
+    names = None
+    if is_series(given):
+        given, names = one_column(given, None)
+    elif not hasattr(given, "shape") and not hasattr(given, "columns"):
+        given = np.asarray(given)
+    if getattr(given, "ndim", 2) == 1:
+        given = np.asarray(given).reshape(-1, 1)
+    if isinstance(given, np.ndarray) and given.dtype.kind in "OUS":
+        import pyarrow as pa
+
+        given = pa.table({f"z{j}": pa.array(column.tolist()) for j, column in enumerate(given.T)})
+    block = MemorySource(given, names=names).whole()
+    called = tuple(block.called(j, "z") for j in range(block.width))
+    is_text = np.zeros(block.width, np.bool_) if block.is_text is None else block.is_text
+    return Covariates(_dense(block), called, is_text)
+
+
+def positions_of(columns: ColumnSource, names: Sequence[str], role: str) -> list[int]:
+    """Return the positions of columns by name, or raise an error that names a similar one."""
+    known = columns.names()
+    if known is None:
+        found: list[str] = []
+        for block in columns.columns():
+            numbers = range(block.first, block.first + block.width)
+            found += [block.called(j, columns.name_prefix, columns.name_base) for j in numbers]
+    else:
+        found = list(known)
+    at = {name: position for position, name in reversed(list(enumerate(found)))}
+    for name in names:
+        if name not in at:
+            raise InputError(no_such(columns.path or "the data", role, name, found))
+    return [at[name] for name in names]
+
+
+def _column(columns: ColumnSource, position: int) -> tuple[npt.NDArray[np.float64], bool]:
+    block = next(columns.columns(1, position, position + 1))
+    return _dense(block)[:, 0], block.is_text is not None and bool(block.is_text[0])
+
+
+def _dense(block: ColumnBlock) -> npt.NDArray[np.float64]:
+    v = block.values
+    if not isinstance(v, Compressed):
+        return np.array(v)
+    out = np.zeros((block.n_rows, block.width))
+    out[v.indices, np.repeat(np.arange(block.width), np.diff(v.indptr))] = v.data
+    return out

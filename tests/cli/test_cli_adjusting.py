@@ -1,0 +1,47 @@
+"""`tamis select --weights --given`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def patients(tmp_path):
+    rng = np.random.default_rng(0)
+    age, sex = rng.normal(50, 10, 300).round(1), rng.choice(["f", "m", "x"], 300)
+    sick = (0.1 * age + rng.normal(size=300) > 5).astype(int)
+    by_age, own = age + 3 * rng.normal(size=300), rng.normal(size=300) + sick
+    path = tmp_path / "patients.csv"
+    table = {"by_age": by_age, "age": age, "own": own, "sex": sex, "sick": sick}
+    pd.DataFrame(table | {"w": rng.integers(1, 4, 300)}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("how", [(), ("--checkpoint",), ("--cluster", "local:2")])
+def test_weights_and_covariates(tamis, patients, tmp_path, how):
+    out = tmp_path / "run"
+    plain = ("select", patients, "--target", "sick", "--ignore", "sex", "--ignore", "age")
+    assert tamis(*plain, "--out", tmp_path / "no").code == 0
+    assert "by_age is kept" in tamis("why", tmp_path / "no", "by_age").out
+    arguments = ("select", patients, "--target", "sick", "--out", out, *how)
+    done = tamis(*arguments, "--given", "age", "--given", "sex", "--weights", "w")
+    assert done.code == 0
+    assert "saola kept 1 of 2 features" in done.out
+    assert "\nadjusted for: age, sex\nweights: w\n" in done.out
+    assert "|r(by_age, class | age, sex)|=" in tamis("why", out, "by_age").out
+    record = json.loads((out / "run.json").read_text())["source"]
+    assert (record["given"], record["weights"]) == (["age", "sex"], "w")
+
+
+def test_wrong_columns_are_reported(tamis, patients, tmp_path):
+    arguments = ("select", patients, "--target", "sick", "--out", tmp_path / "run")
+    sentence = tamis(*arguments, "--given", "agee").one_sentence()
+    assert "has no column 'agee', which given names; did you mean 'age'?" in sentence
+    sentence = tamis(*arguments, "--weights", "own", "--ignore", "sex").one_sentence()
+    assert sentence.startswith("sample_weight is -")
+    sentence = tamis(*arguments, "--weights", "w", "--method", "lars").one_sentence()
+    assert sentence.startswith("LARS cannot use sample weights")
