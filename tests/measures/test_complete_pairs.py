@@ -13,7 +13,7 @@ import tamis
 from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
-from tamis.kernels import complete_pairs as kernel
+from tamis.kernels import present_rows as kernel
 from tamis.kernels.threads import threads
 from tamis.measures.complete_pairs import CompletePairs
 

@@ -13,8 +13,8 @@ from scipy.special import betaincinv, ndtri
 from tamis.core.blocks import GAP, ColumnBlock
 from tamis.core.errors import ParameterError
 from tamis.core.target import Target
-from tamis.kernels import complete_pairs as kernel
-from tamis.kernels.complete_pairs import (
+from tamis.kernels import present_rows as kernel
+from tamis.kernels.present_rows import (
     correlations_with_kept,
     correlations_with_one,
     relevance_present,
