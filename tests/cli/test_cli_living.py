@@ -58,7 +58,7 @@ def test_a_week_on_the_command_line(tamis, week):
     assert late.err == "no feature has met the rule since 2999-01-01\n"
     assert since.count("\n") == 1
     assert "copy was dropped as redundant" in since
-    assert json.loads(tamis("log", "run", "--since", "1", "--json").out)["feature"] == "copy"
+    assert json.loads(tamis("log", "run", "--since", "1", "--json").out)[0]["feature"] == "copy"
     assert tamis("drop", "run", "better").out == (
         "better was withdrawn; it had displaced good and copy, which may be fed again\n"
     )

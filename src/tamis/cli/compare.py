@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
-from tamis.cli.options import Choice, live_option, quiet_option, size, source_options
-from tamis.cli.output import echo, followed, progress, typed_command
+from tamis.cli.options import Choice, json_option, live_option, quiet_option, size, source_options
+from tamis.cli.output import echo, echo_json, followed, progress, typed_command
 from tamis.core.errors import ParameterError
 from tamis.core.sentences import counted
 
@@ -77,7 +76,7 @@ if TYPE_CHECKING:
     help="Also compute both over values of a parameter, e.g. alpha=0.001,0.01,0.05.",
 )  # fmt: skip
 @source_options
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@json_option
 @quiet_option
 @live_option
 def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
@@ -145,7 +144,7 @@ def command(as_json: bool, quiet: bool, live: bool, **given: Any) -> None:
         if page is not None:
             page.show(page_of(results, given["out"]))
     if as_json:
-        click.echo(json.dumps(results.summary(), ensure_ascii=False))
+        echo_json(results.summary())
     elif not quiet:
         echo(*_page(results, given["out"]))
 

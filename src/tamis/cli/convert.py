@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.options import quiet_option, size, source_options
-from tamis.cli.output import progress
+from tamis.cli.options import json_option, quiet_option, size, source_options
+from tamis.cli.output import echo, echo_json, progress
 from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
@@ -23,9 +23,16 @@ if TYPE_CHECKING:
     "--memory", default="2GB", show_default=True, type=size, help="Approximate memory to use."
 )
 @click.option("--force", is_flag=True, help="Replace an existing store.")
+@json_option
 @quiet_option
 def command(
-    data: str, store: str, reading: dict[str, Any], memory: int, force: bool, quiet: bool
+    data: str,
+    store: str,
+    reading: dict[str, Any],
+    memory: int,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Convert DATA to a STORE, a folder of NumPy files that is read much faster than text.
 
@@ -41,14 +48,18 @@ def command(
     from tamis.sources.axis import write_rows, write_store
 
     source = open_source(data, memory=memory, **reading)
-    with progress(quiet) as report:
+    with progress(quiet or as_json) as report:
         if os.path.normpath(store).endswith(".rows"):
             made: Source = write_rows(store, source, progress=report, force=force)
         else:
             made = write_store(store, source, memory=memory, progress=report, force=force)
+    info = made.info()
+    if as_json:
+        shape = {"rows": info.n_rows, "columns": info.n_columns, "stored": info.stored}
+        echo_json({"store": store, **shape})
+        return
     if quiet:
         return
-    info = made.info()
     stored = "" if info.stored is None else f", {counted(info.stored, 'stored value')}"
     shape = f"{counted(info.n_rows or 0, 'row')}, {counted(info.n_columns or 0, 'column')}"
-    click.echo(f"wrote {store}: {shape}{stored}")
+    echo(f"wrote {store}: {shape}{stored}")

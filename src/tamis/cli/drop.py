@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import own_class_option, wait_option
-from tamis.cli.output import echo
+from tamis.cli.options import json_option, own_class_option, wait_option
+from tamis.cli.output import echo, echo_json
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
 from tamis.core.sentences import join
@@ -22,7 +22,8 @@ LISTED = 10
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
 @own_class_option
 @wait_option
-def command(run: str, features: tuple[str, ...], selector: Any, wait: bool) -> None:
+@json_option
+def command(run: str, features: tuple[str, ...], selector: Any, wait: bool, as_json: bool) -> None:
     """Withdraw each FEATURE from the selection in RUN, because it no longer exists upstream.
 
     Prints which features it had displaced. They are not restored, because their values are not
@@ -39,10 +40,15 @@ def command(run: str, features: tuple[str, ...], selector: Any, wait: bool) -> N
     from tamis.engine.persistent.selection import Selection
 
     selection = Selection.open(run, selector)
+    withdrawn = {}
     for feature in features:
-        back = selection.drop(feature, wait=wait)
+        withdrawn[feature] = back = selection.drop(feature, wait=wait)
+        if as_json:
+            continue
         sentence = f"{feature} was withdrawn"
         if back:
             named = back[:LISTED] + ([f"{len(back) - LISTED:,} more"] if len(back) > LISTED else [])
             sentence += f"; it had displaced {join(named)}, which may be fed again"
         echo(sentence)
+    if as_json:
+        echo_json([{"feature": name, "displaced": back} for name, back in withdrawn.items()])

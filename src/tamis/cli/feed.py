@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -12,13 +13,14 @@ from tamis.cli.options import (
     execution_options,
     feeding_options,
     groups_option,
+    json_option,
     live_option,
     own_class_option,
     quiet_option,
     source_options,
     wait_option,
 )
-from tamis.cli.output import echo, followed, messages, progress
+from tamis.cli.output import echo, echo_json, followed, messages, progress
 from tamis.core.sentences import counted
 
 
@@ -31,6 +33,7 @@ from tamis.core.sentences import counted
 @groups_option
 @source_options
 @execution_options("n_jobs", "width")
+@json_option
 @quiet_option
 @live_option
 def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: Any) -> None:
@@ -58,7 +61,8 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
     from tamis.kernels.threads import threads
     from tamis.report.run_page import page_of_run
 
-    selection = Selection.open(run, given["selector"])
+    selection, feeds, as_json = Selection.open(run, given["selector"]), [], given["as_json"]
+    quiet = quiet or as_json
     options = {**given["feeding"], **given["execution"], **given["reading"], "wait": given["wait"]}
     if given["groups"] is not None:
         options["groups"] = read_groups(given["groups"])
@@ -78,11 +82,14 @@ def command(run: str, files: tuple[str, ...], quiet: bool, live: bool, **given: 
                     f"stopped; the decisions until a moment ago are saved in {run}; to resume, "
                     f"feed it again: tamis feed {shlex.join([run, file])}"
                 ) from None
+            feeds.append(asdict(fed))
             if not quiet:
                 echo(str(fed))
         if page is not None:
             page.show(page_of_run(selection.run, run))
-    if not quiet:
+    if as_json:
+        echo_json({"run": run, "feeds": feeds, "kept": selection.kept_names})
+    elif not quiet:
         names = selection.kept_names
         kept = counted(len(names), "feature is", "features are")
         echo(f"{kept} kept; see {run}/selected.csv" if names else "no feature is kept")

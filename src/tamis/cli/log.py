@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from tamis.cli.output import echo
+from tamis.cli.options import json_option
+from tamis.cli.output import echo, echo_json
 from tamis.engine.persistent.saved_selection import read_saved
 
 
@@ -16,7 +15,7 @@ from tamis.engine.persistent.saved_selection import read_saved
     "--since", metavar="WHEN",
     help="A date or time such as 2026-11-01 (UTC), a number of commits from the end, or last.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one decision per line.")
+@json_option
 def command(run: str, since: str | None, as_json: bool) -> None:
     """Print the decisions in the log of RUN in order, each with the time it was committed.
 
@@ -29,11 +28,10 @@ def command(run: str, since: str | None, as_json: bool) -> None:
       tamis log run/ --since 2026-11-01 --json
     """  # noqa: D301  (click needs the backspace character)
     found = read_saved(run).decisions(since)
-    if not found and not as_json:
+    if as_json:
+        echo_json(found)
+        return
+    if not found:
         when = "yet" if since is None else f"since {since}"
         echo(f"no feature has met the rule {when}", err=True)
-    for entry in found:
-        if as_json:
-            click.echo(json.dumps(entry, ensure_ascii=False))
-        else:
-            echo(f"{entry['time'][:19]}  {entry['sentence']}")
+    echo(*(f"{entry['time'][:19]}  {entry['sentence']}" for entry in found))

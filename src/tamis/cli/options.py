@@ -46,7 +46,10 @@ class Choice(click.Choice[str]):
 
 
 quiet_option = click.option("--quiet", is_flag=True, help="Print errors only.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True,
+    help="Print one JSON document and nothing else; errors and warnings stay on standard error.",
+)  # fmt: skip
 live_option = click.option(
     "--live", is_flag=True, help="Open a page that follows the run; it can be closed at any time."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -44,9 +45,18 @@ def echo(*lines: str, err: bool = False) -> None:
         click.echo(one_line(line), err=err)
 
 
-def echo_json(facts: dict[str, Any]) -> None:
-    """Print facts as JSON."""
-    click.echo(json.dumps(facts, indent=1, ensure_ascii=False))
+def echo_json(facts: Any) -> None:
+    """Print facts as one JSON document; numbers that JSON does not have become null."""
+    click.echo(json.dumps(_plain(facts), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def messages(quiet: bool) -> Callable[[str], None]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from tamis.cli.options import Choice
+from tamis.cli.options import Choice, json_option
+from tamis.cli.output import echo, echo_json
 from tamis.report.folder_page import FORMS, page_of_folder, write_page
 
 
@@ -18,7 +19,8 @@ from tamis.report.folder_page import FORMS, page_of_folder, write_page
               help="HTML, Markdown, or JSON for programs.")  # fmt: skip
 @click.option("--out", type=click.Path(), help="File to write. Default: report.* in FOLDER.")
 @click.option("--open", "look", is_flag=True, help="Open it in the browser.")
-def command(folder: str, form: str, out: str | None, look: bool) -> None:
+@json_option
+def command(folder: str, form: str, out: str | None, look: bool, as_json: bool) -> None:
     """Write one page about FOLDER: a run, a model, a comparison or a size path.
 
     The HTML page is one file. It works without a network and can be sent by mail.
@@ -31,6 +33,10 @@ def command(folder: str, form: str, out: str | None, look: bool) -> None:
     """  # noqa: D301  (click needs the backspace character)
     page = page_of_folder(folder)
     path = write_page(page, Path(folder) / f"report.{form}" if out is None else Path(out), form)
-    click.echo(f"wrote {path} ({os.path.getsize(path) / 1000:,.0f} kB)")
+    size = os.path.getsize(path)
+    if as_json:
+        echo_json({"report": str(path), "bytes": size})
+    else:
+        echo(f"wrote {path} ({size / 1000:,.0f} kB)")
     if look:
         webbrowser.open(path.resolve().as_uri())

@@ -6,9 +6,15 @@ from typing import Any
 
 import click
 
-from tamis.cli.options import COMMIT_EVERY, execution_options, own_class_option, quiet_option
-from tamis.cli.output import echo, messages, progress, resumable
-from tamis.cli.select import summary
+from tamis.cli.options import (
+    COMMIT_EVERY,
+    execution_options,
+    json_option,
+    own_class_option,
+    quiet_option,
+)
+from tamis.cli.output import echo, echo_json, messages, progress, resumable
+from tamis.cli.select import run_facts, summary
 
 
 @click.command("resume")
@@ -24,8 +30,9 @@ from tamis.cli.select import summary
     type=click.FloatRange(min=0, min_open=True), help="Save the decisions every so many seconds.",
 )  # fmt: skip
 @own_class_option
+@json_option
 @quiet_option
-def command(run: str, quiet: bool, execution: dict[str, Any], **given: Any) -> None:
+def command(run: str, quiet: bool, as_json: bool, execution: dict[str, Any], **given: Any) -> None:
     """Resume the selection in RUN that was killed or stopped, after its last commit.
 
     RUN was begun by tamis select with --checkpoint or --cluster. The final log equals that of a
@@ -38,7 +45,9 @@ def command(run: str, quiet: bool, execution: dict[str, Any], **given: Any) -> N
     """  # noqa: D301  (click needs the backspace character)
     from tamis.engine.persistent.resuming import resume
 
-    with progress(quiet) as report, resumable(run):
+    with progress(quiet or as_json) as report, resumable(run):
         done = resume(run, progress=report, say=messages(quiet), **given, **execution)
-    if not quiet:
+    if as_json:
+        echo_json(run_facts(done, run))
+    elif not quiet:
         echo(*summary(done, run))

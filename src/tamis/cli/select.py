@@ -18,12 +18,13 @@ from tamis.cli.options import (
     Choice,
     execution_options,
     groups_option,
+    json_option,
     live_option,
     quiet_option,
     size,
     source_options,
 )
-from tamis.cli.output import echo, followed, messages, progress, resumable, typed_command
+from tamis.cli.output import echo, echo_json, followed, messages, progress, resumable, typed_command
 from tamis.core.errors import InputError, ParameterError, SourceError, TamisError
 from tamis.core.files import check_folder
 from tamis.core.params import parameters, split_method
@@ -115,6 +116,7 @@ def _method_name(value: str) -> str:
     "kill. With --cluster that is the default, if the method decides as columns arrive.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace an earlier run in the --out folder.")
+@json_option
 @quiet_option
 @live_option
 def command(**given: Any) -> None:
@@ -144,11 +146,14 @@ def command(**given: Any) -> None:
       tamis select genes.npz --out run/ --method my_lab.top_k:TopK:size=5
     """  # noqa: D301  (click needs the backspace character)
     options = SimpleNamespace(**given)
+    options.quiet = options.quiet or options.as_json
     try:
         run = _select(options, time.perf_counter())
     except (InputError, SourceError) as error:
         raise _with_all_problems(error, options) from error
-    if not options.quiet:
+    if options.as_json:
+        echo_json(run_facts(run, options.out))
+    elif not options.quiet:
         echo(*summary(run, options.out))
 
 
@@ -273,6 +278,26 @@ def _method(options: Any) -> tuple[ColumnSelector, dict[str, Any]]:
     about["stop"] = list(options.stop) or None
     about |= {"sample_weight": options.weights, "given": list(options.given) or None}
     return found.kind(**found.params).to_selector(), about
+
+
+def run_facts(run: Run, out: str) -> dict[str, Any]:
+    """Return what `summary` says, and the names of the kept features, for JSON."""
+    source, counts = run.source, run.log.counts()
+    return {
+        "run": out,
+        "method": run.method,
+        "measure": run.measure or None,
+        "measure_reason": run.measure_reason or None,
+        "rows": source["n_rows"],
+        "features": len(run.log),
+        "verdicts": counts,
+        "kept": run.kept_names,
+        "encode": source.get("encode") or None,
+        "missing": source.get("missing"),
+        "stopped": run.log.stopped or None,
+        "selected": str(Path(out) / "selected.csv") if counts["kept"] else None,
+        "seconds": run.seconds,
+    }
 
 
 def summary(run: Run, out: str) -> list[str]:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
 
-from tamis.cli.options import feeding_options, own_class_option, quiet_option, source_options
-from tamis.cli.output import echo
+from tamis.cli.options import (
+    feeding_options,
+    json_option,
+    own_class_option,
+    quiet_option,
+    source_options,
+)
+from tamis.cli.output import echo, echo_json
+from tamis.core.errors import ParameterError
 
 
 @click.command("watch")
@@ -21,6 +29,7 @@ from tamis.cli.output import echo
 @feeding_options
 @own_class_option
 @source_options
+@json_option
 @quiet_option
 def command(
     run: str, incoming: str, selector: Any, once: bool, settle: float, quiet: bool, **given: Any
@@ -41,14 +50,20 @@ def command(
     from tamis.engine.persistent.selection import Selection
     from tamis.engine.persistent.watching import Watcher
 
+    as_json = given["as_json"]
+    if as_json and not once:
+        raise ParameterError("--json prints one document at the end, so it goes with --once")
+
     def say(sentence: str) -> None:
-        if not quiet:
+        if not quiet and not as_json:
             echo(sentence)
 
     options = {**given["feeding"], **given["reading"]}
     watcher = Watcher(Selection.open(run, selector), incoming, settle=settle, say=say, **options)
     if once:
         watcher.once()
+        if as_json:
+            echo_json({"fed": [asdict(fed) for fed in watcher.fed], "refused": watcher.refused})
         if watcher.refused:
             click.get_current_context().exit(1)
         return

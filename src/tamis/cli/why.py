@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from tamis.cli.output import echo
+from tamis.cli.options import json_option
+from tamis.cli.output import echo, echo_json
 from tamis.core.errors import InputError
 from tamis.core.near_names import no_such_feature
-from tamis.engine.runs import open_run
+from tamis.engine.runs import Run, open_run
 
 
 @click.command("why")
 @click.argument("run", type=click.Path())
 @click.argument("features", nargs=-1, required=True, metavar="FEATURE...")
-def command(run: str, features: tuple[str, ...]) -> None:
+@json_option
+def command(run: str, features: tuple[str, ...], as_json: bool) -> None:
     """Explain why each FEATURE of a RUN was kept or dropped.
 
     FEATURE is a name as in selected.csv; for svmlight files, the index it has in the file.
 
     \b
-    Example:
+    Examples:
       tamis why run/ 17 2301
+      tamis why run/ age --json
     """  # noqa: D301  (click needs the backspace character)
     opened = open_run(run)
     unknown = opened.log.unknown(features)
-    for feature in features:
-        if feature not in unknown:
-            echo(opened.why(feature))
+    known = [feature for feature in features if feature not in unknown]
+    if as_json:
+        echo_json([_facts(opened, feature) for feature in known])
+    else:
+        echo(*(opened.why(feature) for feature in known))
     if unknown:  # raised last, after the other features were explained
         raise InputError(no_such_feature(opened.log.names, unknown))
+
+
+def _facts(run: Run, feature: str) -> dict[str, Any]:
+    """Return the last decision about a feature: the numbers compared, and the sentence."""
+    log = run.log
+    decision = log.final_decision(feature)
+    return {
+        "name": log.names[decision.feature],
+        "feature": decision.feature,
+        "verdict": log.reasons[decision.reason].verdict.name.lower(),
+        "reason": decision.reason,
+        "relevance": decision.relevance,
+        "value": decision.value,
+        "level": decision.level,
+        "because": [log.names[other] for other in decision.because],
+        **decision.evidence,
+        "sentence": run.why(feature),
+    }

@@ -302,11 +302,13 @@ class DecisionLog:
 
     def why(self, feature: int | str) -> str:
         """Explain in one sentence, with the numbers, what happened to a feature."""
+        return self.explain(self.final_decision(feature))
+
+    def final_decision(self, feature: int | str) -> Decision:
+        """Return the last decision about a feature."""
         number = self.number(feature)
         events = np.flatnonzero(self._events.view["feature"] == number)
-        if len(events):
-            return self.explain(self.decision(int(events[-1])))
-        return self.explain(self.bulk_decision(number))
+        return self.decision(int(events[-1])) if len(events) else self.bulk_decision(number)
 
     def relevance_of(self, feature: int) -> float:
         """Return the relevance of a feature to the target, with the precision of the log."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.core.errors import OutputError, SourceError, TamisError
+from tamis.engine.persistent.feeding import Fed
 from tamis.engine.persistent.selection import Selection
 from tamis.sources.base import Progress, silent
 
@@ -111,8 +112,9 @@ class Watcher:
         given = {"replace": replace, "allow_target": allow_target, "progress": progress, "say": say}
         self._options: dict[str, Any] = given | reading
         self._before: set[Seen] = set()
-        #: Names of the files that could not be fed, since this watcher was made.
-        self.refused: list[str] = []
+        #: What was fed since this watcher was made, and why other files could not be, by name.
+        self.fed: list[Fed] = []
+        self.refused: dict[str, str] = {}
 
     def once(self) -> int:
         """Feed the files that are complete now; return how many were fed or refused."""
@@ -158,7 +160,8 @@ class Watcher:
                 f"{shlex.join(words)}"
             )
             self._say(f"{file.name} was not fed: {why}")
-            self.refused.append(file.name)
+            self.refused[file.name] = why
             self.selection.note({"action": "refuse", "source": file.name, "why": why, **facts})
             return
+        self.fed.append(fed)
         self._say(str(fed))

@@ -1,0 +1,99 @@
+"""`--json`: one document on standard output and nothing else, on every command that prints."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+import numpy as np
+import pytest
+
+from tamis.cli.main import COMMANDS, LazyGroup
+
+
+@pytest.fixture
+def run(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 120)
+    X = rng.normal(size=(120, 8))
+    X[:, 2] += y
+    X[:, 5] = X[:, 2] + rng.normal(size=120) / 3
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    np.save(tmp_path / "more.npy", X[:, :2] + 3 * y[:, None])
+    os.mkdir("in")
+    os.replace("more.npy", "in/more.npy")
+    (tmp_path / "in" / "bad.npy").write_bytes(b"no array")
+    assert tamis("select", "x.npy", "--method", "saola", "--out", "run").code == 0
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keys"),
+    [
+        (("select", "x.npy", "--method", "saola", "--out", "other"), {"kept", "verdicts", "rows"}),
+        (("select", "x.npy", "--method", "saola", "--out", "other", "--checkpoint"), {"kept"}),
+        (("resume", "begun"), {"kept", "features"}),
+        (("feed", "run", "in/more.npy"), {"run", "feeds", "kept"}),
+        (("watch", "run", "in", "--once", "--settle", "0"), {"fed", "refused"}),
+        (("status", "run"), {"features", "kept"}),
+        (("info", "run"), {"method", "features"}),
+        (("info", "x.npy"), set()),
+        (("report", "run"), {"report", "bytes"}),
+        (("convert", "x.npy", "x.cols"), {"store", "rows", "columns"}),
+        (("apply", "run", "x.npy", "--out", "small.csv"), {"out", "rows", "columns"}),
+        (("why", "run", "x2", "x0"), None),
+        (("log", "run"), None),
+        (("drop", "run", "x2"), None),
+        (
+            ("compare", "--data", "x.npy", "--methods", "saola,all", "--classifiers", "nb", "--cv",
+             "3", "--n-jobs", "1", "--out", "results"),
+            {"classifiers", "methods"},
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_one_document(tamis, run, arguments, keys):
+    if arguments[0] == "resume":
+        tamis("select", "x.npy", "--method", "saola", "--out", "begun", "--checkpoint")
+    done = tamis(*arguments, "--json")
+    assert done.code == (1 if arguments[0] == "watch" else 0), done
+    found = json.loads(done.out, parse_constant=pytest.fail)
+    if keys is None:
+        assert isinstance(found, list)
+        assert found
+    else:
+        assert keys <= set(found)
+
+
+def test_every_command_that_prints_has_the_option():
+    context = click.Context(LazyGroup())
+    without = [
+        name
+        for name in COMMANDS
+        if "as_json" not in {p.name for p in LazyGroup().get_command(context, name).params}
+    ]
+    assert without == ["demo"]
+
+
+def test_why_gives_the_numbers_and_the_sentence(tamis, run):
+    first, second = json.loads(tamis("why", "run", "x2", "x0", "--json").out)
+    assert first["name"] == "x2"
+    assert first["feature"] == 2
+    assert first["verdict"] == "kept"
+    assert first["relevance"] > first["level"]
+    assert first["sentence"].startswith("x2 is kept")
+    assert second["verdict"] == "irrelevant"
+    assert second["because"] == []
+    fallen = json.loads(tamis("why", "run", "x5", "--json").out)[0]
+    assert fallen["because"] == ["x2"]
+
+
+def test_errors_stay_on_standard_error(tamis, run):
+    done = tamis("why", "run", "nobody", "--json")
+    assert (done.code, json.loads(done.out)) == (2, [])
+    assert done.err.startswith("tamis: no feature is called 'nobody'")
+    assert tamis("select", "nothing.npy", "--out", "r", "--json").one_sentence()
+    sentence = tamis("watch", "run", "in", "--json").one_sentence()
+    assert sentence == "--json prints one document at the end, so it goes with --once"
