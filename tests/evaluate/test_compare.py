@@ -103,7 +103,7 @@ def test_results_are_read_from_their_folder(compared):
 def test_the_summary_has_every_table(compared):
     results, _ = compared
     page = results.to_markdown()
-    for heading in ("## Accuracy (knn)", "## Accuracy (tree)", "## Features kept",
+    for heading in ("## Accuracy with knn", "## Accuracy with tree", "## Features kept",
                     "## Seconds to select", "## Stability of the selections"):  # fmt: skip
         assert heading in page
     assert "Average ranks (1 = best):" in page

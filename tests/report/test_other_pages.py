@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 import tamis
 from tamis import evaluate
 from tamis.core.errors import InputError
+from tamis.core.markup import cell
 from tamis.engine.learning.model import save_model
 from tamis.report.folder_page import page_of_folder
 from tamis.report.html_page import as_html
@@ -50,8 +51,9 @@ def test_a_comparison_shows_ranks_tables_and_the_trade_off(results):
     summary = found.summary()["classifiers"]["knn"]
     assert ranks.ranks == summary["ranks"]["average_ranks"]
     table = section(page, "Accuracy with knn")
-    assert [row[0] for row in table.rows] == found.data
-    assert np.allclose([row[1:] for row in table.rows], summary["accuracy"], atol=1e-4)
+    assert [row[0] for row in table.rows] == [*found.data, "mean"]
+    assert [row[1:] for row in table.rows[:-1]] == summary["accuracy"]
+    assert np.allclose(table.rows[-1][1:], np.mean(summary["accuracy"], axis=0))
     trade = section(page, "Accuracy against size with knn")
     assert isinstance(trade, Scatter)
     for i in trade.best:
@@ -67,12 +69,11 @@ def test_warnings_are_reported_once_for_each_method_and_data_set(tmp_path):
     methods = ["fcbf:measure=symmetric_uncertainty", "fcbf"]
     evaluate.compare(data, methods, ["knn"], cv="1x3", n_jobs=1, out=tmp_path)
     page = page_of_folder(tmp_path)
-    [[name, who, sentence, folds]] = section(page, "What methods and classifiers warned of").rows
+    [[name, who, sentence, folds]] = section(page, "Warnings").rows
     assert (name, who, folds) == ("numbers", methods[0], 3)
     assert "takes every value as a category" in sentence
-    assert (
-        f"- numbers, {methods[0]}: {sentence} (3 folds)\n" in (tmp_path / "summary.md").read_text()
-    )
+    row = f"| numbers | {cell(who)} | {cell(sentence)} | 3 |\n"
+    assert row in (tmp_path / "summary.md").read_text()
     accuracies = section(page, "Accuracy with knn")
     assert accuracies.best == "highest"
     assert [column.digits for column in accuracies.columns] == [None, 4, 4]

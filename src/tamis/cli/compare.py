@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,10 @@ from tamis._registry import CLASSIFIERS, METHODS, PAIRED_TESTS
 from tamis.cli.options import Choice, json_option, live_option, quiet_option, size, source_options
 from tamis.cli.output import echo, echo_json, followed, progress, typed_command
 from tamis.core.errors import ParameterError
-from tamis.core.sentences import counted
 
 if TYPE_CHECKING:
     from tamis.evaluate import Results
+    from tamis.evaluate.fact_tables import FactTable
     from tamis.evaluate.result_tables import Line
 
 
@@ -167,22 +166,12 @@ def _values(text: str | None) -> tuple[str, list[float]]:
 
 def _page(results: Results, out: str) -> list[str]:
     """Return the tables that are printed at the end."""
-    from tamis.evaluate.summary import problem_counts, warnings_of
+    from tamis.evaluate.fact_tables import fact_tables
 
     lines: list[str] = []
-    for judge in results.classifiers:
-        lines += [f"accuracy ({judge})", *_grid(results, "accuracy", judge, "{:.4f}")]
-        lines += [*_ranks(results, judge), ""]
-    lines += ["features kept", *_grid(results, "kept", None, "{:,.1f}"), ""]
-    lines += ["seconds to select", *_grid(results, "seconds", None, "{:,.3f}"), ""]
-    lines += [
-        f"no result: {data}, {method}: {status}{': ' if note else ''}{note} ({count})"
-        for (data, method, status, note), count in problem_counts(results).items()
-    ]
-    lines += [
-        f"warning: {data}, {who}: {note} ({counted(count, 'fold')})"
-        for data, who, note, count in warnings_of(results)
-    ]
+    for one in fact_tables(results):
+        if one.brief:
+            lines += [one.title, *one.notes, *_aligned(one), ""]
     total = len(results.selections)
     before = "" if results.computed == total else ", the others were finished earlier"
     lines.append(
@@ -192,43 +181,13 @@ def _page(results: Results, out: str) -> list[str]:
     return lines
 
 
-def _grid(results: Results, metric: str, judge: str | None, form: str) -> list[str]:
-    """Return a table with the first column left-aligned and the others right-aligned."""
-    rows = [["", *results.methods]]
-    for name, row in zip(results.data, results.grid(metric, judge).tolist(), strict=True):
-        rows.append([name, *("-" if math.isnan(v) else form.format(v) for v in row)])
-    first, *widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+def _aligned(facts: FactTable) -> list[str]:
+    """Return the lines of a table, with text aligned to the left and numbers to the right."""
+    rows = [facts.heads, *facts.texts()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [str.rjust if is_number else str.ljust for is_number in facts.is_number]
     return [
-        "  ".join([name.ljust(first), *map(str.rjust, words, widths)]).rstrip()
-        for name, *words in rows
-    ]
-
-
-def _ranks(results: Results, judge: str) -> list[str]:
-    from tamis.evaluate.summary import (
-        paired_p_values,
-        rank_summary,
-        too_few_data_sets,
-        win_tie_loss,
-    )
-
-    lines = []
-    if (found := rank_summary(results, judge)) is not None:
-        ranks = ", ".join(
-            f"{m} {r:.4g}" for m, r in zip(results.methods, found["average_ranks"], strict=True)
-        )
-        lines.append(
-            f"average ranks (1 = best): {ranks}; critical difference "
-            f"{found['critical_difference']:.4g}; Friedman p = {found['friedman']['p']:.3g}"
-        )
-        if note := too_few_data_sets(results):
-            lines.append(note)
-    if won := win_tie_loss(results, judge):
-        p = paired_p_values(results, judge) if len(results.data) == 1 else {}
-        counts = ", ".join(
-            f"{m} {'/'.join(map(str, c))}"
-            + (f" (p = {p[m][0]:.2g})" if p.get(m, [None])[0] else "")
-            for m, c in won.items()
-        )
-        lines.append(f"wins/ties/losses of {results.control}: {counts}")
-    return lines
+        "  ".join(side(text, width) for side, text, width in zip(sides, row, widths, strict=True))
+        .rstrip()
+        for row in rows
+    ]  # fmt: skip

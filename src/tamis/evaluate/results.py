@@ -185,7 +185,7 @@ class Results:
 
     def to_markdown(self) -> str:
         """Return the summary as Markdown."""
-        from tamis.evaluate.summary import summary_markdown
+        from tamis.evaluate.fact_tables import summary_markdown
 
         return summary_markdown(self)
 

@@ -1,21 +1,16 @@
-"""Summary of results: means, average ranks, tests, stability; as plain values and Markdown."""
+"""Summary of results as plain values: means, average ranks, tests, stability."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tamis.core.markup import cell, code, table
 from tamis.core.sentences import counted
 from tamis.evaluate import ranks
-from tamis.evaluate.cells import OK
 from tamis.evaluate.metrics import METRICS
 from tamis.evaluate.paired import PairedTest, bayesian_signed_rank, compare_pair, paired_p
 from tamis.evaluate.results import COSTS, Results
@@ -173,181 +168,6 @@ def _right(results: Results, data: str, method: str, judge: str) -> Floats:
     row = results.rows_of(data, method, judge)[0]
     packed, rows = results.column("right")[row], int(results.column("test_rows")[row])
     return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=rows).astype(np.float64)
-
-
-# --- as a page ------------------------------------------------------------------------------------
-
-
-def summary_markdown(results: Results) -> str:
-    """Return the summary as Markdown tables."""
-    params = results.params
-    parts = ["# Comparison of feature selectors\n", _intro(results)]
-    for judge in results.classifiers:
-        parts += [f"## Accuracy ({judge})\n", _grid(results, "accuracy", "{:.4f}", judge)]
-        parts.append(_tests(results, judge))
-    for title, metric, form in (
-        ("Features kept", "kept", "{:,.1f}"),
-        ("Seconds to select", "seconds", "{:,.3f}"),
-        ("Memory above the data and the libraries (MB)", "extra_megabytes", "{:,.0f}"),
-    ):
-        parts += [f"## {title}\n", _grid(results, metric, form)]
-    parts.append(_stability(results))
-    problems = [
-        f"- {cell(data)}, {cell(method)}: {status}{': ' if note else ''}{cell(note)} "
-        f"({counted(count, 'fold')} and classifiers)"
-        for (data, method, status, note), count in problem_counts(results).items()
-    ]
-    parts.append(_listed("Cells without a result", problems, "results.parquet"))
-    notes = [
-        f"- {cell(data)}, {cell(who)}: {cell(note)} ({counted(count, 'fold')})"
-        for data, who, note, count in warnings_of(results)
-    ]
-    parts.append(_listed("Notes", notes, "results.parquet and selections.parquet"))
-    if params["command"]:
-        parts.append(f"To reproduce: {code(params['command'])}\n")
-    versions = ", ".join(f"{name} {number}" for name, number in params["versions"].items())
-    parts.append(f"random_state={params['random_state']}; {versions}.\n")
-    return "\n".join(part for part in parts if part)
-
-
-def _intro(results: Results) -> str:
-    heads = ["data", "rows", "features", "classes", "folds", "train", "test", "fingerprint"]
-    rows = [
-        [
-            cell(d["name"]), f"{d['rows']:,}", f"{d['features']:,}", str(len(d["classes"])),
-            str(d["folds"]), f"{d['train_rows']:,}", f"{d['test_rows']:,}",
-            f"`{d['fingerprint'][:16]}`",
-        ]
-        for d in results.params["data"]
-    ]  # fmt: skip
-    return (
-        "Features were selected inside each training fold. Folds are the same for all methods. "
-        f"Cross-validation: {results.params['cv']} (repeats x folds, stratified), unless a data "
-        f"set has an official split and it was used.\n\n{table(heads, rows, 'lrrrrrrl')}\n"
-    )
-
-
-def _grid(results: Results, metric: str, form: str, judge: str | None = None) -> str:
-    """Return means by data set and method; with a classifier, also over all data sets."""
-    values = results.grid(metric, judge)
-    means = dict(zip(product(results.data, results.methods), values.flat, strict=True))
-    reasons: dict[tuple[str, str], set[str]] = {}
-    for row in results.problems():
-        reasons.setdefault((row["data"], row["method"]), set()).add(row["status"])
-
-    def text(data: str, method: str) -> str:
-        why_not = ", ".join(sorted(reasons.get((data, method), "-")))
-        value = means[data, method]
-        return why_not if math.isnan(value) else form.format(value)
-
-    overall = ["" if math.isnan(v) else form.format(v) for v in values.mean(axis=0)]
-    return _by_method(results, text, *([["mean", *overall]] if judge and len(values) > 1 else []))
-
-
-def _by_method(results: Results, text: Callable[[str, str], str], *more: list[str]) -> str:
-    """Return a table with a row per data set and a column per method."""
-    rows = [[cell(data), *(text(data, m) for m in results.methods)] for data in results.data]
-    return table(["data", *map(cell, results.methods)], [*rows, *more]) + "\n"
-
-
-def _tests(results: Results, judge: str) -> str:
-    """Return ranks, tests and win/tie/loss of one classifier."""
-    lines = []
-    found = rank_summary(results, judge)
-    won = win_tie_loss(results, judge)
-    control = results.control
-    if won:
-        name = {"corrected-t": "corrected resampled t-test", "t": "paired t-test"}.get(
-            results.params["paired"], "Wilcoxon's test"
-        )
-        lines += [
-            f"Wins/ties/losses of {cell(control)} by a {name} at 5% (over test rows where there is "
-            "one split): "
-            + "; ".join(f"{cell(m)} {'/'.join(map(str, c))}" for m, c in won.items()) + ".\n"
-        ]  # fmt: skip
-    if found is None:
-        return "\n".join(lines)
-    by_rank = np.argsort(found["average_ranks"], kind="stable")
-    listed = ", ".join(
-        f"{cell(results.methods[i])} {found['average_ranks'][i]:.4g}" for i in by_rank
-    )
-    lines.append(f"Average ranks (1 = best): {listed}.\n")
-    f = found["iman_davenport"]["f"]
-    lines.append(
-        f"Friedman: chi-square {found['friedman']['chi_square']:.4g}, "
-        f"p = {found['friedman']['p']:.3g} (with ties {found['friedman']['p_ties']:.3g}); "
-        f"Iman-Davenport: F = {'infinite' if f is None else format(f, '.4g')}, "
-        f"p = {found['iman_davenport']['p']:.3g}. "
-        f"Nemenyi's critical difference at 5%: {found['critical_difference']:.4g}.\n"
-    )
-    lines.append(_against(found, control))
-    if note := too_few_data_sets(results):
-        lines.append(f"{note}.\n")
-    if found["unfinished"]:
-        lines.append("A method without a result on a data set ranks last there.\n")
-    return "\n".join(lines)
-
-
-def _against(found: dict[str, Any], control: str) -> str:
-    """Return the control against each other method: Holm, and the Bayesian signed-rank test."""
-    heads = [f"{cell(control)} against", "z", "p", "p (Holm)"]
-    rows = []
-    for one in found["holm"]:
-        belief = found["bayesian_signed_rank"].get(one["method"])
-        words = ["-"] * 3 if belief is None else [f"{p:.3f}" for p in belief.values()]
-        numbers = [f"{one['z']:.2f}", f"{one['p']:.3g}", f"{one['p_holm']:.3g}"]
-        rows.append([cell(one["method"]), *numbers, *words])
-    return (
-        f"{table([*heads, 'P(better)', 'P(equal)', 'P(worse)'], rows)}\n\n"
-        f"z above 0: {cell(control)} ranks better. P: Bayesian signed-rank test; equal means "
-        f"within {ROPE:g} of accuracy.\n"
-    )
-
-
-def _stability(results: Results) -> str:
-    if all(one["folds"] < 2 for one in results.params["data"]):
-        return ""
-
-    def text(data: str, method: str) -> str:
-        s = results.stability(data, method)
-        kuncheva = "-" if math.isnan(s.kuncheva) else f"{s.kuncheva:.2f}"
-        interval = f"{s.nogueira:.2f} [{s.low:.2f}, {s.high:.2f}]; {kuncheva}"
-        return "-" if math.isnan(s.nogueira) else interval
-
-    return (
-        "## Stability of the selections\n\n"
-        "Nogueira's measure over the folds with its 95% interval, and Kuncheva's index: 1 is the "
-        f"same set every time, 0 is chance.\n\n{_by_method(results, text)}"
-    )
-
-
-def _listed(title: str, lines: list[str], where: str, most: int = 20) -> str:
-    """Return a section with the first lines; the rest are in the files."""
-    if not lines:
-        return ""
-    more = [f"- and {len(lines) - most} more, in {where}"] if len(lines) > most else []
-    return "\n".join([f"## {title}\n", *lines[:most], *more]) + "\n"
-
-
-def problem_counts(results: Results) -> Counter[tuple[str, str, str, str]]:
-    """Count the cells without a result by data, method, status and note."""
-    return Counter(
-        (row["data"], row["method"], row["status"], row["note"]) for row in results.problems()
-    )
-
-
-def warnings_of(results: Results) -> list[tuple[str, str, str, int]]:
-    """Return the warnings of methods and classifiers: data, source, first such warning, count.
-
-    Numbers in a warning differ from fold to fold, so it is reported once per method and data set.
-    """
-    found: dict[tuple[str, str], list[str]] = {}
-    for rows, who in ((results.selections, ["method"]), (results.rows, ["method", "classifier"])):
-        for row in rows.select(["data", *who, "status", "note"]).to_pylist():
-            if row["status"] == OK and row["note"]:
-                source = ", ".join(row[name] for name in who)
-                found.setdefault((row["data"], source), []).append(row["note"])
-    return [(data, who, notes[0], len(notes)) for (data, who), notes in found.items()]
 
 
 def _finite(value: float) -> float | None:

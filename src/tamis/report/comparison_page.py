@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tamis.evaluate.curves import MEANING, Curves, open_curves
+from tamis.evaluate.fact_tables import FactTable, fact_tables, short_names
 from tamis.evaluate.result_tables import Line
 from tamis.evaluate.results import Results, open_results
-from tamis.evaluate.summary import warnings_of
-from tamis.report.page import Code, Column, Facts, Lines, Page, Ranks, Scatter, Section, Table
+from tamis.report.page import (
+    Code,
+    Column,
+    Facts,
+    Lines,
+    Page,
+    Ranks,
+    Scatter,
+    Section,
+    Table,
+)  # fmt: skip
 
 
 def page_of_results(folder: str | os.PathLike[str]) -> Page:
@@ -47,44 +56,17 @@ def page_of(results: Results, folder: str | os.PathLike[str] | None = None) -> P
     ]
     note = "Features are selected inside each training fold; all methods get the same folds."
     sections: list[Section | None] = [Facts("At a glance", facts, note=note)]
+    tables = [_table(one) for one in fact_tables(results)]
     for judge in judges:
-        note = "Means over the folds; – where a fold gave no result. The highest is highlighted."
-        means = summary["classifiers"][judge]["accuracy"]
-        accuracy = _table(f"Accuracy with {judge}", results, means, note, best="highest")
-        sections += [_ranks(results, summary, judge), accuracy]
-    sections += [_trade_off(results, judge) for judge in judges]
-    stability = [[one["nogueira"] for one in row] for row in summary["stability"]]
-    sections += [
-        _table("Features kept", results, summary["kept"], "Means over the folds.", 1),
-        _table("Seconds", results, summary["seconds"],
-               "Seconds per selection, averaged over the folds."),
-        _table("Stability of the selection", results, stability,
-               "Nogueira's measure: 1 if every fold selects the same features, 0 for chance.", 3),
-        *[_tests(results, summary, judge) for judge in judges],
-        *_over(folder),
-    ]  # fmt: skip
-    if summary["problems"]:
-        keys = ["data", "method", "repeat", "fold", "classifier", "status", "note"]
-        cells = [[one[key] for key in keys] for one in summary["problems"]]
-        sections.append(Table("Cells without a result", [Column(key) for key in keys], cells))
-    if warned := [[*row] for row in warnings_of(results)]:
-        heads = [Column("data"), Column("who"), Column("warned"), Column("folds", "count")]
-        sections.append(Table("What methods and classifiers warned of", heads, warned))
+        sections.append(_ranks(results, summary, judge))
+        sections += [one for one in tables if one.title.endswith(f" with {judge}")]
+        sections.append(_trade_off(results, judge))
+    sections += [*(one for one in tables if one not in sections), *_over(folder)]
     title = f"tamis compare: {len(results.methods)} methods on {len(results.data)} data sets"
     return Page.of(
         title, _sentence(results, summary), sections, params["command"] or "(made in Python)",
         params["versions"], f"random_state={params['random_state']}",
     )  # fmt: skip
-
-
-def shown(methods: list[str]) -> list[str]:
-    """Return the names of methods on the page; the user's own classes appear without their module.
-
-    >>> shown(["saola", "lab.methods:Mine", "lab.methods:Mine:share=1"])
-    ['saola', 'Mine', 'Mine:share=1']
-    """
-    short = [re.sub(r"^[\w.]+:(?=[^\W\d]\w*(:|$))", "", method) for method in methods]
-    return [a if short.count(a) == 1 else b for a, b in zip(short, methods, strict=True)]
 
 
 def _sentence(results: Results, summary: dict[str, Any]) -> str:
@@ -96,7 +78,7 @@ def _sentence(results: Results, summary: dict[str, Any]) -> str:
     overall = np.where(done, np.nan_to_num(means).mean(axis=0), -1.0)
     best = int(np.argmax(overall))
     return (
-        f"With {judge}, {shown(results.methods)[best]} has the highest mean accuracy, "
+        f"With {judge}, {short_names(results.methods)[best]} has the highest mean accuracy, "
         f"{overall[best]:.1%} over {len(results.data)} data sets"
         f"{', of the methods that finished every fold' if not done.all() else ''}."
     )
@@ -112,20 +94,18 @@ def _ranks(results: Results, summary: dict[str, Any], judge: str) -> Section | N
         f"p = {found['iman_davenport']['p']:.3g} (Iman-Davenport)."
     )
     return Ranks(
-        f"Average ranks with {judge}", shown(results.methods), found["average_ranks"],
+        f"Average ranks with {judge}", short_names(results.methods), found["average_ranks"],
         found["critical_difference"], found["not_different"], note=note,
     )  # fmt: skip
 
 
-def _table(
-    title: str, results: Results, values: Any, note: str, digits: int = 4, **more: Any
-) -> Table:
-    methods = [Column(method, "number", digits) for method in shown(results.methods)]
-    rows: list[list[Any]] = [
-        [data, *[None if v is None else round(v, digits) for v in row]]
-        for data, row in zip(results.data, values, strict=True)
+def _table(facts: FactTable) -> Table:
+    columns = [
+        Column(head, "number", facts.digits) if is_number else Column(head)
+        for head, is_number in zip(facts.heads, facts.is_number, strict=True)
     ]
-    return Table(title, [Column("data"), *methods], rows, note=note, **more)
+    best: Literal["", "highest"] = "highest" if facts.title.startswith("Accuracy") else ""
+    return Table(facts.title, columns, facts.rows, best, note=" ".join(facts.notes))
 
 
 def _trade_off(results: Results, judge: str) -> Section | None:
@@ -136,7 +116,7 @@ def _trade_off(results: Results, judge: str) -> Section | None:
     done = np.flatnonzero(~np.isnan(accuracy) & ~np.isnan(kept))
     if len(done) < 2:
         return None
-    names = shown(results.methods)
+    names = short_names(results.methods)
     points = [(names[i], float(kept[i]), float(accuracy[i]), float(seconds[i])) for i in done]
     best = [
         i
@@ -148,27 +128,6 @@ def _trade_off(results: Results, judge: str) -> Section | None:
         "seconds", points, best, True,
         note="Few features and high accuracy are at the upper left; the dashed line joins "
         "the methods that no other method beats on both. The area shows the time of a selection.",
-    )  # fmt: skip
-
-
-def _tests(results: Results, summary: dict[str, Any], judge: str) -> Section | None:
-    found = summary["classifiers"][judge]
-    if not found["win_tie_loss"]:
-        return None
-    holm = {} if found["ranks"] is None else {one["method"]: one for one in found["ranks"]["holm"]}
-    called = dict(zip(results.methods, shown(results.methods), strict=True))
-    control = called[results.control]
-    rows: list[list[Any]] = [
-        [called[method], *counts, holm.get(method, {}).get("p_holm")]
-        for method, counts in found["win_tie_loss"].items()
-    ]
-    columns = [
-        Column("against"), Column("wins", "count"), Column("ties", "count"),
-        Column("losses", "count"), Column("p, Holm", "number"),
-    ]  # fmt: skip
-    return Table(
-        f"{control} against the others with {judge}", columns, rows,
-        note=f"Data sets that {control} wins, ties and loses by the paired test at 5 %.",
     )  # fmt: skip
 
 
