@@ -136,11 +136,11 @@ def _wins(results: Results, judge: str, ranks: dict[str, Any] | None) -> FactTab
         [names[method], *counts, *(p_values[method] if len(results.data) == 1 else [])]
         for method, counts in win_tie_loss(results, judge).items()
     ]
-    test = {"corrected-t": "corrected resampled t-test", "t": "paired t-test"}.get(
+    test = {"corrected-t": "a corrected resampled t-test", "t": "a paired t-test"}.get(
         results.params["paired"], "Wilcoxon's test"
     )
     single = any(one["folds"] == 1 for one in results.params["data"])
-    notes = [f"By a {test} at 5%{' (over the test rows of a single split)' if single else ''}."]
+    notes = [f"By {test} at 5%{' (over the test rows of a single split)' if single else ''}."]
     if ranks is not None:
         averages, shown = ranks["average_ranks"], list(names.values())
         order = np.argsort(averages, kind="stable").tolist()
