@@ -227,6 +227,15 @@ def test_a_column_of_one_row_says_nothing() -> None:
     assert tamis.AnyShape().p_values(np.eye(40)[:, :3], np.arange(40) % 2).tolist() == [1.0] * 3
 
 
+def test_columns_with_few_nonzeros_pass_rarely_by_chance() -> None:
+    rng = RNG()
+    noise = np.zeros((600, 4000))
+    for j in range(4000):
+        noise[rng.permutation(600)[: 2 + j % 8], j] = rng.integers(1, 500, 2 + j % 8)
+    passed = tamis.AnyShape().p_values(noise, np.arange(600) % 2) < 0.01
+    assert passed.mean() <= 0.012
+
+
 def test_redundancy_keeps_fewer_the_smaller_it_is() -> None:
     table, y = load_breast_cancer(return_X_y=True)
     sizes = [
