@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,6 +17,9 @@ import tamis
 from tamis.core.blocks import ColumnBlock
 from tamis.core.errors import DataWarning, InputError
 from tamis.engine.profiled_columns import ColumnKind, copies, of_block
+
+#: The method that is used if none is given.
+DEFAULT = inspect.signature(tamis.select).parameters["selector"].default
 
 value = st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.0, -3.0, 0.5, 1e17, np.nan])
 
@@ -80,15 +85,16 @@ def test_data_frames_have_the_same_profile(kind):
     assert [finding.kind for finding in found.suspicious] == [
         "identifiers", "target copies", "dates",
     ]  # fmt: skip
-    assert [finding.kind for finding in found.problems] == ["gaps", "words"]
-    assert found.python == (
-        "tamis.select(data.drop(columns=['id', 'y again']), y=y, missing='category', encode='mdlp')"
+    assert [finding.kind for finding in found.problems] == (
+        [] if DEFAULT == "sieve" else ["gaps", "words"]
     )
+    method = "" if DEFAULT == "sieve" else ", selector='sieve'"
+    assert found.python == f"tamis.select(data.drop(columns=['id', 'y again']), y=y{method})"
     assert found.to_frame()["kind"].tolist() == [
         "identifiers", "numbers", "words", "dates", "whole numbers",
     ]  # fmt: skip
-    assert "'dose' has missing values" in repr(found)
-    assert "&#x27;dose&#x27; has missing values" in found._repr_html_()
+    assert "suspicious: 'id' is an identifier" in repr(found)
+    assert "suspicious: &#x27;id&#x27; is an identifier" in found._repr_html_()
 
 
 def test_the_suggested_call_works():
@@ -105,11 +111,12 @@ def test_select_names_all_problems():
         pytest.warns(DataWarning, match="'when' holds dates"),
         pytest.raises(InputError) as caught,
     ):
-        tamis.select(data, y=y)
+        tamis.select(data, "saola", y)
     assert str(caught.value) == (
-        "the data has 2 problems: 'dose' has missing values: --missing category (missing=); 'town' "
-        "holds words beside numbers: --encode mdlp (encode=); this works: "
-        "tamis.select(data.drop(columns=['id', 'y again']), y=y, missing='category', encode='mdlp')"
+        "the data has 2 problems: 'dose' has missing values: --method sieve takes them, or "
+        "--missing (missing=); 'town' holds words beside numbers: --method sieve takes them, or "
+        "--encode (encode=); this works: "
+        "tamis.select(data.drop(columns=['id', 'y again']), y=y, selector='sieve')"
     )
 
 
@@ -123,7 +130,7 @@ def test_dates_of_data_frames_are_left_out_or_numbers():
         assert source.load()[0][:, 0].tolist() == list(range(19_723, 19_783))
 
 
-def test_a_million_sparse_columns(monkeypatch):
+def test_a_million_sparse_columns():
     """Names and findings are made for a handful of columns only."""
     rng = np.random.default_rng(0)
     at = rng.integers(0, 50, 5_000), rng.integers(0, 1_000_000, 5_000)

@@ -168,9 +168,10 @@ def _with_all_problems(error: TamisError, options: Any) -> TamisError:
     )
     if "target" not in reading or is_table not in ("csv", "parquet", "arrow"):
         return error
-    handled = ["gaps"] if options.missing != "error" else []
+    handled = ["gaps"] if options.missing not in ("auto", "error") else []
     handled += ["words"] if options.encode or options.measure != "auto" else []
-    return all_problems(error, options.data, None, handled, reading)
+    method = split_method(options.method)[0]
+    return all_problems(error, options.data, None, method, handled, reading)
 
 
 def _select(options: Any, begun: float) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import warnings
@@ -69,6 +70,8 @@ _FINDINGS = {
     "other": ("hold lists or other structures", "holds lists or other structures"),
 }
 _IGNORE = "--ignore (ignore=)"
+#: The method that takes words and missing values as they are, for classes and for numbers.
+_TAKES_ALL = "sieve"
 
 
 def profile(data: Any, y: Any = None, *, progress: Progress = silent, **options: Any) -> Profile:
@@ -90,27 +93,32 @@ def profile(data: Any, y: Any = None, *, progress: Progress = silent, **options:
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"id": range(40), "dose": [1.5, None, 2, 3] * 10})
-    >>> found = profile(table, [0, 1, 1, 0] * 10)
-    >>> [str(finding) for finding in found.problems]
-    ["'dose' has missing values: --missing category (missing=)"]
-    >>> print(found.python)
-    tamis.select(data.drop(columns=['id']), y=y, missing='category', encode='mdlp')
+    >>> table = pd.DataFrame({"id": range(40), "dose": [1.5, 2.5, 2, 3] * 10, "price": 1})
+    >>> profile(table, [0, 1, 1, 0] * 10)
+    data: 40 rows, 3 columns
+    columns: 1 numbers, 1 constants, 1 identifiers
+    target: 2 classes: 0 (20), 1 (20)...
+    suspicious: 'id' is an identifier: --ignore (ignore=)
+    this works: tamis.select(data.drop(columns=['id']), y=y)
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the profile says it
-        return _Profiling(data, y, options, progress).make()
+        return _Profiling(data, y, options, progress, _default_method()).make()
 
 
 def all_problems(
-    error: TamisError, data: Any, y: Any, handled: Iterable[str], options: dict[str, Any]
-) -> TamisError:
+    error: TamisError, data: Any, y: Any, method: str, handled: Iterable[str],
+    options: dict[str, Any],
+) -> TamisError:  # fmt: skip
     """Return an error with every problem of the data, or the given one if it is the only one.
 
-    `handled` names the problems that the parameters of the selection take care of.
+    `method` is the method of the selection; `handled` names the problems that its other parameters
+    take care of.
     """
     try:
-        found = profile(data, y, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = _Profiling(data, y, options, silent, method).make()
     except Exception:  # what was wrong first is still wrong
         return error
     left = [finding for finding in found.problems if finding.kind not in set(handled)]
@@ -124,7 +132,9 @@ def all_problems(
 
 
 @contextmanager
-def naming_all_problems(data: Any, y: Any, encode: Any, missing: Any) -> Iterator[None]:
+def naming_all_problems(
+    data: Any, y: Any, method: str, encode: Any, missing: Any
+) -> Iterator[None]:
     """Turn an error about one column into one about all of them, for data that can be read again.
 
     A source is read by the command line, which does the same with the options that were typed.
@@ -134,9 +144,9 @@ def naming_all_problems(data: Any, y: Any, encode: Any, missing: Any) -> Iterato
     except InputError as error:
         if error.column is None or isinstance(data, Source) or gives_blocks(data):
             raise
-        handled = [*(["words"] if encode is not None else []),
-                   *(["gaps"] if missing != "error" else [])]  # fmt: skip
-        found = all_problems(error, data, y, handled, {})
+        given = {"words": encode is not None, "gaps": missing not in ("auto", "error")}
+        handled = [kind for kind, is_so in given.items() if is_so]
+        found = all_problems(error, data, y, method, handled, {})
         if found is error:
             raise
         raise found from error
@@ -150,12 +160,14 @@ class _Profiling:
     leaks: Bools
     name_of: Callable[[int], str]
 
-    def __init__(self, data: Any, y: Any, options: dict[str, Any], progress: Progress) -> None:
+    def __init__(
+        self, data: Any, y: Any, options: dict[str, Any], progress: Progress, method: str
+    ) -> None:
         if isinstance(y, str | os.PathLike):  # read with the data
             y, options = None, {**options, "y": y}
         self.data, self.y, self.options, self.progress = data, y, options, progress
         self.problems: list[Finding] = []
-        self.reading = ""
+        self.reading, self.method = "", method
         self.target_name: str | None = None
         #: Options that the data needs, besides those that were given.
         self.needs: dict[str, Any] = {}
@@ -239,8 +251,8 @@ class _Profiling:
                 Finding("names", again[:_NAMED], len(again), sentence, "rename the columns")
             )
             names = [name for name in names if name not in set(again)]
-        lists = (_several(self.options.get(role)) for role in ("ignore", "categorical"))
-        roles = Roles(self.options.get("target"), self.options.get("key"), *lists)
+        ignore, categorical = (_several(self.options.get(r)) for r in ("ignore", "categorical"))
+        roles = Roles(self.options.get("target"), self.options.get("key"), ignore, categorical)
         schema = getattr(table, "schema", None)
         labels = row_labels(names, None if schema is None else schema.metadata)
         features = []
@@ -380,21 +392,16 @@ class _Profiling:
         words, gaps = (words | large) & used, gaps & ~left
         numbers = used & ~words & ((kinds == ColumnKind.NUMBERS) | dates | (columns.levels > 20))
         words &= is_regression or bool(numbers.any()) or bool(gaps.any())
-        if is_regression and gaps.any() and words.any():
-            # No measure takes both: leave out the fewer of the two.
-            ignore = ignore | (words if words.sum() <= gaps.sum() else gaps)
-        settings, in_words, in_gaps = dict[str, Any](), _IGNORE, _IGNORE
-        kept_words, kept_gaps = words & ~ignore, gaps & ~ignore
-        if kept_gaps.any():
-            settings["missing"] = "delete" if is_regression else "category"
-            in_gaps = f"--missing {settings['missing']} (missing=)"
-        if not is_regression and (kept_words.any() or kept_gaps.any()):
-            settings["encode"], in_words = "mdlp", "--encode mdlp (encode=)"
-        elif kept_words.any():
-            settings["measure"], in_words = "any_shape", "--measure any_shape (measure=)"
+        settings = dict[str, Any]()
+        if (words.any() or gaps.any()) and self.method != _TAKES_ALL:
+            settings["method"], sieve = _TAKES_ALL, f"--method {_TAKES_ALL} takes them"
+            in_gaps, in_words = (
+                f"{sieve}, or --missing (missing=)",
+                f"{sieve}, or --encode (encode=)",
+            )
+            self.problems += self._finding("gaps", (columns.gaps > 0) & ~left, in_gaps)
+            self.problems += self._finding("words", words & columns.words & ~mixed_words, in_words)
         self.problems += [
-            *self._finding("gaps", (columns.gaps > 0) & ~left, in_gaps),
-            *self._finding("words", words & columns.words & ~mixed_words, in_words),
             *self._finding("large", large, "--categorical (categorical=)"),
             *self._finding("infinite", columns.infinite & ~self.leaks, _IGNORE),
             *self._finding("other", kinds == ColumnKind.OTHER, _IGNORE),
@@ -441,15 +448,22 @@ class _Profiling:
             drop = f".drop(columns={reading['ignore']!r})" if "ignore" in reading else ""
             y = "" if isinstance(self.data, Source) else "y=y"
             return None, _call("tamis.select", f"data{drop}", y, *_arguments(settings))
-        y = [] if self.y is None else ["y=y"]
+        y = "" if self.y is None else "y=y"
         opened = _call("tamis.open", repr(self.path), *_arguments(reading))
-        python = _call("tamis.select", opened, *y, *_arguments(settings))
+        python = _call("tamis.select", opened, y, *_arguments(settings))
         words = ["tamis", "select", self.path]
         for name, value in {**reading, **settings}.items():
             for one in _several(value):
                 words += _option(name, one)
         command = shlex.join([*words, "--out", _free_folder()])
         return (None if y else command), python
+
+
+def _default_method() -> str:
+    """Return the method that `tamis.select` uses if none is given."""
+    from tamis.engine.selecting import select  # which uses this module
+
+    return str(inspect.signature(select).parameters["selector"].default)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -475,7 +489,8 @@ def _option(name: str, value: Any) -> list[str]:
 
 
 def _arguments(options: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value!r}" for name, value in options.items()]
+    names = {"method": "selector"}
+    return [f"{names.get(name, name)}={value!r}" for name, value in options.items()]
 
 
 def _call(function: str, *arguments: str) -> str:
@@ -504,7 +519,7 @@ def _arrow(data: Any) -> Any:
 def _missing(y: npt.NDArray[Any]) -> Bools:
     """Return which values are missing or infinite."""
     if y.dtype.kind == "f":
-        return ~np.isfinite(y)
+        return np.asarray(~np.isfinite(y))
     if y.dtype.kind == "O":
         return np.array([v is None or v != v for v in y.tolist()], np.bool_)
     return np.zeros(len(y), np.bool_)

@@ -158,7 +158,7 @@ def select(
         )
 
     with (
-        naming_all_problems(data, y, common.encode, common.missing),
+        naming_all_problems(data, y, chosen.method, common.encode, common.missing),
         contextlib.ExitStack() as stack,
     ):
         if n_jobs is not None:
