@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.core.covariates import Covariates, checked_weights
-from tamis.core.errors import InputError
-from tamis.core.params import OneOf, check
-
-#: What a target may hold: classes or numbers, or whichever its values look like.
-TASKS = OneOf(("auto", "classification", "regression"))
+from tamis.core.errors import InputError, warn
+from tamis.core.params import check
+from tamis.core.tasks import TASKS, Task, numbers_of, task_of
 
 #: Class codes are 16-bit, so that the codes of many rows fit in the processor's cache.
 MOST_CLASSES = 65_535
@@ -49,7 +47,7 @@ class Target:
     given: Covariates | None = None
 
     @classmethod
-    def of(cls, y: Any, task: str = "auto") -> Target:
+    def of(cls, y: Any, task: str = "auto", *, needs_classes: bool = False) -> Target:
         """Encode a vector of labels or numbers.
 
         Parameters
@@ -57,7 +55,10 @@ class Target:
         y : array-like of shape (n_rows,) or Target
             The labels or numbers.
         task : {"auto", "classification", "regression"}, default="auto"
-            Whether they are classes or numbers; "auto" decides by their type.
+            Whether they are classes or numbers; "auto" decides (`task_of`), and warns if the
+            decision was close.
+        needs_classes : bool, default=False
+            For "auto": take whole numbers for classes, because a method can use no others.
         """
         check("target", "task", task, TASKS)
         if isinstance(y, Target):
@@ -74,12 +75,18 @@ class Target:
         # NumPy turns a missing value in a list of strings into the string "nan": check first.
         is_text = array.dtype.kind in "US" and not isinstance(y, np.ndarray)
         refuse_missing(np.asarray(y, dtype=object) if is_text else array)
+        if array.dtype.kind == "O":
+            array = numbers_of(array)
+        found = Task(task, "it was given")
         if task == "auto":
-            # Floats with a fractional part are numbers; whole numbers and strings are classes.
-            fractions = array.dtype.kind == "f" and np.any(array != np.floor(array))
-            task = "regression" if fractions else "classification"
-        if task == "regression":
-            return cls(len(array), None, None, _numbers(array), False, 0)
+            found = task_of(array, needs_classes)
+            if is_categorical(y):
+                found = Task("classification", "its type is categorical")
+            if found.close:
+                warn(found.warning)
+        if found.name == "regression":
+            values = _numbers(array)
+            return cls(len(array), None, None, values, False, 0, found.reason)
         try:
             classes, codes = np.unique(array, return_inverse=True)
         except TypeError as error:
@@ -90,12 +97,14 @@ class Target:
         if len(classes) > MOST_CLASSES:
             raise InputError(
                 f"y holds {len(classes)} different values, too many to be classes; if it is a "
-                "number to predict, give it as floats, or group it into classes"
+                "number to predict, pass task='regression' (--task regression)"
             )
         numeric = classes.dtype.kind in "biuf"
         numbers = classes.astype(np.float64) if numeric else np.arange(1.0, len(classes) + 1)
         short = codes.astype(np.uint16)
-        return cls(len(array), short, classes, numbers[codes], True, len(classes))
+        return cls(
+            len(array), short, classes, numbers[codes], True, len(classes), found.reason
+        )  # fmt: skip
 
     @property
     def task(self) -> str:
@@ -172,6 +181,12 @@ class Target:
         if self.given is not None:
             self.given.update(digest)
         return digest.hexdigest()[:16]
+
+
+def is_categorical(y: Any) -> bool:
+    """Return True for columns of pandas, polars and Arrow whose type says that they are classes."""
+    kind = str(getattr(y, "dtype", getattr(y, "type", "")))
+    return kind == "category" or kind.startswith(("Categorical", "Enum", "dictionary"))
 
 
 def _numbers(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -11,9 +11,11 @@ from typing import Any
 
 from tamis.core.errors import ParameterError
 from tamis.core.params import DeclaredParameters, param
-from tamis.core.target import TASKS
+from tamis.core.target import Target
+from tamis.core.tasks import TASKS
 from tamis.encode import Encoder, Missing, resolve
 from tamis.engine.stopping import Stop
+from tamis.methods.selector import ColumnSelector
 
 
 class CommonParameters(DeclaredParameters):
@@ -78,6 +80,12 @@ class CommonParameters(DeclaredParameters):
         common = cls(**found)
         common.check_params()
         return common
+
+    def target(self, selector: ColumnSelector, y: Any) -> Target:
+        """Return the target as a selector and the encoder can use it."""
+        encoder = resolve(self.encode)
+        supervised = encoder is not None and encoder.supervised
+        return Target.of(y, self.task, needs_classes=supervised or selector.rule.needs_classes())
 
 
 def _same(name: str, one: Any, other: Any) -> bool:

@@ -141,7 +141,8 @@ def select(
     asked = CommonParameters(task=task, encode=encode, missing=missing, keep=keep, stop=stop)
     common = CommonParameters.of(selector, asked)
     source = open_source(data)
-    target = _target(source, y, common.task)
+    target = common.target(chosen, _given_target(source, y))
+    target.refuse_constant()
     if groups is not None:
         refuse_groups(chosen)
     encoding = encoding_of(common.encode, common.missing)
@@ -218,15 +219,14 @@ def adjustments_of(target: Target, sample_weight: Any) -> dict[str, Any]:
     return found
 
 
-def _target(source: Source, y: Any, task: str) -> Target:
+def _given_target(source: Source, y: Any) -> Any:
+    """Return the target of the data, or the one that was given."""
     if y is None:
         refuse_without_target(source)
         y = source.target()
     if y is None:
         raise InputError("the data has no target; give one with y=")
-    target = Target.of(y, task)
-    target.refuse_constant()
-    return target
+    return y
 
 
 def watched(progress: Progress, look: Callable[[], object]) -> Progress:

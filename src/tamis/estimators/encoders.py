@@ -69,7 +69,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             X, y = validate_data(self, X, y, ensure_all_finite=False, **options)
         else:
             X = validate_data(self, X, ensure_all_finite=False, **options)
-        target = Target.of(y) if self.encoder.supervised else None
+        target = Target.of(y, needs_classes=True) if self.encoder.supervised else None
         self._cuts = self._encoder().find(ColumnBlock.of(X), target, self._name_of)
         self.cuts_ = [self._cuts.of(j) for j in range(X.shape[1])]
         return self

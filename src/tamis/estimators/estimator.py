@@ -158,13 +158,14 @@ class ColumnEstimator(SelectingEstimator):
             source = MemorySource(X, column_or_1d(y, warn=True))
             validate_data(self, X, skip_check_array=True)
         else:
-            X, y = validate_data(
+            X, labels = validate_data(
                 self, X, y, accept_sparse=("csc", "csr"), dtype="numeric",
                 ensure_all_finite=False, ensure_min_samples=2, y_numeric=False, multi_output=True,
             )  # fmt: skip
-            source = MemorySource(X, column_or_1d(y, warn=True))
+            source = MemorySource(X, column_or_1d(labels, warn=True))
         self.__dict__.pop("_selector", None)
-        selector, target, reason = self._begin(source.target(), sample_weight, given)
+        labelled = y if is_series(y) else source.target()
+        selector, target, reason = self._begin(labelled, sample_weight, given)
         columns = grouped(source, groups)
         if self._encoding is not None:
             columns = EncodedSource(columns, self._encoding, target)
@@ -177,7 +178,8 @@ class ColumnEstimator(SelectingEstimator):
     ) -> tuple[Any, Target, str]:
         """Return a new selector, its target, and why the encoding chose its measure, if it did."""
         common = CommonParameters.of(self)
-        selector, target = self._to_selector(), Target.of(y, common.task)
+        selector = self._to_selector()
+        target = common.target(selector, y)
         target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
         self._encoding = encoding_of(common.encode, common.missing)
         self._stop = Stop.for_selector(common.stop, selector, target)

@@ -76,7 +76,7 @@ class CompletePairs(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the target."""
         block = ColumnBlock.of(columns).without_zeros()
-        encoded = ready_target(target, block.n_rows)
+        encoded = ready_target(target, block.n_rows, self.needs_classes)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         v = _entries(block, np.arange(block.width))
         found = np.zeros((block.width, 2), dtype=np.int64)

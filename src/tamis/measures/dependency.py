@@ -245,7 +245,7 @@ def dependency(X: Any, y: Any, rule: str = "gap", *, program: bool = False) -> f
     1.0
     """
     block = ColumnBlock.of(X)
-    space = Neighbourhoods(Target.of(y), rule, program=program)
+    space = Neighbourhoods(Target.of(y, needs_classes=True), rule, program=program)
     for j in np.flatnonzero(space.alone(block) >= 0.0):
         space.add(space.ready(block, int(j)))
     return space.dependency().value

@@ -106,7 +106,7 @@ class GSquared(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the statistic of every column with the class."""
         block = ColumnBlock.of(columns)
-        encoded = ready_target(target, block.n_rows)
+        encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         if self.statistic == "g2" and self.degrees == "levels":

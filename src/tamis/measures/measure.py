@@ -318,9 +318,9 @@ class Measure(ABC):
         }
 
 
-def ready_target(target: Any, n_rows: int) -> Target:
+def ready_target(target: Any, n_rows: int, needs_classes: bool = False) -> Target:
     """Encode a target and check that it has one value per row."""
-    encoded = Target.of(target)
+    encoded = Target.of(target, needs_classes=needs_classes)
     if encoded.n_rows != n_rows:
         raise InputError(
             f"the columns have {n_rows} rows but the target has {encoded.n_rows}; "

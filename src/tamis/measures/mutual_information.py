@@ -78,7 +78,7 @@ class InformationMeasure(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the class."""
         block = ColumnBlock.of(columns)
-        encoded = ready_target(target, block.n_rows)
+        encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         if encoded.weights is not None or encoded.given is not None:

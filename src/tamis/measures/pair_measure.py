@@ -33,7 +33,7 @@ class PairMeasure(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the target, taken as numbers."""
         block = ColumnBlock.of(columns)
-        encoded = ready_target(target, block.n_rows)
+        encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         result = Strength.room(block.width) if out is None else out.part(block.width)
         for j, column in enumerate(_dense(block, np.arange(block.width)).values.T):

@@ -90,7 +90,7 @@ class PairwiseDeletion(Measure):
     def relevance(self, columns: Any, target: Any, out: Strength | None = None) -> Strength:
         """Return the strength of every column towards the class."""
         block = ColumnBlock.of(columns).without_zeros()
-        encoded = ready_target(target, block.n_rows)
+        encoded = ready_target(target, block.n_rows, self.needs_classes)
         self.check_target(encoded)
         assert encoded.codes is not None
         result = Strength.room(block.width) if out is None else out.part(block.width)

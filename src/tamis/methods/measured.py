@@ -178,6 +178,11 @@ class MeasuringRule(Rule):
         super().check_params()
         resolve(self.measure, self.alpha)
 
+    def needs_classes(self) -> bool:
+        """Return whether the measure, given or picked for numbers, needs classes."""
+        measure = resolve(self.measure, self.alpha) or self.continuous_measure
+        return self.only_classes or measure.needs_classes
+
     @property
     def gated(self) -> bool:
         """Whether columns below their level are dropped in bulk and never meet the rule.

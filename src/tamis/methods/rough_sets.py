@@ -190,6 +190,7 @@ class RoughSetRule(Rule):
     #: Where a neighbourhood ends, by variant.
     neighbours: ClassVar[Mapping[str, str]]
 
+    only_classes: ClassVar[bool] = True
     former_parameters: ClassVar[Mapping[str, str | None]] = {"seed": "random_state"}
 
     _: KW_ONLY

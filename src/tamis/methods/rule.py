@@ -70,6 +70,9 @@ class Rule(DeclaredParameters):
     #: Whether it uses sample weights and covariates.
     adjusts: ClassVar[bool] = False
 
+    #: Whether it can use no other targets than classes.
+    only_classes: ClassVar[bool] = False
+
     #: What a saved stream holds of the rule, by name: one value per kept feature, one value.
     saved_per_feature: ClassVar[Mapping[str, str]] = {}
     saved: ClassVar[Mapping[str, str]] = {}
@@ -84,6 +87,10 @@ class Rule(DeclaredParameters):
     def reasons(self) -> dict[str, Reason]:
         """Return every reason that the rule can give, by name."""
         raise NotImplementedError(f"{type(self).__name__} has no reasons()")
+
+    def needs_classes(self) -> bool:
+        """Return whether the rule with these parameters can use no other targets than classes."""
+        return self.only_classes
 
     def begin(self, target: Target) -> None:
         """Start with a new target: reset what was counted or fitted, or reject the target."""

@@ -23,6 +23,7 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.params import Number, check
 from tamis.core.target import MOST_CLASSES
+from tamis.core.tasks import task_of
 from tamis.sources.rebatch import Piece, rebatch
 
 #: Called as progress(what, done, total): the task, the amount done, and the total (None if
@@ -567,12 +568,18 @@ def describe_target(y: npt.NDArray[Any] | None, task: str = "auto") -> str:
     if y is None:
         return "none"
     classes, counts = np.unique(y, return_counts=True)
-    fractions = y.dtype.kind == "f" and np.any(classes != np.floor(classes))
-    if task == "regression" or (task == "auto" and fractions):
-        return f"numbers from {classes[0]:g} to {classes[-1]:g}"
-    each = "{:g} ({})" if y.dtype.kind in "iuf" else "{} ({})"
-    show = ", ".join(map(each.format, classes[:6].tolist(), counts[:6].tolist()))
+    if (task_of(y).name if task == "auto" else task) == "regression":
+        return f"numbers from {_label(classes[0].item())} to {_label(classes[-1].item())}"
+    some = zip(classes[:6].tolist(), counts[:6].tolist(), strict=True)
+    show = ", ".join(f"{_label(c)} ({n})" for c, n in some)
     return f"{len(classes)} classes: {show}{', ...' if len(classes) > 6 else ''}"
+
+
+def _label(value: Any) -> str:
+    """Return a label as text: whole numbers with all their digits."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.15g}" if value.is_integer() else f"{value:g}"
 
 
 def joined(parts: list[Any], length: int, is_sparse: bool) -> Any:

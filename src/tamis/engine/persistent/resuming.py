@@ -19,7 +19,6 @@ from tamis.core.errors import InputError, OutputError, ParameterError, SourceErr
 from tamis.core.files import atomic_folder
 from tamis.core.masking import MASK
 from tamis.core.process_memory import peak_megabytes
-from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import EncodedSource, unchanged
@@ -98,7 +97,7 @@ def begin(
         )
     asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
     common = CommonParameters.of(selector, asked)
-    target = Target.of(source.target(), common.task)
+    target = common.target(chosen, source.target())
     target.refuse_constant()
     aside = {"sample_weight": sample_weight, "given": None if given is None else names_of(given)}
     if not isinstance(sample_weight, str | None) or aside["given"] == []:

@@ -20,7 +20,6 @@ from tamis.core.masking import masked
 from tamis.core.names import Names
 from tamis.core.notebook import card, html_table
 from tamis.core.sentences import counted
-from tamis.core.target import Target
 from tamis.encode import Encoder, Missing
 from tamis.engine.common_parameters import CommonParameters
 from tamis.engine.encoded import unchanged
@@ -145,7 +144,7 @@ class Selection:
         chosen: Any = as_selector(selector)
         asked = CommonParameters(task=task, encode=encode, missing=missing, stop=stop)
         common = CommonParameters.of(selector, asked)
-        target = Target.of(np.asarray(y) if is_series(y) else y, common.task)
+        target = common.target(chosen, y)
         target = target.adjusted(sample_weight, None if given is None else covariates_of(given))
         state = started_state(chosen, target, common, name_prefix, name_base)
         if key is not None:

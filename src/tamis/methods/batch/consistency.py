@@ -75,6 +75,7 @@ class ConsistencyRule(CandidateRule):
     """
 
     name: ClassVar[str] = "consistency"
+    only_classes: ClassVar[bool] = True
     #: Not a parameter: features that are not above its level are not considered.
     measure: ClassVar = SymmetricUncertainty()  # type: ignore[misc]
     alpha: ClassVar = None  # type: ignore[misc]

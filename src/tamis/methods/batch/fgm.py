@@ -148,6 +148,7 @@ class FGMRule(TableRule):
     """
 
     name: ClassVar[str] = "fgm"
+    only_classes: ClassVar[bool] = True
 
     n_per_cut: int = param(10, Number(1, integer=True))
     max_cuts: int = param(5, Number(1, integer=True))

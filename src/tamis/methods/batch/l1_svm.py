@@ -85,6 +85,7 @@ class L1SVMRule(TableRule):
     """
 
     name: ClassVar[str] = "l1-svm"
+    only_classes: ClassVar[bool] = True
 
     C: float = param(0.1, Number(0, open_low=True))
     n_features: int | None = param(None, Number(1, integer=True), None)

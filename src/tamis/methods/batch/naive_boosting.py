@@ -73,6 +73,7 @@ class NaiveBoostingRule(TableRule):
     """
 
     name: ClassVar[str] = "boosting"
+    only_classes: ClassVar[bool] = True
 
     centred: ClassVar[bool] = False  # thresholds need no products, and equal must stay equal
     n_features: int = param(10, Number(1, integer=True))

@@ -90,6 +90,7 @@ class ReliefFRule(ScoredRule):
     """
 
     name: ClassVar[str] = "relieff"
+    only_classes: ClassVar[bool] = True
     symbol: ClassVar[str] = "W({name})"
     takes_text: ClassVar[bool] = True
 

@@ -144,6 +144,7 @@ class GraftingRule(ModelRule):
     """
 
     name: ClassVar[str] = "grafting"
+    only_classes: ClassVar[bool] = True
     counted: ClassVar[Mapping[str, str]] = {
         "gradients": "_gradients", "fits": "_fits", "sweeps": "model.sweeps",
     }  # fmt: skip
